@@ -1,0 +1,98 @@
+"""Where runs are kept, and how one of them is found."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from holdfast.cli.errors import UserError
+
+
+def chosen_directory(option: str | None) -> Path | None:
+    """The state directory the user named, if any."""
+    named = option or os.environ.get("HOLDFAST_DIR")
+    return Path(named) if named else None
+
+
+def fallback_directory() -> Path:
+    """Where runs go when the working directory cannot be written."""
+    return Path(tempfile.gettempdir()) / f"holdfast-{os.getuid()}"
+
+
+def search_directories(option: str | None) -> list[Path]:
+    named = chosen_directory(option)
+    return [named] if named else [Path(".holdfast"), fallback_directory()]
+
+
+def new_run(option: str | None, name: str) -> tuple[Path | None, str]:
+    """Makes the run's directory; returns it with a line for the user where it is not the usual one."""
+    named = chosen_directory(option)
+    first = named or Path(".holdfast")
+    try:
+        return _make(first, name), ""
+    except OSError as error:
+        if named:
+            raise UserError(f"cannot write {named}: {error.strerror}; choose another with --dir") from None
+        refused = error.strerror
+    try:
+        made = _make(fallback_directory(), name)
+    except OSError as error:
+        return (
+            None,
+            f"nothing of this run is recorded: cannot write .holdfast ({refused}) nor the temporary "
+            f"directory ({error.strerror})",
+        )
+    return made, f"cannot write .holdfast here ({refused}): this run is recorded in {made.parent.parent}"
+
+
+def _make(state: Path, name: str) -> Path:
+    state.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if state.stat().st_uid != os.getuid() and state == fallback_directory():
+        raise PermissionError(1, "it belongs to somebody else")
+    with contextlib.suppress(FileExistsError), open(state / ".gitignore", "x") as ignore:
+        ignore.write("*\n")
+    runs = state / "runs"
+    runs.mkdir(mode=0o700, exist_ok=True)
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    while True:
+        run = runs / f"{stamp}-{name or secrets.token_hex(2)}"
+        try:
+            run.mkdir(mode=0o700)
+        except FileExistsError:
+            name = f"{name}-{secrets.token_hex(2)}" if name else ""
+            continue
+        (run / "journal").mkdir(mode=0o700)
+        return run.absolute()
+
+
+def all_runs(option: str | None) -> list[Path]:
+    """Every run found, oldest first."""
+    found = [run for state in search_directories(option) for run in _runs_of(state)]
+    return sorted(found, key=lambda run: (run.stat().st_ctime_ns if run.name[:8] == "" else 0, run.name))
+
+
+def _runs_of(state: Path) -> Iterator[Path]:
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        yield from (run for run in (state / "runs").iterdir() if run.is_dir())
+
+
+def find_run(wanted: str | None, option: str | None) -> Path:
+    """The latest run, or the one that a name, an id or the start of one means."""
+    runs = all_runs(option)
+    where = " or ".join(str(directory) for directory in search_directories(option)[:1])
+    if not runs:
+        raise UserError(f"no runs in {where}; record one with: holdfast run COMMAND")
+    if wanted is None:
+        return runs[-1]
+    if Path(wanted).is_dir() and (Path(wanted) / "journal").is_dir():
+        return Path(wanted)
+    exact = [run for run in runs if wanted in (run.name, run.name[16:])]
+    alike = exact or [run for run in runs if run.name.startswith(wanted) or run.name[16:].startswith(wanted)]
+    if not alike:
+        raise UserError(f"no such run: {wanted}; `holdfast runs` lists those in {where}")
+    return alike[-1]

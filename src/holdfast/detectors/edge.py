@@ -1,0 +1,141 @@
+"""Something finite is filling up: memory, disk, descriptors, the room below a temperature limit.
+
+It is reported only while it keeps growing towards its end. A job that sits steadily at 95 %, a framework that takes
+the whole GPU at once and a page cache that fills are all healthy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from holdfast.detectors.words import amount, duration
+from holdfast.vocabulary import Evidence, Finding, Sample, Window, unit_of
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    tight_ratio: float = 0.10  # of the whole is left…
+    tight_s: float = 300.0  # …and it will be gone within this
+    steep_ratio: float = 0.25
+    steep_s: float = 10.0
+    samples: int = 8  # fewer say nothing about a trend; one jump among eight has a median slope of zero
+    span_s: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """`level` is what is left (`counts="left"`) or what is taken (`counts="taken"`); `*` stands for an instance."""
+
+    what: str
+    cause: str
+    level: str
+    whole: str
+    counts: str
+
+
+EDGES = (
+    Edge("memory", "host-memory-exhausted", "host.memory_available_bytes", "host.memory_total_bytes", "left"),
+    Edge(
+        "memory of this container",
+        "container-memory-limit",
+        "cgroup.memory_working_bytes",
+        "cgroup.memory_limit_bytes",
+        "taken",
+    ),
+    Edge("the job's memory budget", "host-memory-exhausted", "job.rss_bytes", "job.memory_budget_bytes", "taken"),
+    Edge("swap", "swap-thrash", "host.swap_free_bytes", "host.swap_total_bytes", "left"),
+    Edge("GPU memory (*)", "gpu-memory-exhausted", "gpu*.memory_used_bytes", "gpu*.memory_total_bytes", "taken"),
+    Edge("disk *", "disk-full", "disk[*].free_bytes", "disk[*].total_bytes", "left"),
+    Edge("/dev/shm", "shared-memory-exhausted", "shm.free_bytes", "shm.total_bytes", "left"),
+    Edge("open files", "too-many-open-files", "job.open_files_count", "job.open_files_limit_count", "taken"),
+    Edge(
+        "GPU temperature (*)", "gpu-overheating", "gpu*.temperature_celsius", "gpu*.temperature_limit_celsius", "taken"
+    ),
+    Edge("CPU temperature", "cpu-overheating", "cpu.temperature_celsius", "cpu.temperature_limit_celsius", "taken"),
+)
+MEMORY_EDGES = EDGES[:5]
+
+
+def find_edges(window: Window, thresholds: Thresholds = Thresholds()) -> list[Finding]:  # noqa: B008 - frozen
+    findings = (_find(window, instance, thresholds) for edge in EDGES for instance in _instances(window, edge))
+    return [finding for finding in findings if finding is not None]
+
+
+def pace_s(window: Window) -> float:
+    """Seconds until the next look: a second when quiet, down to a twentieth as memory gets tight.
+
+    Four looks in the time the last two readings leave, since a fast allocator gives no longer notice.
+    """
+    pace = 1.0
+    for edge in MEMORY_EDGES:
+        for instance in _instances(window, edge):
+            whole = window.value(instance.whole)
+            left = [_left(instance, sample, whole) for sample in window.series(instance.level)[-2:]]
+            if not whole or len(left) < 2 or left[-1] is None or left[0] is None:
+                continue
+            if left[-1] < 0.05 * whole:
+                pace = min(pace, 0.2)
+            before, after = window.series(instance.level)[-2:]
+            fall_per_s = (left[0] - left[-1]) / max(after.at - before.at, 1e-3)
+            if fall_per_s > 0:
+                pace = min(pace, left[-1] / fall_per_s / 8)
+    return max(0.05, pace)
+
+
+def _find(window: Window, edge: Edge, thresholds: Thresholds) -> Finding | None:
+    newest, whole = window.last(edge.level), window.value(edge.whole)
+    if newest is None or not whole:
+        return None
+    left = _left(edge, newest, whole)
+    if left is None or left > thresholds.steep_ratio * whole:
+        return None
+    recent = window.series(edge.level, since=newest.at - thresholds.span_s)
+    fall_per_s = fall(edge, recent, whole, thresholds.samples)
+    if fall_per_s is None or fall_per_s <= 0:
+        return None
+    seconds = max(0.0, left) / fall_per_s
+    tight = left < thresholds.tight_ratio * whole and seconds < thresholds.tight_s
+    if not tight and seconds > thresholds.steep_s:
+        return None
+    unit = unit_of(edge.level)
+    text = (
+        f"{edge.what}: {amount(whole - left, unit)} of {amount(whole, unit)} in use, "
+        f"growing {amount(fall_per_s, unit)}/s: full in about {duration(seconds)}"
+    )
+    if unit == "celsius":
+        text = f"{edge.what}: {whole - left:.0f} °C, rising; the limit of {whole:.0f} °C in about {duration(seconds)}"
+    evidence = Evidence(text, "telemetry", newest.at, newest.value)
+    return Finding(edge.cause, 0.6, (evidence,), {"key": f"{edge.cause}:{edge.what}", "seconds_left": seconds})
+
+
+def fall(edge: Edge, samples: Sequence[Sample], whole: float, at_least: int) -> float | None:
+    """How fast the room shrinks, by the median of all pairwise slopes (Theil-Sen): one jump does not make a trend."""
+    points = [(sample.at, left) for sample in samples if (left := _left(edge, sample, whole)) is not None][-24:]
+    if len(points) < at_least:
+        return None
+    slopes = [
+        (earlier[1] - later[1]) / (later[0] - earlier[0])
+        for i, earlier in enumerate(points)
+        for later in points[i + 1 :]
+        if later[0] > earlier[0]
+    ]
+    return median(slopes) if slopes else None
+
+
+def _left(edge: Edge, sample: Sample, whole: float | None) -> float | None:
+    if sample.value is None or whole is None:
+        return None
+    return sample.value if edge.counts == "left" else whole - sample.value
+
+
+def _instances(window: Window, edge: Edge) -> Iterator[Edge]:
+    if "*" not in edge.level:
+        yield edge
+        return
+    prefix, suffix = edge.level.split("*")
+    for name in window.names(prefix, suffix):
+        instance = name[len(prefix) : len(name) - len(suffix)]
+        fill = [text.replace("*", instance) for text in (edge.what, edge.level, edge.whole)]
+        yield Edge(fill[0], edge.cause, fill[1], fill[2], edge.counts)

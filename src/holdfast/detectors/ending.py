@@ -1,0 +1,96 @@
+"""What the record says about how the script ended; shared by the detectors of endings."""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from holdfast.vocabulary import Evidence, Window
+
+# What the kernel writes when it kills for memory, in two forms: one line of keys and one sentence.
+OOM_KEYS = re.compile(
+    r"oom-kill:constraint=(?P<constraint>\w+).*?(?:oom_memcg=(?P<memcg>[^,]*),)?.*task=(?P<name>[^,]*),"
+    r"pid=(?P<pid>\d+)"
+)
+OOM_SENTENCE = re.compile(r"Killed process (?P<pid>\d+) \((?P<name>[^)]*)\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    code: int
+    signal: int  # 0 when it ended by itself; also taken from 128+N, as shells report their child's
+    direct: bool  # the kernel told us of the signal, not a shell's exit code
+    at: float
+
+    def evidence(self) -> Evidence:
+        if not self.signal:
+            return Evidence(f"the script ended with exit code {self.code}", "exit", self.at, self.code)
+        name = signal_name(self.signal)
+        if self.direct:
+            return Evidence(f"the script was ended by {name}", "exit", self.at, self.signal)
+        return Evidence(
+            f"exit code {self.code}: a process of the script was ended by {name}", "exit", self.at, self.code
+        )
+
+
+def ending(window: Window) -> Ending | None:
+    event = window.event("script.exit")
+    if event is None:
+        return None
+    code, number = int(event.data["code"]), event.data.get("signal")
+    if number:
+        return Ending(code, int(number), True, event.at)
+    implied = code - 128 if 128 < code <= 128 + 31 else 0
+    return Ending(code, implied, False, event.at)
+
+
+def signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+@dataclass(frozen=True, slots=True)
+class KernelKill:
+    constraint: str  # "" where only the sentence was seen
+    name: str
+    pid: int
+    evidence: Evidence
+
+
+def kernel_kills(window: Window) -> list[KernelKill]:
+    """The job's own processes among those the kernel says it killed for memory."""
+    kills = (kill for event in window.events("kernel.line") if (kill := _kill(str(event.data["text"]), event.at)))
+    return [kill for kill in kills if kill.pid in job_pids(window)]
+
+
+def _kill(text: str, at: float) -> KernelKill | None:
+    if keys := OOM_KEYS.search(text):
+        quoted = f"oom-kill constraint={keys['constraint']} task={keys['name']} pid={keys['pid']}"
+        return KernelKill(
+            keys["constraint"], keys["name"], int(keys["pid"]), Evidence(f"kernel log: {quoted}", "kernel-log", at)
+        )
+    if sentence := OOM_SENTENCE.search(text):
+        constraint = "CONSTRAINT_MEMCG" if "Memory cgroup out of memory" in text else ""
+        return KernelKill(
+            constraint, sentence["name"], int(sentence["pid"]), Evidence(f"kernel log: {text[:160]}", "kernel-log", at)
+        )
+    return None
+
+
+def job_pids(window: Window) -> set[int]:
+    pids = {int(event.data["script_pid"]) for event in window.events("run.start")}
+    return pids | {int(event.data["pid"]) for event in window.events("process.appeared", "process.gone")}
+
+
+def kernel_lines(window: Window, pattern: str) -> Iterator[Evidence]:
+    """Lines of the kernel's log about one of the job's processes."""
+    pids = job_pids(window)
+    for event in window.events("kernel.line"):
+        text = str(event.data["text"])
+        found = re.search(pattern, text)
+        if found and int(found["pid"]) in pids:
+            yield Evidence(f"kernel log: {text[:160]}", "kernel-log", event.at)

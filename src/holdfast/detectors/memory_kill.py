@@ -1,0 +1,125 @@
+"""The kernel killed the job for memory: at a container's limit, or because the machine had none left."""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import dataclass
+
+from holdfast.detectors.ending import Ending, KernelKill, ending, kernel_kills
+from holdfast.detectors.words import amount
+from holdfast.vocabulary import Evidence, Finding, Window
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    near_limit_ratio: float = 0.8  # the last look may be a second before the kill
+    host_short_ratio: float = 0.08
+
+
+CONTAINER = "container-memory-limit"
+HOST = "host-memory-exhausted"
+
+
+def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
+    how = ending(window)
+    if how is not None and how.code == 0:
+        return None
+    kills = kernel_kills(window)
+    counted = _counted(window)
+    if not kills and not (counted and _may_have_been_killed(how)):
+        return _short_of_memory(window, how, thresholds)
+    evidence = [kill.evidence for kill in kills[:2]] + counted + _state(window)
+    if how is not None:
+        evidence.insert(0, how.evidence())
+    cause = _where(window, kills, thresholds)
+    confidence = 0.97 if kills else 0.93 if window.rise("cgroup.oom_kill_count") > 0 else 0.75
+    return Finding(cause, confidence, tuple(evidence), {"headline": _headline(window, cause), **_details(window)})
+
+
+def _may_have_been_killed(how: Ending | None) -> bool:
+    """Died of SIGKILL, or of an error after one of its processes did."""
+    return how is None or how.signal in (0, signal.SIGKILL)
+
+
+def _counted(window: Window) -> list[Evidence]:
+    counted = []
+    for name, text in (
+        ("cgroup.oom_kill_count", "the cgroup's oom_kill counter moved by {:.0f}"),
+        ("host.oom_kill_count", "oom_kill in /proc/vmstat moved by {:.0f}"),
+    ):
+        rise, last = window.rise(name), window.last(name)
+        if rise > 0 and last is not None:
+            counted.append(Evidence(text.format(rise), "telemetry", last.at, rise))
+    return counted
+
+
+def _where(window: Window, kills: list[KernelKill], thresholds: Thresholds) -> str:
+    constraints = {kill.constraint for kill in kills if kill.constraint}
+    if "CONSTRAINT_MEMCG" in constraints:
+        return CONTAINER
+    if constraints:
+        return HOST
+    limit, working = window.value("cgroup.memory_limit_bytes"), _highest(window, "cgroup.memory_working_bytes")
+    if limit and (window.rise("cgroup.limit_hit_count") > 0 or (working or 0) > thresholds.near_limit_ratio * limit):
+        return CONTAINER
+    available, total = window.value("host.memory_available_bytes"), window.value("host.memory_total_bytes")
+    if available is not None and total and available > 2 * thresholds.host_short_ratio * total and limit:
+        return CONTAINER
+    return HOST
+
+
+def _short_of_memory(window: Window, how: Ending | None, thresholds: Thresholds) -> Finding | None:
+    """SIGKILL or SIGTERM while memory was nearly gone, and the kernel's counters at rest: earlyoom and its like."""
+    if how is None or how.signal not in (signal.SIGKILL, signal.SIGTERM):
+        return None
+    available, total = window.last("host.memory_available_bytes"), window.value("host.memory_total_bytes")
+    if available is None or available.value is None or not total:
+        return None
+    if available.value > thresholds.host_short_ratio * total:
+        return None
+    text = f"only {amount(available.value, 'bytes')} of {amount(total, 'bytes')} RAM were available just before"
+    note = Evidence(
+        "no kernel kill was counted: a memory guard such as earlyoom or systemd-oomd may have done it", "exit"
+    )
+    return Finding(
+        HOST,
+        0.6,
+        (how.evidence(), Evidence(text, "telemetry", available.at, available.value), note),
+        {"headline": "Killed while the machine was almost out of memory"},
+    )
+
+
+def _state(window: Window) -> list[Evidence]:
+    state = []
+    limit, working = window.last("cgroup.memory_limit_bytes"), _highest(window, "cgroup.memory_working_bytes")
+    if limit is not None and limit.value and working is not None:
+        text = f"the container's memory reached at least {amount(working, 'bytes')} of {amount(limit.value, 'bytes')}"
+        state.append(Evidence(text, "telemetry", limit.at, working))
+    available, total = window.last("host.memory_available_bytes"), window.value("host.memory_total_bytes")
+    if available is not None and available.value is not None and total:
+        text = (
+            f"the machine had {amount(available.value, 'bytes')} of {amount(total, 'bytes')} available at the last look"
+        )
+        state.append(Evidence(text, "telemetry", available.at, available.value))
+    rss = _highest(window, "job.rss_bytes")
+    if rss:
+        state.append(Evidence(f"the job's processes held up to {amount(rss, 'bytes')}", "telemetry", None, rss))
+    return state
+
+
+def _headline(window: Window, cause: str) -> str:
+    limit = window.value("cgroup.memory_limit_bytes")
+    if cause == CONTAINER:
+        at = f" of {amount(limit, 'bytes')}" if limit else ""
+        return f"Killed by the kernel at the container's memory limit{at}"
+    return "Killed by the kernel: the machine ran out of memory"
+
+
+def _details(window: Window) -> dict[str, str]:
+    limit, rss = window.value("cgroup.memory_limit_bytes"), _highest(window, "job.rss_bytes")
+    wanted = max(limit or 0, rss or 0) * 2
+    return {"twice": amount(wanted, "bytes").replace(" ", "").replace("iB", "").lower()} if wanted else {}
+
+
+def _highest(window: Window, name: str) -> float | None:
+    return max((sample.value for sample in window.series(name) if sample.value is not None), default=None)

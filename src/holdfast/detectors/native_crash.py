@@ -1,0 +1,29 @@
+"""Native code broke: segmentation fault, abort, bus error, illegal instruction, arithmetic fault."""
+
+from __future__ import annotations
+
+import signal
+
+from holdfast.detectors.ending import ending, kernel_lines, signal_name
+from holdfast.vocabulary import Finding, Window
+
+CRASHES = {
+    signal.SIGSEGV: "Segmentation fault in native code",
+    signal.SIGABRT: "Native code aborted the process",
+    signal.SIGBUS: "Bus error in native code",
+    signal.SIGFPE: "Arithmetic fault in native code",
+    signal.SIGTRAP: "Native code hit a trap",
+}
+
+
+def find(window: Window) -> Finding | None:
+    how = ending(window)
+    if how is None:
+        return None
+    kernel = tuple(kernel_lines(window, r"\[(?P<pid>\d+)\](?::| ) ?(?:segfault|general protection|trap)"))[:2]
+    if how.signal == signal.SIGILL:
+        return Finding("illegal-instruction", 0.93, (how.evidence(), *kernel))
+    if how.signal not in CRASHES:
+        return None
+    headline = f"{CRASHES[signal.Signals(how.signal)]} ({signal_name(how.signal)})"
+    return Finding("native-crash", 0.9, (how.evidence(), *kernel), {"headline": headline})

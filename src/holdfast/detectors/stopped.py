@@ -1,0 +1,71 @@
+"""Somebody ended it: asked (SIGTERM, Ctrl-C, a closed terminal, a CPU-time limit) or by SIGKILL, not for memory."""
+
+from __future__ import annotations
+
+import signal
+
+from holdfast.detectors.ending import Ending, ending, kernel_kills, signal_name
+from holdfast.detectors.words import amount
+from holdfast.vocabulary import Event, Evidence, Finding, Window
+
+ASKED = {
+    signal.SIGTERM: ("terminated", "Asked to stop (SIGTERM)"),
+    signal.SIGXCPU: ("terminated", "Stopped at its CPU-time limit (SIGXCPU)"),
+    signal.SIGUSR1: ("terminated", "Stopped by SIGUSR1, which the script does not handle"),
+    signal.SIGUSR2: ("terminated", "Stopped by SIGUSR2, which the script does not handle"),
+    signal.SIGALRM: ("terminated", "Stopped by SIGALRM, a time limit"),
+    signal.SIGINT: ("interrupted", "Interrupted (Ctrl-C)"),
+    signal.SIGQUIT: ("interrupted", "Interrupted (Ctrl-\\, SIGQUIT)"),
+    signal.SIGHUP: ("terminal-closed", "The terminal or session it ran in was closed (SIGHUP)"),
+}
+SOON_S = 60.0  # a script that handles SIGTERM may save before it leaves
+
+
+def find_asked(window: Window) -> Finding | None:
+    how = ending(window)
+    if how is None:
+        return None
+    told = _told(window, how)
+    number = how.signal if how.signal in ASKED else int(told.data["signal"]) if told else 0
+    if number not in ASKED:
+        return None
+    cause, headline = ASKED[signal.Signals(number)]
+    evidence = [how.evidence()]
+    if told is not None and told.data["signal"] == number:
+        evidence.insert(0, _sender(told))
+    if number == signal.SIGXCPU:
+        evidence.append(Evidence("the kernel sends SIGXCPU when RLIMIT_CPU (ulimit -t) is used up", "exit", how.at))
+    confidence = 0.95 if how.direct and how.signal == number else 0.85
+    return Finding(cause, confidence, tuple(evidence), {"headline": headline})
+
+
+def _told(window: Window, how: Ending) -> Event | None:
+    """The last signal that reached us shortly before the end. Ended by a crash or a kill, that was not it."""
+    if how.signal and how.signal not in ASKED:
+        return None
+    asked = [event for event in window.events("signal.received") if event.data["signal"] in ASKED]
+    asked = [event for event in asked if 0 <= how.at - event.at + 0.5 < SOON_S]
+    return asked[-1] if asked else None
+
+
+def _sender(event: Event) -> Evidence:
+    number, pid, name = event.data["signal"], event.data.get("sender_pid"), event.data.get("sender_name")
+    who = f" from {name} (pid {pid})" if name else " from the terminal or the kernel" if not pid else f" from pid {pid}"
+    return Evidence(f"{signal_name(number)} arrived{who}", "signal", event.at, number)
+
+
+def find_killed(window: Window) -> Finding | None:
+    how = ending(window)
+    if how is None or how.signal != signal.SIGKILL or kernel_kills(window):
+        return None
+    evidence = [how.evidence()]
+    counters = [name for name in ("host.oom_kill_count", "cgroup.oom_kill_count") if window.last(name) is not None]
+    moved = any(window.rise(name) > 0 for name in counters)
+    if counters and not moved:
+        evidence.append(Evidence("no out-of-memory kill was counted by the kernel", "telemetry", how.at, 0))
+    available = window.last("host.memory_available_bytes")
+    if available is not None and available.value is not None:
+        text = f"{amount(available.value, 'bytes')} of RAM were available at the last look"
+        evidence.append(Evidence(text, "telemetry", available.at, available.value))
+    confidence = 0.2 if moved else 0.9 if counters and how.direct else 0.6
+    return Finding("killed", confidence, tuple(evidence), {"headline": "Killed by somebody (SIGKILL), not for memory"})

@@ -1,0 +1,146 @@
+"""From what the script printed to causes: exception types and error numbers first, words second."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from holdfast.diagnosis.plain_text import lines_of
+from holdfast.diagnosis.tracebacks import FatalError, Raised, last_chain, last_fatal, user_frame
+from holdfast.vocabulary import Evidence, Finding, Window
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """An exception means `cause` when its type is among `types` (any, if empty) and `words` are in its message."""
+
+    cause: str
+    confidence: float
+    types: frozenset[str] = frozenset()
+    words: str = ""
+
+    def fits(self, raised: Raised) -> bool:
+        typed = not self.types or raised.bare_type in self.types
+        return typed and (not self.words or re.search(self.words, raised.message, re.IGNORECASE) is not None)
+
+
+def _rule(cause: str, confidence: float, types: str = "", words: str = "") -> Rule:
+    return Rule(cause, confidence, frozenset(types.split()), words)
+
+
+SHM = r"shm|/torch_\d|shared memory"
+RULES = (
+    _rule("interrupted", 0.9, "KeyboardInterrupt"),
+    _rule(
+        "shared-memory-exhausted",
+        0.93,
+        words=r"insufficient shared memory|(No space left|write to file).*(" + SHM + ")",
+    ),
+    _rule("shared-memory-exhausted", 0.9, words=r"(" + SHM + r").*(No space left|Bus error)"),
+    _rule(
+        "disk-full", 0.95, words=r"\[Errno 28\]|No space left on device|\[Errno 122\]|Disk quota exceeded|StorageFull"
+    ),
+    _rule("too-many-open-files", 0.95, words=r"\[Errno 24\]|Too many open files"),
+    _rule(
+        "gpu-memory-exhausted", 0.9, words=r"CUDA (?:error: )?out of memory|CUDA_ERROR_OUT_OF_MEMORY|HIP out of memory"
+    ),
+    _rule("gpu-memory-exhausted", 0.85, "ResourceExhaustedError", r"device:GPU|GPU_\d"),
+    _rule("gpu-memory-exhausted", 0.7, "OutOfMemoryError"),
+    _rule("host-memory-exhausted", 0.9, "MemoryError _ArrayMemoryError"),
+    _rule("host-memory-exhausted", 0.9, words=r"\[Errno 12\]|DefaultCPUAllocator.*(?:allocate|memory)|std::bad_alloc"),
+    _rule("host-memory-exhausted", 0.85, "ResourceExhaustedError", r"OOM when allocating|failed to allocate memory"),
+    _rule(
+        "too-many-processes", 0.9, words=r"can't start new thread|pthread_create.*failed|fork.*temporarily unavailable"
+    ),
+    _rule("too-many-processes", 0.85, "BlockingIOError", r"\[Errno 11\]"),
+    _rule(
+        "disk-full", 0.45, words=r"file write failed|failed writing file|unexpected pos \d+|Unable to (?:flush|write)"
+    ),
+    _rule("missing-file", 0.88, "FileNotFoundError"),
+    _rule("worker-died", 0.7, words=r"worker \(pid.*(?:killed by signal|exited unexpectedly)|BrokenProcessPool"),
+)
+WORDS_IN_NO_EXCEPTION = (
+    _rule("shared-memory-exhausted", 0.9, words=r"insufficient shared memory|bus error.*shm"),
+    _rule(
+        "too-many-processes",
+        0.85,
+        words=r"pthread_create\(?\)? failed|libgomp: Thread creation failed"
+        r"|Thread \S+ creation via pthread_create",
+    ),
+    _rule("disk-full", 0.8, words=r"No space left on device"),
+    _rule("host-memory-exhausted", 0.8, words=r"std::bad_alloc|Cannot allocate memory"),
+)
+WORDS_LINES = 60
+
+
+def find_errors(window: Window, failed: bool) -> list[Finding]:
+    """What the last words of each stream tell. A script that ended well has nothing to explain."""
+    if not failed:
+        return []
+    findings: list[Finding] = []
+    for stream in window.streams():
+        lines = lines_of(window.output(stream))
+        findings += _from_exceptions(last_chain(lines))
+        findings += _from_fatal(last_fatal(lines))
+        findings += _from_words(lines[-WORDS_LINES:])
+    return findings
+
+
+def _from_exceptions(chain: Sequence[Raised]) -> list[Finding]:
+    if not chain:
+        return []
+    findings = []
+    for rule in RULES:
+        raised = next((raised for raised in chain if rule.fits(raised)), None)
+        if raised is not None:
+            findings.append(Finding(rule.cause, rule.confidence, _quote(raised, chain), _details(raised, chain)))
+            break
+    root = next((raised for raised in chain if user_frame(raised.frames)), chain[-1])
+    details = {
+        "headline": f"The script raised {root.type}: {_short(root.first_line)}".rstrip(": "),
+        **_details(root, chain),
+    }
+    findings.append(Finding("unhandled-exception", 0.9, _quote(root, chain), details))
+    return findings
+
+
+def _quote(raised: Raised, chain: Sequence[Raised]) -> tuple[Evidence, ...]:
+    evidence = [Evidence(f"{raised.type}: {_short(raised.first_line)}".rstrip(": "), "stderr")]
+    frame = user_frame(raised.frames) or next(filter(None, (user_frame(link.frames) for link in chain)), None)
+    if frame is not None:
+        evidence.append(Evidence(f"raised from {frame}", "stderr"))
+    if chain[-1] is not raised:
+        evidence.append(Evidence(f"which led to {chain[-1].type}: {_short(chain[-1].first_line)}", "stderr"))
+    return tuple(evidence)
+
+
+def _details(raised: Raised, chain: Sequence[Raised]) -> dict[str, str]:
+    frame = user_frame(raised.frames) or user_frame(chain[-1].frames)
+    return {"frame": f"{frame.file}:{frame.line}"} if frame else {}
+
+
+def _from_fatal(fatal: FatalError | None) -> list[Finding]:
+    if fatal is None:
+        return []
+    evidence = [Evidence(f"Fatal Python error: {fatal.reason}", "stderr")]
+    own = user_frame(tuple(reversed(fatal.frames)))
+    if fatal.frames:
+        evidence.append(Evidence(f"innermost Python frame: {fatal.frames[0]}", "stderr"))
+    if own is not None and own != fatal.frames[0]:
+        evidence.append(Evidence(f"called from {own}", "stderr"))
+    cause = "illegal-instruction" if "Illegal instruction" in fatal.reason else "native-crash"
+    return [Finding(cause, 0.6, tuple(evidence), {"frame": f"{own.file}:{own.line}"} if own else {})]
+
+
+def _from_words(lines: Sequence[str]) -> list[Finding]:
+    findings = []
+    for rule in WORDS_IN_NO_EXCEPTION:
+        line = next((line for line in reversed(lines) if re.search(rule.words, line, re.IGNORECASE)), None)
+        if line is not None:
+            findings.append(Finding(rule.cause, rule.confidence, (Evidence(_short(line.strip()), "stderr"),)))
+    return findings
+
+
+def _short(text: str, limit: int = 200) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -1,0 +1,80 @@
+"""Findings -> one Diagnosis: cause over symptom, evidence of all sources side by side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from holdfast.diagnosis.catalogue import CATALOGUE, GENERIC, remedies_for
+from holdfast.diagnosis.errors import find_errors
+from holdfast.vocabulary import Cause, Diagnosis, Finding, Window
+
+SURE = 0.5  # below it a finding is a guess, named under `also`
+STOPPED = {"terminated", "interrupted", "terminal-closed"}
+
+
+def diagnose(window: Window, findings: Iterable[Finding]) -> Diagnosis:
+    outcome, code = _outcome(window)
+    if outcome == "running":
+        return Diagnosis(outcome, None, summary="The run is still going.")
+    merged = _merge([*findings, *find_errors(window, failed=outcome != "completed")])
+    ranked = sorted(merged, key=lambda finding: _rank(finding, merged), reverse=True)
+    causes = [_in_words(finding, _framework(window)) for finding in ranked]
+    if outcome == "completed" and not (ranked and ranked[0].cause in STOPPED):
+        return Diagnosis(outcome, None, summary="The run finished.")
+    sure = [cause for cause in causes if cause.confidence >= SURE]
+    if not sure:
+        return Diagnosis(outcome, None, tuple(causes), summary=_cannot_tell(window, outcome, code))
+    if sure[0].id in STOPPED:
+        outcome = "stopped"
+    elif outcome == "unknown":
+        outcome = "failed"
+    return Diagnosis(outcome, sure[0], tuple(cause for cause in causes if cause is not sure[0]), sure[0].title)
+
+
+def _outcome(window: Window) -> tuple[str, int | None]:
+    exit_event, aftermath = window.event("script.exit"), window.event("aftermath")
+    if exit_event is not None:
+        code = int(exit_event.data["code"])
+        return ("completed" if code == 0 else "failed"), code
+    if aftermath is not None and aftermath.data.get("script_alive"):
+        return "running", None
+    return "unknown", None
+
+
+def _merge(findings: Sequence[Finding]) -> list[Finding]:
+    """Findings of the same cause strengthen each other and put their evidence together."""
+    merged = []
+    for cause in dict.fromkeys(finding.cause for finding in findings):
+        same = [finding for finding in findings if finding.cause == cause]
+        doubt = math.prod(1 - finding.confidence for finding in same)
+        evidence = tuple(dict.fromkeys(item for finding in same for item in finding.evidence))
+        details = {key: value for finding in reversed(same) for key, value in finding.details.items()}
+        merged.append(Finding(cause, min(1 - doubt, 0.98), evidence, details))
+    return merged
+
+
+def _rank(finding: Finding, among: Sequence[Finding]) -> tuple[bool, float]:
+    """What explains comes before what is explained: a full disk before the exception it raised."""
+    explained = finding.cause in GENERIC and any(
+        other.cause not in GENERIC and other.confidence >= SURE for other in among
+    )
+    return not explained, finding.confidence
+
+
+def _in_words(finding: Finding, framework: str) -> Cause:
+    entry = CATALOGUE[finding.cause]
+    title = str(finding.details.get("headline") or entry.title)
+    evidence = tuple(sorted(finding.evidence, key=lambda item: (item.at is None, item.at or 0.0)))
+    return Cause(finding.cause, title, round(finding.confidence, 2), evidence, remedies_for(finding, framework))
+
+
+def _framework(window: Window) -> str:
+    names = [str(event.data["name"]) for event in window.events("framework")]
+    return names[-1] if names else ""
+
+
+def _cannot_tell(window: Window, outcome: str, code: int | None) -> str:
+    if outcome == "unknown":
+        return "The record ends without an ending: Holdfast's own processes were killed before the script ended."
+    return f"The script ended with exit code {code} and left nothing that says why."

@@ -1,0 +1,315 @@
+"""The reading end, of a finished run or a live one. A cut at any byte yields everything before it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from math import inf, isnan, nan, nextafter
+from pathlib import Path
+
+from holdfast.journal.format import (
+    BUCKET,
+    EVENT,
+    HEADER_BYTES,
+    HIGH_FIRST,
+    MISSING,
+    OUTPUT,
+    ROW,
+    SAW_NAN,
+    SIGNALS,
+    BadRecord,
+    Bucket,
+    Decoder,
+    Frames,
+    Header,
+    Record,
+    Row,
+    list_segments,
+    read_file,
+    read_parts,
+    segment_name,
+    unpack_header,
+)
+from holdfast.vocabulary import Event, Output, Sample
+
+READINGS = frozenset((SIGNALS, MISSING, ROW, BUCKET))
+EVERYTHING = READINGS | {EVENT, OUTPUT}
+
+
+class Seen:
+    """How far a stream was read: what to leave out of a segment that was thinned or merged under the reader."""
+
+    def __init__(self) -> None:
+        self.seq = -1
+        self._times: dict[str, float] = {}
+        self._floor: dict[str, float] = {}
+
+    @property
+    def readings_until(self) -> float:
+        return self._floor.get("reading", -inf)
+
+    def enter(self, rewritten: bool) -> None:
+        self._floor = dict(self._times) if rewritten else {}
+
+    def note(self, record: Record) -> None:
+        self._times[_sort_of(record)] = record.at
+
+    def has(self, record: Record) -> bool:
+        return bool(self._floor) and record.at <= self._floor.get(_sort_of(record), -inf)
+
+
+def _sort_of(record: Record) -> str:
+    if isinstance(record, Event):
+        return "event"
+    return "output" if isinstance(record, Output) else "reading"
+
+
+class Journal:
+    """Reads lazily: a segment at a time is in memory."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = str(directory)
+        for stream in self._streams():
+            self._segments(stream)
+
+    def events(self, *kinds: str) -> list[Event]:
+        found = []
+        for stream in self._streams():
+            for record in self._records(stream, frozenset((EVENT,))):
+                if isinstance(record, Event) and (not kinds or record.kind in kinds):
+                    found.append(record)
+        return sorted(found, key=lambda event: event.at)
+
+    def samples(self, names: Collection[str] | None = None, since: float = -inf) -> Iterator[Sample]:
+        """Stream by stream, each in its order. A thinned stretch gives its minima, maxima and last values."""
+        wanted = None if names is None else frozenset(names)
+        for stream in self._streams():
+            for record in self._records(stream, READINGS):
+                if isinstance(record, (Row, Bucket)) and record.at >= since:
+                    yield from samples_of(record, wanted, since)
+
+    def output(self, limit_bytes: int = 262144) -> dict[str, bytes]:
+        """The end of what was printed, by stream name."""
+        pieces: dict[str, list[Output]] = {}
+        for stream in self._streams():
+            tails: dict[str, Tail] = {}
+            for record in self._records(stream, frozenset((OUTPUT,))):
+                if isinstance(record, Output):
+                    tails.setdefault(record.stream, Tail(limit_bytes)).add(record)
+            for name, tail in tails.items():
+                pieces.setdefault(name, []).extend(tail.pieces)
+        joined = {}
+        for name, found in pieces.items():
+            text = b"".join(piece.data for piece in sorted(found, key=lambda piece: piece.at))
+            joined[name] = text[max(0, len(text) - limit_bytes) :]
+        return joined
+
+    @property
+    def damage(self) -> list[str]:
+        """What could not be read, a line each. Reads the whole record: 60 MB take about half a second."""
+        lines: list[str] = []
+        for stream in self._streams():
+            for _ in self._records(stream, EVERYTHING, lines.append):
+                pass
+        return lines
+
+    def _streams(self) -> list[str]:
+        return sorted(list_segments(self._directory))
+
+    def _segments(self, stream: str) -> list[tuple[int, Header | None]]:
+        """Oldest first, without those that a merged one already stands for."""
+        found: list[tuple[int, Header | None]] = []
+        covered = inf
+        for seq in reversed(list_segments(self._directory).get(stream, [])):
+            if seq >= covered:
+                continue
+            name = segment_name(stream, seq)
+            try:
+                header = unpack_header(read_file(f"{self._directory}/{name}", limit=HEADER_BYTES), name)
+            except OSError:
+                header = None
+            if header is not None:
+                covered = min(covered, header.first_seq)
+            found.append((seq, header))
+        return found[::-1]
+
+    def _records(
+        self, stream: str, kinds: frozenset[int], complain: Callable[[str], None] = lambda line: None
+    ) -> Iterator[Record]:
+        segments = self._segments(stream)
+        seen = Seen()
+        for seq, listed in segments:
+            name = segment_name(stream, seq)
+            try:
+                data = read_file(f"{self._directory}/{name}")
+            except FileNotFoundError:
+                continue  # merged into a later one since
+            except OSError as error:
+                complain(f"{name}: not readable: {error.strerror}")
+                continue
+            segment = Segment(data, name, newest=seq == segments[-1][0])
+            seen.enter(rewritten=segment.header != listed)
+            for record in segment.records(kinds):
+                if not seen.has(record):
+                    yield record
+                    seen.note(record)
+            if segment.fault:
+                complain(f"{name}: {segment.fault}")
+
+
+class Segment:
+    """One segment's bytes -> records; afterwards `fault` is what a person should know, or empty."""
+
+    def __init__(self, data: bytes, name: str, newest: bool) -> None:
+        self._data = data
+        self._newest = newest
+        self.header = unpack_header(data, name)
+        self.fault = ""
+
+    def records(self, kinds: frozenset[int]) -> Iterator[Record]:
+        if self.header is None:
+            if len(self._data) >= HEADER_BYTES:
+                self.fault = "damaged at byte 0, that segment is not readable"
+            elif not self._newest:
+                self.fault = f"cut short at byte {len(self._data)}, before its first record"
+            return
+        frames, decoder = Frames(self._data, HEADER_BYTES), Decoder()
+        start = frames.offset
+        try:
+            for kind, payload in frames:
+                if kind in kinds and (record := decoder.take(kind, payload)) is not None:
+                    yield record
+                start = frames.offset
+        except BadRecord:
+            self.fault = f"damaged at byte {start}, the rest of that segment is not readable"
+            return
+        if frames.fault == "damaged" or (frames.fault == "torn" and frames.whole_frame_follows()):
+            self.fault = f"damaged at byte {frames.offset}, the rest of that segment is not readable"
+        elif frames.fault == "torn" and not self._newest:
+            self.fault = f"cut short at byte {frames.offset}"
+
+
+class Tail:
+    """The last bytes of one stream, so that a day of printing is not held in memory."""
+
+    def __init__(self, limit: int) -> None:
+        self.pieces: list[Output] = []
+        self._limit = limit
+        self._size = 0
+
+    def add(self, piece: Output) -> None:
+        self.pieces.append(piece)
+        self._size += len(piece.data)
+        if self._size > 2 * self._limit + (1 << 20):
+            kept = 0
+            for index in range(len(self.pieces) - 1, -1, -1):
+                kept += len(self.pieces[index].data)
+                if kept >= self._limit:
+                    del self.pieces[:index]
+                    break
+            self._size = kept
+
+
+def samples_of(record: Row | Bucket, wanted: frozenset[str] | None = None, since: float = -inf) -> Iterator[Sample]:
+    if isinstance(record, Bucket):
+        for sample in _bucket_samples(record, wanted):
+            if sample.at >= since:
+                yield sample
+        return
+    at, reasons = record.at, record.reasons
+    for name, value in zip(record.names, record.values, strict=True):
+        if wanted is None or name in wanted:
+            yield Sample(name, value, at) if value is not None else Sample(name, None, at, reasons.get(name, ""))
+
+
+def _bucket_samples(bucket: Bucket, wanted: frozenset[str] | None) -> list[Sample]:
+    """The first extreme at the bucket's start, the other in its middle, the last value at its end.
+
+    An extreme that is the last value is told once, so that a counter keeps its slope.
+    """
+    middle = (bucket.start + bucket.at) / 2
+    first, between, last = [], [], []
+    for name, cell in zip(bucket.names, bucket.cells, strict=True):
+        if wanted is not None and name not in wanted:
+            continue
+        if not cell.tally:
+            last.append(Sample(name, None, bucket.at, bucket.reasons.get(name, "")))
+            continue
+        early, late = (cell.high, cell.low) if cell.flags & HIGH_FIRST else (cell.low, cell.high)
+        if cell.tally > 1:
+            first.append(Sample(name, early, bucket.start))
+            if late not in (early, cell.last) and not isnan(late):
+                between.append(Sample(name, late, middle))
+            if cell.flags & SAW_NAN and not isnan(cell.last) and not isnan(early):
+                between.append(Sample(name, nan, middle))
+        last.append(Sample(name, cell.last, bucket.at))
+    return first + between + last
+
+
+class Follower:
+    """Gives what is new. Readings older than `since` are left out: a week of them would not fit a screen."""
+
+    def __init__(self, directory: Path, since: float = -inf) -> None:
+        self._directory = str(directory)
+        self._since = since
+        self._streams: dict[str, Position] = {}
+
+    def poll(self) -> list[Sample | Event | Output]:
+        found: list[Sample | Event | Output] = []
+        for stream, numbers in sorted(list_segments(self._directory).items()):
+            position = self._streams.setdefault(stream, Position(self._directory, stream))
+            for seq in numbers:
+                if seq >= position.seen.seq:
+                    for record, since in position.advance(seq):
+                        if isinstance(record, (Event, Output)):
+                            found.append(record)
+                        else:
+                            found.extend(samples_of(record, since=max(since, self._since)))
+        found.sort(key=lambda one: one.at)
+        return found
+
+
+class Position:
+    """Where a follower stands in one stream."""
+
+    def __init__(self, directory: str, stream: str) -> None:
+        self._directory = directory
+        self._stream = stream
+        self._header: Header | None = None
+        self._offset = HEADER_BYTES
+        self._decoder = Decoder()
+        self.seen = Seen()
+
+    def advance(self, seq: int) -> Iterator[tuple[Record, float]]:
+        """New records of this segment, each with the time before which its readings were given already."""
+        name = segment_name(self._stream, seq)
+        path = f"{self._directory}/{name}"
+        try:
+            head, data = read_parts(path, self._offset)
+            header = unpack_header(head, name)
+            if header is None:
+                return
+            if seq != self.seen.seq or header != self._header:
+                head, data = read_parts(path, HEADER_BYTES)
+                header = unpack_header(head, name) or header
+                self._enter(seq, header)
+        except OSError:
+            return
+        yield from self._new(data)
+
+    def _new(self, data: bytes) -> Iterator[tuple[Record, float]]:
+        frames, base = Frames(data), self._offset
+        given_until = nextafter(self.seen.readings_until, inf)
+        try:
+            for kind, payload in frames:
+                record = self._decoder.take(kind, payload)
+                self._offset = base + frames.offset
+                if record is not None and not self.seen.has(record):
+                    yield record, given_until
+                    self.seen.note(record)
+        except BadRecord:
+            return
+
+    def _enter(self, seq: int, header: Header) -> None:
+        self.seen.enter(rewritten=header.first_seq <= self.seen.seq)
+        self.seen.seq, self._header = seq, header
+        self._offset, self._decoder = HEADER_BYTES, Decoder()

@@ -1,0 +1,21 @@
+"""Which findings the user is told of, and how often."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from holdfast.vocabulary import Decision, Finding
+
+AGAIN_S = 600.0
+
+
+def decide(findings: Sequence[Finding], policy: str, decided_at: Mapping[str, float], now: float) -> list[Decision]:
+    """One warning a subject, again after ten minutes if it still holds. `observe` records and says nothing."""
+    decisions = []
+    for finding in findings:
+        key = str(finding.details["key"])
+        if now - decided_at.get(key, float("-inf")) < AGAIN_S:
+            continue
+        kind = "note" if policy == "observe" else "warn"
+        decisions.append(Decision(kind, key, finding.evidence[0].text, finding.cause))
+    return decisions

@@ -1,0 +1,227 @@
+"""NVIDIA GPUs through NVML: memory, load, heat, power, errors, and whether they are still there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from holdfast.probes.contract import Missing, Reading, Scope
+from holdfast.probes.kernel_files import missing, read, under
+from holdfast.probes.tree import belongs
+from holdfast.vocabulary import Event, Sample
+
+FIRST_PID_NAMESPACE = "pid:[4026531836]"  # the kernel gives the host's own this number, always
+XIDS_A_READ = 16
+SLOW_EVERY_S = 1.0  # per GPU: power, utilisation and the like take about 7 ms together on an H200
+ALMOST = 0.95
+GPUS_AT_FULL_RATE = 2
+
+
+@dataclass(slots=True)
+class Card:
+    index: int
+    handle: Any
+    lost: bool = False
+    slow_due: float = float("-inf")
+    unsupported: set[str] = field(default_factory=set)
+
+
+class Lost(Exception):
+    """The GPU does not answer any more."""
+
+
+class Gpu:
+    name = "gpu"
+    every_s = 0.0
+
+    def __init__(self, scope: Scope) -> None:
+        _expect_driver(scope.root)
+        self._scope = scope
+        self._nvml: Any = None
+        self._cards: list[Card] = []
+        self._xids: Any = None
+        self._slow_every_s = SLOW_EVERY_S
+
+    def read(self, now: float) -> list[Reading]:
+        readings: list[Reading] = []
+        if self._nvml is None:
+            readings += self._start(now)
+        for card in self._cards:
+            if card.lost:
+                continue
+            try:
+                readings += self._read_card(card, now)
+            except Lost:
+                card.lost = True
+                readings.append(Event("gpu.lost", now, {"index": card.index}))
+                names = ("memory_used_bytes", "job_memory_bytes", *self._slow(card.handle))
+                readings += missing((f"gpu{card.index}.{what}" for what in names), now, "the GPU is lost")
+        return readings + self._read_xids(now)
+
+    def close(self) -> None:
+        if self._nvml is not None:
+            self._nvml.nvmlShutdown()
+
+    def _start(self, now: float) -> list[Reading]:
+        """Here and not in the constructor: a wedged driver can keep nvmlInit for ever."""
+        try:
+            import pynvml as nvml  # noqa: PLC0415 -- 3 MiB, only where there is a driver
+        except ImportError:
+            raise Missing("an NVIDIA driver is here, but nvidia-ml-py is not installed") from None
+        try:
+            nvml.nvmlInit()
+            driver = _text(nvml.nvmlSystemGetDriverVersion())
+            handles = [nvml.nvmlDeviceGetHandleByIndex(i) for i in range(nvml.nvmlDeviceGetCount())]
+        except nvml.NVMLError as error:
+            raise Missing(f"an NVIDIA driver is here, but NVML does not answer: {error}") from None
+        if not handles:
+            raise Missing("an NVIDIA driver is here, but no GPU")
+        self._nvml = nvml
+        self._cards = [Card(index, handle) for index, handle in enumerate(handles)]
+        self._slow_every_s = SLOW_EVERY_S * max(1.0, len(handles) / GPUS_AT_FULL_RATE)
+        self._register_xids()
+        return [self._found(card, driver, now) for card in self._cards]
+
+    def _found(self, card: Card, driver: str, now: float) -> Event:
+        name = total = None
+        try:
+            name = _text(self._nvml.nvmlDeviceGetName(card.handle))
+            total = self._nvml.nvmlDeviceGetMemoryInfo(card.handle).total
+        except self._nvml.NVMLError:
+            pass  # the event still says that it is there; the samples say what is wrong
+        about = {"index": card.index, "name": name, "driver": driver, "memory_total_bytes": total}
+        return Event("gpu.found", now, about)
+
+    def _read_card(self, card: Card, now: float) -> list[Reading]:
+        nvml, handle = self._nvml, card.handle
+        readings: list[Reading] = []
+        memory = self._ask(card, lambda: nvml.nvmlDeviceGetMemoryInfo(handle))
+        for what in ("used", "total"):
+            readings += _sample(card, f"memory_{what}_bytes", getattr(memory, what, memory), now)
+        if now < card.slow_due:
+            return readings
+        card.slow_due = now + self._slow_every_s * ALMOST
+        readings += self._job_memory(card, now)
+        for what, (ask, scale) in self._slow(handle).items():
+            if what not in card.unsupported:
+                readings += _sample(card, what, self._ask(card, ask), now, scale)
+        return readings
+
+    def _slow(self, handle: Any) -> dict[str, tuple[Callable[[], Any], float]]:
+        nvml = self._nvml
+        slowdown, uncorrected = nvml.NVML_TEMPERATURE_THRESHOLD_SLOWDOWN, nvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED
+        return {
+            "utilisation_percent": (lambda: nvml.nvmlDeviceGetUtilizationRates(handle).gpu, 1),
+            "temperature_celsius": (lambda: nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU), 1),
+            "temperature_limit_celsius": (lambda: nvml.nvmlDeviceGetTemperatureThreshold(handle, slowdown), 1),
+            "power_watts": (lambda: nvml.nvmlDeviceGetPowerUsage(handle), 0.001),
+            "power_limit_watts": (lambda: nvml.nvmlDeviceGetEnforcedPowerLimit(handle), 0.001),
+            "throttle_flags": (lambda: nvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle), 1),
+            "ecc_uncorrected_count": (
+                lambda: nvml.nvmlDeviceGetTotalEccErrors(handle, uncorrected, nvml.NVML_VOLATILE_ECC),
+                1,
+            ),
+            "sm_clock_mhz": (lambda: nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM), 1),
+        }
+
+    def _ask(self, card: Card, question: Callable[[], Any]) -> Any:
+        """The answer, or the error as the answer; Lost when the GPU is gone."""
+        try:
+            return question()
+        except self._nvml.NVMLError as error:
+            if error.value in (self._nvml.NVML_ERROR_GPU_IS_LOST, self._nvml.NVML_ERROR_RESET_REQUIRED):
+                raise Lost from None
+            return error
+
+    def _job_memory(self, card: Card, now: float) -> list[Reading]:
+        name = f"gpu{card.index}.job_memory_bytes"
+        if not self._pids_are_ours():
+            return [Sample(name, None, now, "in a container NVML names processes by the host's ids")]
+        processes = self._ask(card, lambda: self._nvml.nvmlDeviceGetComputeRunningProcesses(card.handle))
+        if isinstance(processes, Exception):
+            return [Sample(name, None, now, str(processes))]
+        ours = [process.usedGpuMemory for process in processes if belongs(self._scope, process.pid)]
+        if any(used is None for used in ours):
+            return [Sample(name, None, now, "the driver does not tell memory by process")]
+        return [Sample(name, sum(ours), now)]
+
+    def _pids_are_ours(self) -> bool:
+        link = under(self._scope.root, f"/proc/{self._scope.watcher_pid}/ns/pid")
+        try:
+            return os.readlink(link) == FIRST_PID_NAMESPACE  # noqa: PTH115
+        except OSError:
+            return False
+
+    def _register_xids(self) -> None:
+        nvml = self._nvml
+        try:
+            events = nvml.nvmlEventSetCreate()
+        except nvml.NVMLError:
+            return
+        for card in self._cards:
+            try:
+                nvml.nvmlDeviceRegisterEvents(card.handle, nvml.nvmlEventTypeXidCriticalError, events)
+            except nvml.NVMLError:
+                continue  # not supported by this GPU
+            self._xids = events
+
+    def _read_xids(self, now: float) -> list[Event]:
+        found: list[Event] = []
+        nvml = self._nvml
+        while self._xids is not None and len(found) < XIDS_A_READ:
+            try:
+                data = nvml.nvmlEventSetWait(self._xids, 0)
+            except nvml.NVMLError as error:
+                if error.value == nvml.NVML_ERROR_GPU_IS_LOST:
+                    self._xids = None
+                break  # a timeout: nothing happened
+            found.append(Event("gpu.xid", now, {"index": self._index(data.device), "xid": int(data.eventData)}))
+        return found
+
+    def _index(self, handle: Any) -> int | None:
+        try:
+            return int(self._nvml.nvmlDeviceGetIndex(handle))
+        except self._nvml.NVMLError:
+            return None
+
+
+def _sample(card: Card, what: str, answer: Any, now: float, scale: float = 1) -> list[Sample]:
+    """A question this GPU cannot answer is reported once and not asked again."""
+    name = f"gpu{card.index}.{what}"
+    if not isinstance(answer, Exception):
+        return [Sample(name, answer * scale, now)]
+    if what in card.unsupported:
+        return []
+    if type(answer).__name__ in ("NVMLError_NotSupported", "NVMLError_FunctionNotFound"):
+        card.unsupported.add(what)
+    return [Sample(name, None, now, str(answer))]
+
+
+def _expect_driver(root: Path) -> None:
+    if any((root / path).exists() for path in ("dev/nvidiactl", "proc/driver/nvidia/version", "dev/dxg")):
+        return
+    other = _other_maker(root)
+    if other:
+        raise Missing(f"{other} GPU found: Holdfast does not watch its memory or temperature yet")
+    raise Missing("no NVIDIA driver here")
+
+
+def _other_maker(root: Path) -> str:
+    for vendor in sorted((root / "sys/class/drm").glob("card*/device/vendor")):
+        try:
+            maker = read(str(vendor)).strip()
+        except OSError:
+            continue
+        if maker == b"0x1002":
+            return "AMD"
+        # Intel's graphics inside the processor sit at this address, always; a card of theirs does not.
+        if maker == b"0x8086" and vendor.parent.resolve().name != "0000:00:02.0":
+            return "Intel"
+    return "AMD" if (root / "dev/kfd").exists() else ""
+
+
+def _text(value: bytes | str) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value

@@ -1,0 +1,26 @@
+"""What is done once the script has ended, by whichever of the two processes is its parent then."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+
+from holdfast.supervisor.tick import Watch
+from holdfast.supervisor.tree import stop_left_behind
+
+KERNEL_LOG_LAG_S = 0.2
+
+
+def after_the_script(watch: Watch, status: int, idle: Callable[[float], None]) -> None:
+    """Records how it ended, looks for the reason while it is fresh, and leaves no process behind."""
+    code = os.waitstatus_to_exitcode(status)
+    watch.event("script.exit", code=code if code >= 0 else 128 - code, signal=-code if code < 0 else None)
+    watch.closing_look(time.time())
+    if code in (-signal.SIGKILL, 128 + signal.SIGKILL):
+        idle(KERNEL_LOG_LAG_S)
+        watch.closing_look(time.time())
+    stopped = stop_left_behind(idle)
+    if stopped:
+        watch.event("processes.left", stopped=stopped)

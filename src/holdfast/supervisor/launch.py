@@ -1,0 +1,89 @@
+"""Starts the script as it would have started without us: own session, own signals, own oom score."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import struct
+import termios
+from collections.abc import Mapping, Sequence
+
+from holdfast.supervisor.streams import Streams
+from holdfast.supervisor.toughen import restore_oom_score
+
+
+class CannotStart(Exception):
+    def __init__(self, errno: int) -> None:
+        super().__init__(os.strerror(errno))
+        self.errno = errno
+
+
+def launch(
+    command: Sequence[str],
+    streams: Streams,
+    environment: Mapping[str, str],
+    signal_mask: set[signal.Signals],
+    oom_score: str | None,
+) -> int:
+    """Forks and executes; returns the pid once the kernel has accepted the program."""
+    told, tell = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.close(told)
+            _become(command, streams, environment, signal_mask, oom_score)
+        except OSError as error:
+            os.write(tell, struct.pack("<i", error.errno or 0))
+        finally:
+            os._exit(127)
+    os.close(tell)
+    answer = os.read(told, 4)  # closed by a successful exec
+    os.close(told)
+    if answer:
+        os.waitpid(pid, 0)
+        raise CannotStart(struct.unpack("<i", answer)[0])
+    return pid
+
+
+def _become(
+    command: Sequence[str],
+    streams: Streams,
+    environment: Mapping[str, str],
+    signal_mask: set[signal.Signals],
+    oom_score: str | None,
+) -> None:
+    os.setsid()
+    if streams.slave is not None:
+        fcntl.ioctl(streams.slave, termios.TIOCSCTTY, 0)
+    # Copied out of the way first: one of them may itself be numbered 0, 1 or 2.
+    copies = [
+        fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 10) if fd > 2 or fd != i else fd
+        for i, fd in enumerate(streams.script_fds)
+    ]
+    for target, copy in enumerate(copies):
+        if copy != target:
+            os.dup2(copy, target, inheritable=True)
+    restore_oom_score(oom_score)
+    for ignored_by_python in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(ignored_by_python, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, signal_mask)
+    os.execvpe(command[0], list(command), dict(environment))
+
+
+def script_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """A native crash then prints the Python stack of every thread; nothing else changes for the script."""
+    return {"PYTHONFAULTHANDLER": "1", **environment}
+
+
+def reap() -> dict[int, int]:
+    """Collects every child that has ended: pid -> wait status."""
+    ended: dict[int, int] = {}
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return ended
+        if pid == 0:
+            return ended
+        ended[pid] = status

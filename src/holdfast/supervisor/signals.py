@@ -1,0 +1,78 @@
+"""The relay's signals, taken by a thread of their own: the main thread may sit in a write to a stalled terminal."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+FORWARDED = (
+    signal.SIGHUP,
+    signal.SIGINT,
+    signal.SIGQUIT,
+    signal.SIGTERM,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+)
+HANDLED = (*FORWARDED, signal.SIGTSTP, signal.SIGCONT, signal.SIGWINCH, signal.SIGCHLD)
+SI_KERNEL = 0x80
+TWICE_S = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    number: int
+    sender_pid: int
+    sender_name: str
+    to_group: bool  # a terminal's Ctrl-C, `timeout` and the like mean the whole group
+
+
+def block() -> set[signal.Signals]:
+    """Blocks what the thread takes; returns the former mask, which the script gets back."""
+    return {signal.Signals(n) for n in signal.pthread_sigmask(signal.SIG_BLOCK, HANDLED) if n in set(signal.Signals)}
+
+
+def start_thread(on_signal: Callable[[Received], None]) -> None:
+    threading.Thread(target=_take_for_ever, args=(on_signal,), daemon=True, name="signals").start()
+
+
+def _take_for_ever(on_signal: Callable[[Received], None]) -> None:
+    while True:
+        info = signal.sigwaitinfo(HANDLED)
+        on_signal(_received(info))
+
+
+def _received(info: signal.struct_siginfo) -> Received:
+    from_kernel = info.si_code == SI_KERNEL
+    sender = 0 if from_kernel else info.si_pid
+    name = ""
+    same_group = False
+    if sender and info.si_signo != signal.SIGCHLD:
+        try:
+            name = Path(f"/proc/{sender}/comm").read_text().strip()
+            same_group = os.getpgid(sender) == os.getpgrp()
+        except OSError:
+            pass  # it has gone already, or is outside our pid namespace
+    return Received(info.si_signo, sender, name, from_kernel or same_group)
+
+
+def give(pid: int, number: int, to_group: bool) -> bool:
+    """Delivers to the script, or to its whole process group. False when it is gone."""
+    try:
+        os.killpg(pid, number) if to_group else os.kill(pid, number)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
+
+
+def ignores_stop(pid: int) -> bool:
+    """Whether a process ignores SIGTSTP, as an interactive shell does."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return True
+    mask = next((line.split()[1] for line in status.splitlines() if line.startswith("SigIgn:")), "0")
+    return bool(int(mask, 16) >> (signal.SIGTSTP - 1) & 1)

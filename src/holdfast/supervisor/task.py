@@ -1,0 +1,17 @@
+"""What the user asked for, as relay and watcher need it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    command: tuple[str, ...]
+    directory: Path | None  # the run's own; None where nothing can be written
+    cwd: Path
+    policy: str = "protect"
+    name: str = ""
+    memory_bytes: int | None = None
+    gpu_memory_bytes: int | None = None

@@ -1,0 +1,128 @@
+"""One turn of the loop: look, record, detect, decide, act. The flow of the whole project on one screen."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from holdfast import __version__
+from holdfast.actions.warn import carry_out
+from holdfast.detectors.edge import find_edges, pace_s
+from holdfast.policy.warn import decide
+from holdfast.probes import Scope
+from holdfast.probes.runner import ProbeRunner
+from holdfast.supervisor.recorder import Recorder
+from holdfast.supervisor.task import Task
+from holdfast.vocabulary import Decision, Event, Finding, Output, Sample, Window
+
+REMEMBERED = 120  # samples of each signal: two minutes when quiet, six seconds when tight
+
+
+class Watch:
+    """The eyes and the record of one run. Lives in the watcher; in the relay, should the watcher be killed."""
+
+    def __init__(self, task: Task, stream: str, script_pid: int, say: Callable[[str], bool]) -> None:
+        self._task = task
+        self._say = say
+        self._recorder = Recorder(task.directory / "journal", stream) if task.directory else None
+        directories = (task.cwd, task.directory or task.cwd, Path(tempfile.gettempdir()))
+        self._probes = ProbeRunner(Scope(script_pid, os.getpid(), directories))
+        self._looking = threading.Lock()  # in a relay that is alone, ticks and the closing look are two threads
+        self._recent: dict[str, deque[Sample]] = {}
+        self._decided_at: dict[str, float] = {}
+        self.event(
+            "run.start",
+            command=list(task.command),
+            cwd=str(task.cwd),
+            name=task.name,
+            policy=task.policy,
+            memory_bytes=task.memory_bytes,
+            script_pid=script_pid,
+            script_started=_started(script_pid),
+            watched_by=os.getpid(),
+            watcher_started=_started(os.getpid()),
+            holdfast=__version__,
+        )
+
+    def tick(self, now: float) -> float:
+        """Returns the seconds until the next one."""
+        window = self._look(now, closing=False)
+        findings = find_edges(window)
+        for decision in decide(findings, self._task.policy, self._decided_at, now):
+            self._act(decision, findings, now)
+        return pace_s(window)
+
+    def keep_ticking(self) -> None:
+        threading.excepthook = lambda failed: self.event("watch.failed", reason=repr(failed.exc_value))
+        while True:
+            time.sleep(self.tick(time.time()))
+
+    def closing_look(self, now: float) -> None:
+        """Right after the script has ended, before its cgroup and its last lines are gone."""
+        self._look(now, closing=True)
+
+    def event(self, kind: str, **data: Any) -> None:
+        self._record(Event(kind, time.time(), data))
+
+    def output(self, piece: Output) -> None:
+        if self._recorder:
+            self._recorder.output(piece)
+
+    def close(self, patience_s: float = 2.0) -> int:
+        """Returns how many records could not be written."""
+        if self._recorder is None:
+            return 0
+        written = self._recorder.close(patience_s)
+        return self._recorder.lost_records + (0 if written else 1)
+
+    def _look(self, now: float, closing: bool) -> Window:
+        with self._looking:
+            readings = self._probes.closing(now) if closing else self._probes.poll(now)
+        samples = [reading for reading in readings if isinstance(reading, Sample)]
+        if self._task.memory_bytes:
+            samples.append(Sample("job.memory_budget_bytes", float(self._task.memory_bytes), now))
+        for sample in samples:
+            self._recent.setdefault(sample.name, deque(maxlen=REMEMBERED)).append(sample)
+        if self._recorder and samples:
+            self._recorder.samples(now, samples)
+        for reading in readings:
+            if isinstance(reading, Event):
+                self._record(reading)
+                self._say_what_is_missing(reading)
+        return Window(series={name: list(samples) for name, samples in self._recent.items()})
+
+    def _act(self, decision: Decision, findings: list[Finding], now: float) -> None:
+        self._decided_at[decision.key] = now
+        for finding in findings:
+            if finding.details.get("key") == decision.key:
+                self.event(
+                    "finding",
+                    cause=finding.cause,
+                    confidence=finding.confidence,
+                    key=decision.key,
+                    evidence=[item.text for item in finding.evidence],
+                )
+        self.event("decision", decision=decision.kind, key=decision.key, text=decision.text)
+        self.event("action", key=decision.key, decision=decision.text, result=carry_out(decision, self._say))
+
+    def _say_what_is_missing(self, event: Event) -> None:
+        if event.kind == "probe.missing" and event.data.get("tell") and self._task.policy != "observe":
+            self._say(f"holdfast: {event.data['reason']}")
+
+    def _record(self, event: Event) -> None:
+        if self._recorder:
+            self._recorder.event(event)
+
+
+def _started(pid: int) -> float | None:
+    """The process's start in clock ticks since boot: tells it from a later one with the same pid."""
+    try:
+        return float(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[19])
+    except (OSError, IndexError):
+        return None

@@ -1,0 +1,66 @@
+"""The job's processes, all of which are below us: both of our processes are subreapers."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import time
+from collections.abc import Callable
+
+import psutil
+
+from holdfast.supervisor.launch import reap
+
+LEAVE_S = 1.0
+TERMINATE_S = 2.0
+
+
+def left_behind(but_not: frozenset[int] = frozenset()) -> list[psutil.Process]:
+    with contextlib.suppress(psutil.Error):
+        below = psutil.Process().children(recursive=True)
+        return [process for process in below if process.pid not in but_not and _runs(process)]
+    return []
+
+
+def _runs(process: psutil.Process) -> bool:
+    with contextlib.suppress(psutil.Error):
+        return bool(process.status() != psutil.STATUS_ZOMBIE)
+    return False
+
+
+def stop_left_behind(idle: Callable[[float], None], but_not: frozenset[int] = frozenset()) -> list[str]:
+    """After the script has ended: let its helpers leave, then ask them, then end them. Names what it had to stop.
+
+    `idle(seconds)` is called while waiting, so that output keeps flowing.
+    """
+    stopped: list[str] = []
+    for send, patience_s in ((None, LEAVE_S), (signal.SIGTERM, TERMINATE_S), (signal.SIGKILL, TERMINATE_S)):
+        until = time.monotonic() + patience_s
+        processes = left_behind(but_not)
+        if send is not None:
+            if send is signal.SIGTERM:
+                stopped = [f"{_name(process)} (pid {process.pid})" for process in processes]
+            _send_all(processes, send)
+        while processes and time.monotonic() < until:
+            idle(0.02)
+            reap()
+            processes = left_behind(but_not)
+            if send is signal.SIGKILL:
+                _send_all(processes, send)  # what was forked meanwhile
+        if not processes:
+            break
+    return stopped
+
+
+def _send_all(processes: list[psutil.Process], number: signal.Signals) -> None:
+    for process in processes:
+        with contextlib.suppress(psutil.Error, ProcessLookupError):
+            process.send_signal(number)
+            if number is not signal.SIGKILL:
+                process.send_signal(signal.SIGCONT)
+
+
+def _name(process: psutil.Process) -> str:
+    with contextlib.suppress(psutil.Error):
+        return str(process.name())
+    return "?"

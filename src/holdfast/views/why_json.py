@@ -1,0 +1,42 @@
+"""The verdict for programs. The shape is a contract: fields are added, never changed."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from holdfast.vocabulary import Cause, Diagnosis, Evidence, Window
+
+
+def as_json(run: str, window: Window, diagnosis: Diagnosis) -> str:
+    answer = {
+        "run": run,
+        "outcome": diagnosis.outcome,
+        "cause": _cause(diagnosis.cause) if diagnosis.cause else None,
+        "also": [_cause(cause) for cause in diagnosis.also],
+        "actions": [
+            {"at": stamp(event.at), "decision": event.data["decision"], "result": event.data["result"]}
+            for event in window.events("action")
+        ],
+    }
+    return json.dumps(answer, indent=2)
+
+
+def _cause(cause: Cause) -> dict[str, Any]:
+    return {
+        "id": cause.id,
+        "title": cause.title,
+        "confidence": cause.confidence,
+        "evidence": [_evidence(item) for item in cause.evidence],
+        "remedies": [{"title": remedy.title, "how": remedy.how} for remedy in cause.remedies],
+    }
+
+
+def _evidence(item: Evidence) -> dict[str, Any]:
+    at = stamp(item.at) if item.at is not None else None
+    return {"text": item.text, "source": item.source, "at": at, "value": item.value}
+
+
+def stamp(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,103 @@
+"""The verdict for people: one line first, then the evidence, then the fix. 80 columns."""
+
+from __future__ import annotations
+
+import shlex
+import textwrap
+import time
+from collections.abc import Iterator
+
+from holdfast.views.safe_text import safe
+from holdfast.vocabulary import Cause, Diagnosis, Window
+
+WIDTH = 80
+BOLD, DIM, RED, GREEN, YELLOW, PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[0m"
+COLOURS = {"completed": GREEN, "running": GREEN, "stopped": YELLOW}
+
+
+def as_text(run: str, window: Window, diagnosis: Diagnosis, damage: list[str], colour: bool) -> str:
+    def paint(text: str, code: str) -> str:
+        return f"{code}{text}{PLAIN}" if colour else text
+
+    verdict = safe(_verdict(diagnosis))
+    lines = [paint(line, BOLD + COLOURS.get(diagnosis.outcome, RED)) for line in textwrap.wrap(verdict, WIDTH)]
+    lines += ["", *_about(run, window, diagnosis)]
+    if diagnosis.cause is not None:
+        lines += ["", paint("Evidence", BOLD), *_evidence(diagnosis.cause)]
+        if diagnosis.cause.remedies:
+            lines += ["", paint("What to do", BOLD), *_remedies(diagnosis.cause)]
+    elif diagnosis.outcome not in ("completed", "running"):
+        lines += _last_words(window, paint("Its last words", BOLD))
+    guesses = [cause for cause in diagnosis.also if diagnosis.cause is None]
+    if guesses:
+        lines += ["", paint("Perhaps", BOLD), *(f"  {safe(cause.title)} ({cause.confidence:.0%})" for cause in guesses)]
+    notes = [*_notes(window), *damage]
+    if notes:
+        lines += ["", paint("During the run", BOLD), *(line for note in notes for line in _wrapped(safe(note), "  "))]
+    return "\n".join(lines)
+
+
+def _verdict(diagnosis: Diagnosis) -> str:
+    if diagnosis.cause is None:
+        return diagnosis.summary
+    sure = "" if diagnosis.cause.confidence >= 0.8 else " (probably)"
+    return f"{diagnosis.cause.title}{sure}."
+
+
+def _about(run: str, window: Window, diagnosis: Diagnosis) -> Iterator[str]:
+    start = next(iter(window.events("run.start")), None)
+    end = window.event("script.exit")
+    command = shlex.join(start.data["command"]) if start else "?"
+    yield f"  run      {run}   {safe(command)[: WIDTH - 14 - len(run)]}"
+    took = f" after {_span(end.at - start.at)}" if start and end else ""
+    code = f", exit code {end.data['code']}" if end else ""
+    identity = f" · {diagnosis.cause.id}, {diagnosis.cause.confidence:.0%} sure" if diagnosis.cause else ""
+    yield f"  outcome  {diagnosis.outcome}{took}{code}{identity}"
+
+
+def _evidence(cause: Cause) -> Iterator[str]:
+    for item in cause.evidence:
+        when = time.strftime("%H:%M:%S", time.localtime(item.at)) if item.at is not None else " " * 8
+        yield from _wrapped(safe(item.text), f"  {when}  ")
+
+
+def _remedies(cause: Cause) -> Iterator[str]:
+    for number, remedy in enumerate(cause.remedies, 1):
+        yield from _wrapped(f"{remedy.title}:", f"  {number}. ")
+        yield from (f"       {line}" for line in safe(remedy.how).split("\n"))
+
+
+def _last_words(window: Window, title: str) -> list[str]:
+    said: list[str] = []
+    for stream in window.streams():
+        text = window.output(stream)[-4000:].decode("utf-8", "replace")
+        said += [safe(line)[: WIDTH - 4] for line in text.splitlines() if line.strip()][-5:]
+    return ["", title, *(f"  | {line}" for line in said)] if said else []
+
+
+def _notes(window: Window) -> Iterator[str]:
+    def at(moment: float) -> str:
+        return time.strftime("%H:%M:%S", time.localtime(moment))
+
+    for event in window.events():
+        if event.kind == "action":
+            yield f"{at(event.at)}  {event.data['decision']}"
+        elif event.kind == "watcher.lost":
+            yield f"{at(event.at)}  Holdfast's watcher was killed; the relay watched on."
+        elif event.kind == "relay.lost":
+            yield f"{at(event.at)}  Holdfast's relay was killed; the output went on into {event.data['output']}"
+        elif event.kind == "processes.left":
+            yield f"{at(event.at)}  left running by the script, and stopped: {', '.join(event.data['stopped'])}"
+        elif event.kind == "journal.gap":
+            yield f"{at(event.at)}  {event.data['records']} records could not be written: {event.data['reason']}"
+
+
+def _wrapped(text: str, first: str) -> list[str]:
+    rest = " " * len(first)
+    return textwrap.wrap(text, WIDTH, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False) or [first]
+
+
+def _span(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

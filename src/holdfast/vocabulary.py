@@ -1,0 +1,155 @@
+"""The words every room speaks. Standard library only, no I/O, no clock."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+UNITS = ("bytes", "bytes_per_s", "s", "ratio", "celsius", "watts", "count", "per_s", "mhz", "percent", "flags")
+
+
+def unit_of(name: str) -> str:
+    """The unit a signal's name carries: `host.memory_available_bytes` -> `bytes`."""
+    for unit in sorted(UNITS, key=len, reverse=True):
+        if name.endswith("_" + unit):
+            return unit
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One reading. A missing one is None with the reason, never zero."""
+
+    name: str
+    value: float | None
+    at: float
+    reason: str = ""
+
+    @property
+    def unit(self) -> str:
+        return unit_of(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened once: `run.start`, `script.exit`, `kernel.line`, `finding`, `decision`…"""
+
+    kind: str
+    at: float
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A piece of what the script printed. `skipped_bytes` were printed before it and not kept."""
+
+    stream: str
+    at: float
+    data: bytes
+    skipped_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One line a person can check."""
+
+    text: str
+    source: str
+    at: float | None = None
+    value: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a detector believes: a cause, how sure it is, and why. `details` fill the catalogue's texts."""
+
+    cause: str
+    confidence: float
+    evidence: tuple[Evidence, ...]
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    title: str
+    how: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """A finding in words: what `why` answers with."""
+
+    id: str
+    title: str
+    confidence: float
+    evidence: tuple[Evidence, ...]
+    remedies: tuple[Remedy, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    outcome: str
+    cause: Cause | None
+    also: tuple[Cause, ...] = ()
+    summary: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What policy wants done, as data. `key` is what it is about, so that it is not decided twice."""
+
+    kind: str
+    key: str
+    text: str
+    cause: str = ""
+
+
+class Window:
+    """A stretch of the record, as detectors read it: events, samples by name, and what was printed."""
+
+    def __init__(
+        self,
+        events: Iterable[Event] = (),
+        series: Mapping[str, Sequence[Sample]] | None = None,
+        output: Mapping[str, bytes] | None = None,
+    ) -> None:
+        self._events = sorted(events, key=lambda event: event.at)
+        self._series = series or {}
+        self._output = output or {}
+
+    def events(self, *kinds: str) -> list[Event]:
+        return [event for event in self._events if not kinds or event.kind in kinds]
+
+    def event(self, kind: str) -> Event | None:
+        """The last event of its kind."""
+        return next((event for event in reversed(self._events) if event.kind == kind), None)
+
+    def names(self, prefix: str = "", suffix: str = "") -> list[str]:
+        return sorted(name for name in self._series if name.startswith(prefix) and name.endswith(suffix))
+
+    def series(self, name: str, since: float = float("-inf")) -> Sequence[Sample]:
+        samples = self._series.get(name, ())
+        if since == float("-inf"):
+            return samples
+        return samples[bisect_left(samples, since, key=lambda sample: sample.at) :]
+
+    def last(self, name: str) -> Sample | None:
+        """The newest reading that has a value."""
+        return next((sample for sample in reversed(self._series.get(name, ())) if sample.value is not None), None)
+
+    def value(self, name: str) -> float | None:
+        sample = self.last(name)
+        return None if sample is None else sample.value
+
+    def rise(self, name: str) -> float:
+        """How far a counter moved over the window."""
+        values = [sample.value for sample in self._series.get(name, ()) if sample.value is not None]
+        return values[-1] - values[0] if len(values) > 1 else 0.0
+
+    def output(self, stream: str) -> bytes:
+        return self._output.get(stream, b"")
+
+    def streams(self) -> list[str]:
+        return sorted(self._output)
