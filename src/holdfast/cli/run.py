@@ -13,7 +13,6 @@ from holdfast.supervisor.run import supervise
 from holdfast.supervisor.task import Task
 
 SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?b?)", re.IGNORECASE)
-OUT_OF_SIGHT = ("docker", "podman", "srun", "kubectl", "ssh", "systemd-run", "nerdctl")
 
 
 class RunVerb:
@@ -34,6 +33,10 @@ class RunVerb:
         parser.add_argument("--gpu-memory", type=size, metavar="SIZE", help="the same for each GPU")
         parser.add_argument("--name", default="", help="a name for this run")
         parser.add_argument("--dir", help="where runs are kept (default: ./.holdfast, or $HOLDFAST_DIR)")
+        parser.add_argument("--resume", nargs="?", const="", action=NotYet, help=argparse.SUPPRESS)
+        parser.add_argument("--resume-args", action=NotYet, help=argparse.SUPPRESS)
+        parser.add_argument("--checkpoint", choices=("off",), default="off", help=argparse.SUPPRESS)
+        parser.add_argument("--max-restarts", choices=("0",), default="0", help=argparse.SUPPRESS)
         parser.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND…", help="what to run")
 
     def run(self, options: argparse.Namespace) -> int:
@@ -44,8 +47,6 @@ class RunVerb:
         directory, note = new_run(options.dir, options.name)
         if note:
             print(f"holdfast: {note}", file=sys.stderr)
-        if directory is not None:
-            (directory / "journal").parent.chmod(0o700)
         task = Task(
             command=tuple(command),
             directory=directory,
@@ -61,6 +62,13 @@ class RunVerb:
             if directory is not None:
                 shutil.rmtree(directory, ignore_errors=True)
             raise UserError(f"cannot start {command[0]}: {error}") from None
+
+
+class NotYet(argparse.Action):
+    """Starting over without a word where the user asked to continue would be worse than refusing."""
+
+    def __call__(self, *arguments: object, **_: object) -> None:
+        raise UserError(f"{arguments[3]}: this version takes no checkpoints, so it cannot resume; start without it")
 
 
 def check_command(command: list[str]) -> None:

@@ -11,8 +11,7 @@ from holdfast.vocabulary import Evidence, Window
 
 # What the kernel writes when it kills for memory, in two forms: one line of keys and one sentence.
 OOM_KEYS = re.compile(
-    r"oom-kill:constraint=(?P<constraint>\w+).*?(?:oom_memcg=(?P<memcg>[^,]*),)?.*task=(?P<name>[^,]*),"
-    r"pid=(?P<pid>\d+)"
+    r"oom-kill:constraint=(?P<constraint>\w+).*task_memcg=(?P<memcg>[^,]*),task=(?P<name>[^,]*),pid=(?P<pid>\d+)"
 )
 OOM_SENTENCE = re.compile(r"Killed process (?P<pid>\d+) \((?P<name>[^)]*)\)")
 
@@ -56,6 +55,7 @@ def signal_name(number: int) -> str:
 @dataclass(frozen=True, slots=True)
 class KernelKill:
     constraint: str  # "" where only the sentence was seen
+    memcg: str
     name: str
     pid: int
     evidence: Evidence
@@ -64,21 +64,44 @@ class KernelKill:
 def kernel_kills(window: Window) -> list[KernelKill]:
     """The job's own processes among those the kernel says it killed for memory."""
     kills = (kill for event in window.events("kernel.line") if (kill := _kill(str(event.data["text"]), event.at)))
-    return [kill for kill in kills if kill.pid in job_pids(window)]
+    pids, names, group = job_pids(window), job_names(window), job_group(window)
+    if not pids_are_the_kernels(window):
+        return [kill for kill in kills if kill.name in names]
+    # A process may come and be killed between two looks; its control group still says whose it was.
+    return [kill for kill in kills if kill.pid in pids or (group and kill.memcg == group)]
 
 
 def _kill(text: str, at: float) -> KernelKill | None:
     if keys := OOM_KEYS.search(text):
         quoted = f"oom-kill constraint={keys['constraint']} task={keys['name']} pid={keys['pid']}"
-        return KernelKill(
-            keys["constraint"], keys["name"], int(keys["pid"]), Evidence(f"kernel log: {quoted}", "kernel-log", at)
-        )
+        evidence = Evidence(f"kernel log: {quoted}", "kernel-log", at)
+        return KernelKill(keys["constraint"], keys["memcg"], keys["name"], int(keys["pid"]), evidence)
     if sentence := OOM_SENTENCE.search(text):
         constraint = "CONSTRAINT_MEMCG" if "Memory cgroup out of memory" in text else ""
-        return KernelKill(
-            constraint, sentence["name"], int(sentence["pid"]), Evidence(f"kernel log: {text[:160]}", "kernel-log", at)
-        )
+        evidence = Evidence(f"kernel log: {text[:160]}", "kernel-log", at)
+        return KernelKill(constraint, "", sentence["name"], int(sentence["pid"]), evidence)
     return None
+
+
+def kernel_log_was_read(window: Window) -> bool:
+    missing = [event.data.get("probe") for event in window.events("probe.missing", "probe.failed")]
+    return window.event("machine") is not None and "kernel_log" not in missing
+
+
+def pids_are_the_kernels(window: Window) -> bool:
+    """Inside a container's pid namespace the kernel's log speaks of other numbers than ours."""
+    machine = window.event("machine")
+    return machine is None or machine.data.get("pid_namespace", "initial") == "initial"
+
+
+def job_names(window: Window) -> set[str]:
+    return {str(event.data["name"]) for event in window.events("process.appeared", "process.gone")}
+
+
+def job_group(window: Window) -> str:
+    found = window.event("cgroup.found")
+    path = str(found.data.get("path", "")) if found else ""
+    return "" if path == "/" else path
 
 
 def job_pids(window: Window) -> set[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from dataclasses import dataclass
 
-from holdfast.detectors.ending import Ending, KernelKill, ending, kernel_kills
+from holdfast.detectors.ending import Ending, KernelKill, ending, kernel_kills, kernel_log_was_read
 from holdfast.detectors.words import amount
 from holdfast.vocabulary import Evidence, Finding, Window
 
@@ -24,21 +24,24 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | Non
     how = ending(window)
     if how is not None and how.code == 0:
         return None
-    kills = kernel_kills(window)
-    counted = _counted(window)
-    if not kills and not (counted and _may_have_been_killed(how)):
+    kills, counted = kernel_kills(window), _counted(window)
+    if not kills and (not counted or kernel_log_was_read(window)):
+        # Where the kernel's log was read, it would name our process: what was counted was somebody else's.
         return _short_of_memory(window, how, thresholds)
     evidence = [kill.evidence for kill in kills[:2]] + counted + _state(window)
     if how is not None:
         evidence.insert(0, how.evidence())
     cause = _where(window, kills, thresholds)
-    confidence = 0.97 if kills else 0.93 if window.rise("cgroup.oom_kill_count") > 0 else 0.75
+    confidence = 0.97 if kills else _by_counters(window, how)
     return Finding(cause, confidence, tuple(evidence), {"headline": _headline(window, cause), **_details(window)})
 
 
-def _may_have_been_killed(how: Ending | None) -> bool:
-    """Died of SIGKILL, or of an error after one of its processes did."""
-    return how is None or how.signal in (0, signal.SIGKILL)
+def _by_counters(window: Window, how: Ending | None) -> float:
+    """Counters name no process. Our group's are nearly ours; the machine's may be about anybody."""
+    killed = how is None or how.signal == signal.SIGKILL
+    if window.rise("cgroup.oom_kill_count") > 0:
+        return 0.93 if killed else 0.7
+    return 0.75 if killed else 0.4
 
 
 def _counted(window: Window) -> list[Evidence]:

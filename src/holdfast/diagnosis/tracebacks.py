@@ -87,15 +87,14 @@ def _traceback(lines: Sequence[str], i: int) -> tuple[list[Raised] | None, int]:
     message = [raised["message"] or ""]
     i += 1
     inner: list[Raised] = []
-    while (
-        i < len(lines) and len(message) < MESSAGE_LINES and not START.match(lines[i]) and lines[i].strip() not in LINKS
-    ):
+    while i < len(lines) and len(message) < MESSAGE_LINES and lines[i].strip() not in LINKS:
+        if START.match(lines[i]):
+            if lines[i].startswith("Original"):  # a worker's own, carried in the message
+                found, i = _traceback(lines, i + 1)
+                inner = found or []
+            break
         message.append(lines[i])
         i += 1
-        if i < len(lines) and lines[i].startswith("Original Traceback"):  # a worker's own, carried in the message
-            found, i = _traceback(lines, i + 1)
-            inner = found or []
-            break
     return [*inner, Raised(raised["type"], "\n".join(message).rstrip(), tuple(frames))], i
 
 

@@ -135,9 +135,10 @@ class Keeper:
         weight: dict[float, int] = {}
         groups: dict[float, list[Closed]] = {}
         run: list[Closed] = []
+        most = min(MERGE_BYTES, self._max_bytes // 8)
         for segment in [*self.segments, Closed(0, 0)]:
             joins = bool(run) and segment.state == "thinned" and segment.bucket_s == run[0].bucket_s
-            room = len(run) < MERGE_SEGMENTS and sum(one.size for one in run) + segment.size <= MERGE_BYTES
+            room = len(run) < MERGE_SEGMENTS and sum(one.size for one in run) + segment.size <= most
             if not (joins and room):
                 if len(run) > 1:
                     groups.setdefault(run[0].bucket_s, run)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from math import inf, isnan, nan, nextafter
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from holdfast.journal.format import (
     BUCKET,
@@ -31,6 +31,9 @@ from holdfast.journal.format import (
 )
 from holdfast.vocabulary import Event, Output, Sample
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 READINGS = frozenset((SIGNALS, MISSING, ROW, BUCKET))
 EVERYTHING = READINGS | {EVENT, OUTPUT}
 
@@ -44,8 +47,8 @@ class Seen:
         self._floor: dict[str, float] = {}
 
     @property
-    def readings_until(self) -> float:
-        return self._floor.get("reading", -inf)
+    def given_until(self) -> float:
+        return nextafter(self._floor["reading"], inf) if "reading" in self._floor else -inf
 
     def enter(self, rewritten: bool) -> None:
         self._floor = dict(self._times) if rewritten else {}
@@ -74,7 +77,7 @@ class Journal:
     def events(self, *kinds: str) -> list[Event]:
         found = []
         for stream in self._streams():
-            for record in self._records(stream, frozenset((EVENT,))):
+            for record, _ in self._records(stream, frozenset((EVENT,))):
                 if isinstance(record, Event) and (not kinds or record.kind in kinds):
                     found.append(record)
         return sorted(found, key=lambda event: event.at)
@@ -83,16 +86,16 @@ class Journal:
         """Stream by stream, each in its order. A thinned stretch gives its minima, maxima and last values."""
         wanted = None if names is None else frozenset(names)
         for stream in self._streams():
-            for record in self._records(stream, READINGS):
-                if isinstance(record, (Row, Bucket)) and record.at >= since:
-                    yield from samples_of(record, wanted, since)
+            for record, given_until in self._records(stream, READINGS):
+                if isinstance(record, (Row, Bucket)):
+                    yield from samples_of(record, wanted, max(since, given_until))
 
     def output(self, limit_bytes: int = 262144) -> dict[str, bytes]:
         """The end of what was printed, by stream name."""
         pieces: dict[str, list[Output]] = {}
         for stream in self._streams():
             tails: dict[str, Tail] = {}
-            for record in self._records(stream, frozenset((OUTPUT,))):
+            for record, _ in self._records(stream, frozenset((OUTPUT,))):
                 if isinstance(record, Output):
                     tails.setdefault(record.stream, Tail(limit_bytes)).add(record)
             for name, tail in tails.items():
@@ -134,7 +137,8 @@ class Journal:
 
     def _records(
         self, stream: str, kinds: frozenset[int], complain: Callable[[str], None] = lambda line: None
-    ) -> Iterator[Record]:
+    ) -> Iterator[tuple[Record, float]]:
+        """Each record with the time before which its readings were given already."""
         segments = self._segments(stream)
         seen = Seen()
         for seq, listed in segments:
@@ -150,7 +154,7 @@ class Journal:
             seen.enter(rewritten=segment.header != listed)
             for record in segment.records(kinds):
                 if not seen.has(record):
-                    yield record
+                    yield record, seen.given_until
                     seen.note(record)
             if segment.fault:
                 complain(f"{name}: {segment.fault}")
@@ -210,6 +214,8 @@ class Tail:
 
 
 def samples_of(record: Row | Bucket, wanted: frozenset[str] | None = None, since: float = -inf) -> Iterator[Sample]:
+    if record.at < since:
+        return
     if isinstance(record, Bucket):
         for sample in _bucket_samples(record, wanted):
             if sample.at >= since:
@@ -298,13 +304,12 @@ class Position:
 
     def _new(self, data: bytes) -> Iterator[tuple[Record, float]]:
         frames, base = Frames(data), self._offset
-        given_until = nextafter(self.seen.readings_until, inf)
         try:
             for kind, payload in frames:
                 record = self._decoder.take(kind, payload)
                 self._offset = base + frames.offset
                 if record is not None and not self.seen.has(record):
-                    yield record, given_until
+                    yield record, self.seen.given_until
                     self.seen.note(record)
         except BadRecord:
             return

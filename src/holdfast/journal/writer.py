@@ -7,7 +7,7 @@ import struct
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from holdfast.journal.format import (
     MAX_OUTPUT,
@@ -21,6 +21,9 @@ from holdfast.journal.format import (
 from holdfast.journal.keep import Closed, Keeper
 from holdfast.journal.thin import write_all
 from holdfast.vocabulary import Event, Output, Sample
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _flush = getattr(os, "fdatasync", os.fsync)
 
@@ -158,10 +161,8 @@ class JournalWriter:
             return
         if self._gap is not None:
             self._tried = float("-inf")
-            self._ready(self._gap.until)
-            if self._gap is not None:
-                self._gap.records -= 1
-                self.lost_records -= 1
+            if self._ready(self._gap.until, records=0):
+                self._write(b"", self._gap.until, records=0)
         self.sync()
         self._abandon()
         self._closed = True
@@ -184,7 +185,7 @@ class JournalWriter:
                 changed[sample.name] = reason
         return bits.to_bytes((len(samples) + 7) // 8, "little"), values, changed
 
-    def _ready(self, at: float) -> bool:
+    def _ready(self, at: float, records: int = 1) -> bool:
         """An open segment with room, or the record is counted as lost."""
         now = self._clock()
         if self._gap is None and self._fd >= 0 and not self._full(now) and abs(now - self._looked) < LOOK_S:
@@ -201,9 +202,9 @@ class JournalWriter:
             if self._fd < 0:
                 self._open(now)
         except OSError as error:
-            self._lose(error, 1, at, at)
+            self._lose(error, records, at, at)
             return False
-        return self._gap is None or self._tell_gap(self._gap, at)
+        return True
 
     def _full(self, now: float) -> bool:
         return bool(self._records) and (
@@ -244,23 +245,21 @@ class JournalWriter:
         with suppress(OSError):
             self._keeper.drop_middle(open_segments=1)
 
-    def _write(self, blob: bytes, at: float) -> bool:
+    def _write(self, blob: bytes, at: float, records: int = 1) -> bool:
+        if self._gap is not None:
+            # In one piece with the record: on a nearly full disk the small event alone would fit, again and again.
+            blob = self._gap.frame(at) + blob
         try:
             write_all(self._fd, blob)
         except OSError as error:
-            self._lose(error, 1, at, at)
+            self._lose(error, records, at, at)
             self._cut()
             return False
+        self._gap = None
         self._offset += len(blob)
         self._records += 1
         self._unsynced += 1
         self._last_at = at
-        return True
-
-    def _tell_gap(self, gap: Gap, at: float) -> bool:
-        if not self._write(gap.frame(at), at):
-            return False
-        self._gap = None
         return True
 
     def _cut(self) -> None:

@@ -6,6 +6,7 @@ from holdfast.probes.cgroup import Cgroup
 from holdfast.probes.contract import Missing, Probe, Reading, Scope
 from holdfast.probes.cpu_heat import CpuHeat
 from holdfast.probes.disk import Disk
+from holdfast.probes.framework import Framework
 from holdfast.probes.gpu import Gpu
 from holdfast.probes.heartbeat import Heartbeat
 from holdfast.probes.host_memory import HostMemory
@@ -28,6 +29,7 @@ PROBES: tuple[type[Probe], ...] = (
     Heartbeat,
     SharedMemory,
     ProcessDetails,
+    Framework,
     Network,
     CpuHeat,
     Disk,

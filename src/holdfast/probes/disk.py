@@ -113,14 +113,13 @@ class Disk:
 
     def _survey(self) -> None:
         mounts = self._mounts()
-        paths = [os.path.realpath(self._base + str(d))[len(self._base) :] or "/" for d in self._scope.directories]
+        paths = [self._real(str(directory)) for directory in self._scope.directories]
         found = [holding(path, mounts) for path in paths]
         if not mounts:
             self._watched = {point: point for point in map(self._climb, paths)}
             return
-        if paths:
-            below = paths[0].rstrip("/") + "/"
-            found += [mount for mount in mounts if mount.point.startswith(below)]
+        if paths and paths[0] != "/":
+            found += [mount for mount in mounts if mount.writable and mount.point.startswith(paths[0] + "/")]
         found += [holding(path, mounts) for path in self._written()]
         for mount in found:
             if mount is not None and _can_fill(mount) and len(self._watched) < MOUNTS_AT_MOST:
@@ -151,6 +150,11 @@ class Disk:
         except OSError:
             return False
         return script != watcher
+
+    def _real(self, directory: str) -> str:
+        path = os.path.realpath(self._base + directory)
+        # Resolving /proc/<pid>/root leads out of it; then the path is taken as it was given.
+        return path[len(self._base) :] or "/" if path.startswith(self._base) else directory
 
     def _climb(self, path: str) -> str:
         while path != "/" and not os.path.ismount(self._base + path):

@@ -15,7 +15,7 @@ RECORDS_A_READ = 1000
 LINES_A_READ = 50
 
 RELEVANT = re.compile(
-    r"oom-kill|out of memory|killed process|invoked oom-killer|oom_reaper"
+    r"oom-kill|out of memory|fork rejected|killed process|invoked oom-killer|oom_reaper"
     r"|NVRM|\bXid\b|nvidia.*(?:fallen off|error|fail)|amdgpu.*(?:error|fault|reset|timeout)"
     r"|segfault|\btraps:|general protection|invalid opcode|divide error|bus error|stack segment|unhandled signal"
     r"|blocked for more than|soft lockup|hard lockup|rcu.*stall"

@@ -15,7 +15,7 @@ from holdfast.probes.tree import Tree
 from holdfast.vocabulary import Sample
 
 PROCESSES_A_READ = 24  # at about 60 µs each
-AGAIN_AFTER_S = 2.5
+AGAIN_AFTER_S = 1.5
 PSS_PROCESSES = 8
 PSS_EVERY_S = 10.0
 PSS_SLOW_S = 0.25  # walking the page tables of 100 GiB takes about that, with the process's memory map locked
@@ -34,7 +34,7 @@ class Detail:
 
 class ProcessDetails:
     name = "process_details"
-    every_s = 1.0
+    every_s = 2.0
     signals = (
         "job.open_files_count",
         "job.open_files_limit_count",

@@ -34,8 +34,11 @@ INPUT_LIMIT_BYTES = 1 << 16
 
 
 class NeverStarted(Exception):
+    """`errno` 0: the watcher was killed before it came to starting the command."""
+
     def __init__(self, errno: int) -> None:
-        super().__init__(os.strerror(errno) if errno else "the watcher died before it could start the command")
+        super().__init__(os.strerror(errno) if errno else "Holdfast's watcher was killed before it could")
+        self.errno = errno
 
 
 class Relay:
@@ -66,7 +69,6 @@ class Relay:
 
     def run(self) -> int:
         """Until the script has ended and everything it printed is passed on."""
-        signals.start_thread(self._on_signal)
         try:
             self._enter_terminal()
             while not self._over:
@@ -243,7 +245,7 @@ class Relay:
 
     # -- signals (in their own thread)
 
-    def _on_signal(self, received: signals.Received) -> None:
+    def on_signal(self, received: signals.Received) -> None:
         terminal, master = self._streams.terminal, self._streams.master
         if received.number == signal.SIGWINCH:
             if terminal is not None and master is not None:
@@ -297,6 +299,7 @@ class Relay:
             kind = packet["kind"]
             if kind == "started":
                 self._script_pid = packet["pid"]
+                self._streams.close_script_side()
             elif kind == "cannot-start":
                 raise NeverStarted(packet["errno"])
             elif kind == "say":
@@ -327,7 +330,7 @@ class Relay:
             self._over = True
             return
         if not self._script_pid:
-            raise NeverStarted(0)
+            self._script_pid = self._adopted()
         from holdfast.supervisor.tick import Watch  # noqa: PLC0415 - only a relay that is alone needs it
 
         self._watch = Watch(self._task, "relay", self._script_pid, self.say)
@@ -335,6 +338,16 @@ class Relay:
         # A thread, so that nothing that goes wrong in watching can hold up or end the passing on.
         threading.Thread(target=self._watch.keep_ticking, daemon=True, name="watch").start()
         self._collect(reap())
+
+    def _adopted(self) -> int:
+        """The script of a watcher that was killed between starting it and telling us."""
+        from holdfast.supervisor.tree import left_behind  # noqa: PLC0415
+
+        children = left_behind()
+        if not children:
+            raise NeverStarted(0)
+        self._streams.close_script_side()
+        return int(children[0].pid)
 
     def _watch_on(self, watch: Watch) -> None:
         if self._status is None:

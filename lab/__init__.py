@@ -1,0 +1,1 @@
+"""The laboratory: labelled failing programs, each with a healthy twin, run under Holdfast and scored."""

@@ -1,0 +1,218 @@
+"""Runs one program of a case for real, under its limits, with Holdfast in front of it or bare."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import psutil
+
+from .case import FRAMEWORKS, Case, Ending
+from .stage import CannotStage, Stage
+
+TIMEOUT_S = 90.0
+LEFTOVERS_GRACE_S = 3.0
+SOURCE = Path(__file__).parent.parent / "src"
+NOT_COPIED = {"expect.toml", "healthy.py", "__pycache__"}
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What a program did, and what `holdfast why` says about it. `exit_code` is None when it had to be stopped."""
+
+    exit_code: int | None
+    seconds: float
+    stdout: str = ""
+    stderr: str = ""
+    answer: dict[str, Any] | None = None
+    trouble: str = ""
+
+
+def run(case: Case, *, healthy: bool, bare: bool, keep: bool = False) -> Ran:
+    """Raises CannotStage where this machine cannot run the case."""
+    _require(case)
+    with _scratch(case, healthy, keep) as scratch, Stage(case.limits, scratch.name) as stage:
+        command = [sys.executable if word == "python" else word for word in case.command]
+        if not bare:
+            command = [*_holdfast(), "run", "--dir", ".holdfast", "--policy", case.policy, "--", *command]
+        ran = _watch(stage.wrap(command), scratch, None if healthy else case.ending, stage)
+        if keep:
+            (scratch / "stdout.txt").write_text(ran.stdout)
+            (scratch / "stderr.txt").write_text(ran.stderr)
+        return ran if bare else _ask_why(ran, scratch)
+
+
+def _require(case: Case) -> None:
+    for module in FRAMEWORKS[case.framework]:
+        if importlib.util.find_spec(module) is None:
+            raise CannotStage(f"{module} is not installed")
+    for tool in case.needs:
+        if shutil.which(tool) is None:
+            raise CannotStage(f"there is no {tool} here")
+
+
+@contextmanager
+def _scratch(case: Case, healthy: bool, keep: bool) -> Iterator[Path]:
+    """A folder of its own for one run. Both twins are called train.py there, so that only the fault differs."""
+    # The name says nothing: it shows in tracebacks and in the kernel log, and the answer must not be read off there.
+    scratch = Path(tempfile.mkdtemp(prefix="job-")).resolve()
+    try:
+        for source in case.folder.iterdir():
+            if source.name not in NOT_COPIED:
+                shutil.copy(source, scratch / source.name)
+        if healthy:
+            shutil.copy(case.healthy_program, scratch / "train.py")
+        yield scratch
+    finally:
+        if keep:
+            print(f"{case.name} {'healthy' if healthy else 'failing'} is kept in {scratch}", file=sys.stderr)
+        else:
+            shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _holdfast() -> list[str]:
+    return [sys.executable, "-m", "holdfast"]
+
+
+def _environment() -> dict[str, str]:
+    """Unbuffered, so that a signal can be sent at a line that was printed."""
+    own_tools = str(Path(sys.executable).parent)
+    environment = os.environ | {
+        "PATH": own_tools + os.pathsep + os.environ.get("PATH", os.defpath),
+        "PYTHONUNBUFFERED": "1",
+        "KERAS_BACKEND": "tensorflow",
+    }
+    environment.pop("HOLDFAST_DIR", None)
+    if importlib.util.find_spec("holdfast") is None:
+        environment["PYTHONPATH"] = str(SOURCE)
+    return environment
+
+
+class _Stream:
+    """Collects what comes out of a pipe while the program runs."""
+
+    def __init__(self, pipe: IO[bytes]) -> None:
+        self._pieces: list[bytes] = []
+        self._thread = threading.Thread(target=self._collect, args=(pipe,), daemon=True)
+        self._thread.start()
+
+    def _collect(self, pipe: IO[bytes]) -> None:
+        while piece := os.read(pipe.fileno(), 65536):
+            self._pieces.append(piece)
+
+    def text(self) -> str:
+        return b"".join(self._pieces).decode(errors="replace")
+
+    def wait(self, seconds: float) -> None:
+        self._thread.join(seconds)
+
+
+def _watch(command: list[str], scratch: Path, ending: Ending | None, stage: Stage) -> Ran:
+    started = time.monotonic()
+    with subprocess.Popen(
+        command,
+        cwd=scratch,
+        env=_environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as process:
+        assert process.stdout is not None and process.stderr is not None
+        stdout, stderr = _Stream(process.stdout), _Stream(process.stderr)
+        finished = _wait(process, scratch, ending, stdout)
+        seconds = time.monotonic() - started
+        trouble = "" if finished else f"still running after {TIMEOUT_S:.0f} s"
+        left = _stop_leftovers(scratch, stage, grace=LEFTOVERS_GRACE_S if finished else 0)
+        if finished and left:
+            trouble = f"left running: {', '.join(left)}"
+        process.wait()
+        for stream in (stdout, stderr):
+            stream.wait(LEFTOVERS_GRACE_S)
+    code = process.returncode if process.returncode >= 0 else 128 - process.returncode
+    return Ran(code if finished else None, seconds, stdout.text(), stderr.text(), trouble=trouble)
+
+
+def _wait(process: subprocess.Popen[bytes], scratch: Path, ending: Ending | None, stdout: _Stream) -> bool:
+    """Until the program has ended, sending the signal of the case on the way; False when it takes too long."""
+    deadline = time.monotonic() + TIMEOUT_S
+    while process.poll() is None:
+        if time.monotonic() > deadline:
+            return False
+        if ending is not None and ending.after_output in stdout.text():
+            _send(ending, process.pid, scratch)
+            ending = None
+        time.sleep(0.02)
+    return True
+
+
+def _send(ending: Ending, started: int, scratch: Path) -> None:
+    receiver = started if ending.to == "holdfast" else _script_in(scratch)
+    if receiver is not None:
+        os.kill(receiver, ending.signal)
+
+
+def _script_in(scratch: Path) -> int | None:
+    """The oldest process in the scratch folder that runs train.py and is no part of Holdfast."""
+    scripts = [
+        process
+        for process in _processes_in(scratch)
+        if "train.py" in process.info["cmdline"] and "holdfast" not in process.info["cmdline"]
+    ]
+    return min(scripts, key=lambda process: process.info["create_time"]).pid if scripts else None
+
+
+def _processes_in(scratch: Path) -> list[psutil.Process]:
+    found = psutil.process_iter(["cwd", "cmdline", "create_time", "name"])
+    return [process for process in found if process.info["cwd"] == str(scratch)]
+
+
+def _stop_leftovers(scratch: Path, stage: Stage, grace: float) -> list[str]:
+    """Ends what the program left behind, after a moment to end by itself; gives the names of what had to be ended."""
+
+    def left() -> set[psutil.Process]:
+        inside = {psutil.Process(pid) for pid in stage.members() if psutil.pid_exists(pid)}
+        return {*_processes_in(scratch), *inside}
+
+    deadline = time.monotonic() + grace
+    while left() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    ended = []
+    for process in left():
+        with suppress(psutil.Error):
+            ended.append(process.name())
+            process.send_signal(signal.SIGKILL)
+    return ended
+
+
+def _ask_why(ran: Ran, scratch: Path) -> Ran:
+    """Asked outside the limits, as a person would afterwards."""
+    asked = subprocess.run(
+        [*_holdfast(), "why", "--dir", ".holdfast", "--json"],
+        cwd=scratch,
+        env=_environment(),
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+    try:
+        answer = json.loads(asked.stdout)
+    except ValueError:
+        complaint = (asked.stderr.strip() or asked.stdout.strip() or "nothing").splitlines()[-1]
+        trouble = f"why exited {asked.returncode} and said: {complaint}"
+        return Ran(ran.exit_code, ran.seconds, ran.stdout, ran.stderr, None, trouble)
+    return Ran(ran.exit_code, ran.seconds, ran.stdout, ran.stderr, answer, ran.trouble)

@@ -1,0 +1,209 @@
+"""Judges what `holdfast why` said against the label, and prints the score."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from .case import CANNOT_TELL, Case
+from .program import Ran
+
+RIGHT, WRONG, UNSURE, FALSE_ALARM, NOT_STAGED = "right", "wrong", "cannot tell", "false alarm", "not staged"
+CONFIDENT = 0.8
+NO_ANSWER = "no answer"
+HEADINGS = ("case", "program", "framework", "expected", "got", "conf", "verdict", "s", "note")
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    case: str
+    program: str
+    framework: str
+    expected: str
+    got: str
+    verdict: str
+    seconds: float = 0.0
+    confidence: float | None = None
+    note: str = ""
+
+    @property
+    def confidently_wrong(self) -> bool:
+        """A cause was named, with confidence, and it is not the one."""
+        named_another = self.got not in (CANNOT_TELL, *self.expected.split(" | "))
+        return named_another and self.confidence is not None and self.confidence >= CONFIDENT
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    right: int
+    wrong: int
+    cannot_tell: int
+    confidently_wrong: int
+    false_alarms: int
+    healthy: int
+    healthy_right: int
+    not_staged: int
+
+    @property
+    def passed(self) -> bool:
+        """Nothing that ran went wrong. What could not be staged is no success: something must have run."""
+        everything_right = not self.wrong and not self.cannot_tell and self.healthy_right == self.healthy
+        return everything_right and self.right + self.healthy > 0
+
+
+def judge(case: Case, ran: Ran, *, healthy: bool) -> Result:
+    got, confidence = _named_cause(ran.answer)
+    complaints = _complaints(case, ran, healthy)
+    if healthy:
+        alarmed = got not in (CANNOT_TELL, NO_ANSWER) or bool(_holdfast_lines(ran.stderr))
+        verdict = FALSE_ALARM if alarmed else WRONG if complaints else RIGHT
+    elif ran.answer is not None and got == CANNOT_TELL and case.accept:
+        verdict = UNSURE
+    else:
+        named_right = got in (case.accept or (CANNOT_TELL,))
+        verdict = RIGHT if named_right and not complaints else WRONG
+    return Result(
+        case=case.name,
+        program=_program(healthy),
+        framework=case.framework,
+        expected=CANNOT_TELL if healthy else case.expected,
+        got=got,
+        verdict=verdict,
+        seconds=ran.seconds,
+        confidence=confidence,
+        note="; ".join(complaints),
+    )
+
+
+def judge_bare(case: Case, ran: Ran, *, healthy: bool) -> Result:
+    """Whether the case itself behaves as labelled, with no Holdfast in front of it."""
+    wanted = 0 if healthy else case.exit_code
+    complaints = [ran.trouble] if ran.trouble else []
+    if case.prints not in ran.stdout:
+        complaints.append(f"did not print {case.prints!r}")
+    return Result(
+        case=case.name,
+        program=_program(healthy),
+        framework=case.framework,
+        expected=f"exit {wanted}",
+        got="timeout" if ran.exit_code is None else f"exit {ran.exit_code}",
+        verdict=RIGHT if ran.exit_code == wanted and not complaints else WRONG,
+        seconds=ran.seconds,
+        note="; ".join(complaints),
+    )
+
+
+def not_staged(case: Case, why: str, *, healthy: bool) -> Result:
+    expected = CANNOT_TELL if healthy else case.expected
+    return Result(case.name, _program(healthy), case.framework, expected, "", NOT_STAGED, note=why)
+
+
+def totals(results: Sequence[Result]) -> Totals:
+    failing = [result for result in results if result.program == _program(healthy=False)]
+    healthy = [result for result in results if result not in failing and result.verdict != NOT_STAGED]
+
+    def count(some: Sequence[Result], verdict: str) -> int:
+        return sum(result.verdict == verdict for result in some)
+
+    return Totals(
+        right=count(failing, RIGHT),
+        wrong=count(failing, WRONG),
+        cannot_tell=count(failing, UNSURE),
+        confidently_wrong=sum(result.confidently_wrong for result in failing),
+        false_alarms=count(healthy, FALSE_ALARM),
+        healthy=len(healthy),
+        healthy_right=count(healthy, RIGHT),
+        not_staged=count(results, NOT_STAGED),
+    )
+
+
+def as_json(results: Sequence[Result]) -> dict[str, Any]:
+    counted = totals(results)
+    return {
+        "passed": counted.passed,
+        "totals": asdict(counted),
+        "results": [asdict(result) for result in results],
+    }
+
+
+def table(results: Sequence[Result]) -> str:
+    rows = [HEADINGS, *(_row(result) for result in results)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(HEADINGS))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    lines.insert(1, "  ".join("-" * width for width in widths[:-1]))
+    return "\n".join([*lines, "", _summary(totals(results))])
+
+
+def _row(result: Result) -> tuple[str, ...]:
+    return (
+        result.case,
+        result.program,
+        result.framework,
+        result.expected,
+        result.got,
+        "" if result.confidence is None else f"{result.confidence:.2f}",
+        result.verdict,
+        f"{result.seconds:.1f}",
+        result.note,
+    )
+
+
+def _summary(counted: Totals) -> str:
+    staged = counted.right + counted.wrong + counted.cannot_tell
+    return (
+        f"failing programs: {counted.right} of {staged} right, {counted.wrong} wrong, {counted.cannot_tell} cannot tell, "
+        f"{counted.confidently_wrong} confidently wrong (>= {CONFIDENT})\n"
+        f"healthy programs: {counted.healthy_right} of {counted.healthy} right, "
+        f"false alarms {counted.false_alarms}/{counted.healthy}\n"
+        f"programs not staged: {counted.not_staged}"
+    )
+
+
+def _program(healthy: bool) -> str:
+    return "healthy" if healthy else "failing"
+
+
+def _named_cause(answer: dict[str, Any] | None) -> tuple[str, float | None]:
+    if answer is None:
+        return NO_ANSWER, None
+    cause = answer.get("cause")
+    return (CANNOT_TELL, None) if cause is None else (cause["id"], cause["confidence"])
+
+
+def _complaints(case: Case, ran: Ran, healthy: bool) -> list[str]:
+    """Everything that is not as it should be, beside the cause itself."""
+    complaints = [ran.trouble] if ran.trouble else []
+    wanted_code, wanted_outcome = (0, "completed") if healthy else (case.exit_code, case.outcome)
+    if ran.exit_code is not None and ran.exit_code != wanted_code:
+        complaints.append(f"exit code {ran.exit_code}, not {wanted_code}")
+    if ran.answer is None and not ran.trouble:
+        complaints.append("why gave no answer")
+    if ran.answer is not None and ran.answer.get("outcome") != wanted_outcome:
+        complaints.append(f"outcome {ran.answer.get('outcome')}, not {wanted_outcome}")
+    if case.prints not in ran.stdout:
+        complaints.append(f"the script's {case.prints!r} did not come through")
+    if healthy:
+        complaints += [f"stderr: {line}" for line in _holdfast_lines(ran.stderr)]
+    elif ran.answer is not None:
+        complaints += _missing_evidence(case, ran.answer)
+    return complaints
+
+
+def _holdfast_lines(stderr: str) -> list[str]:
+    return [line.strip() for line in stderr.splitlines() if line.strip().startswith("holdfast:")]
+
+
+def _missing_evidence(case: Case, answer: dict[str, Any]) -> list[str]:
+    cause = answer.get("cause")
+    if cause is None:
+        return []
+    texts = [evidence["text"] for evidence in cause["evidence"]]
+    missing = [wanted for wanted in case.evidence.contains if not any(wanted in text for text in texts)]
+    if case.evidence.line:
+        number = case.evidence_line_number()
+        named = re.compile(rf'train\.py(:|"?, line ){number}\b')
+        if not any(named.search(text) for text in texts):
+            missing.append(f"train.py:{number}")
+    return [f"no evidence line has {wanted!r}" for wanted in missing]

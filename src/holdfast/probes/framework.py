@@ -1,0 +1,43 @@
+"""Which framework the job has loaded, seen from outside: its libraries are mapped into the process."""
+
+from __future__ import annotations
+
+from holdfast.probes.contract import Reading, Scope
+from holdfast.probes.kernel_files import read
+from holdfast.probes.tree import Tree
+from holdfast.vocabulary import Event
+
+LIBRARIES = {"tensorflow": b"libtensorflow_", "torch": b"libtorch", "jax": b"jaxlib"}
+LOOKS = 60  # after five minutes a job without a framework is taken for one that has none
+
+
+class Framework:
+    name = "framework"
+    every_s = 5.0
+
+    def __init__(self, scope: Scope) -> None:
+        self._tree = Tree(scope)
+        self._seen: set[str] = set()
+        self._looks_left = LOOKS
+
+    def read(self, now: float) -> list[Reading]:
+        if self._looks_left <= 0:
+            return []
+        self._looks_left -= 1
+        return self._look(now)
+
+    def closing(self, now: float) -> list[Reading]:
+        return []
+
+    def _look(self, now: float) -> list[Reading]:
+        found: list[Reading] = []
+        for pid in self._tree.refresh():
+            try:
+                maps = read(f"{self._tree.proc}/{pid}/maps")
+            except OSError:
+                continue
+            for name, library in LIBRARIES.items():
+                if library in maps and name not in self._seen:
+                    self._seen.add(name)
+                    found.append(Event("framework", now, {"name": name, "pid": pid}))
+        return found

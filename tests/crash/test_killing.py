@@ -1,0 +1,13 @@
+"""Whichever of the three processes is killed, the record reads and the ending is right."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.crash.killing import attempt
+
+
+@pytest.mark.parametrize("seed", range(1000, 1008))
+def test_a_kill_at_a_random_instant_leaves_the_right_ending(seed: int) -> None:
+    result = attempt(seed)
+    assert not result.problem, result

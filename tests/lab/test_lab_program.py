@@ -1,0 +1,78 @@
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from lab import program
+from lab.__main__ import main
+from lab.case import Case
+from lab.stage import CannotStage
+
+MakeCase = Callable[..., Case]
+
+
+@pytest.fixture(autouse=True)
+def no_framework_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program, "FRAMEWORKS", {"torch": ()})
+
+
+def test_both_twins_run_as_train_py_in_a_folder_of_their_own(make_case: MakeCase) -> None:
+    source = "import os, sys\nprint(sys.argv, sorted(os.listdir()))\nsys.exit({})\n"
+    case = make_case(train=source.format(1), healthy=source.format(0))
+    for healthy in (False, True):
+        ran = program.run(case, healthy=healthy, bare=True)
+        assert ran.exit_code == (0 if healthy else 1)
+        assert ran.stdout == "['train.py'] ['train.py']\n"
+
+
+@pytest.mark.parametrize("to", ["script", "holdfast"])
+def test_the_signal_is_sent_after_the_line_and_spares_the_healthy_twin(make_case: MakeCase, to: str) -> None:
+    case = make_case(
+        train="import time\nprint('hello')\ntime.sleep(1)\nprint('done')\n",
+        healthy=None,
+        more=f'[ending]\nsignal = "SIGKILL"\nafter_output = "hello"\nto = "{to}"',
+    )
+    ran = program.run(case, healthy=False, bare=True)
+    assert (ran.exit_code, ran.stdout) == (137, "hello\n")
+    assert program.run(case, healthy=True, bare=True).stdout == "hello\ndone\n"
+
+
+def test_a_program_that_does_not_end_is_stopped(make_case: MakeCase, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program, "TIMEOUT_S", 0.5)
+    ran = program.run(make_case(train="import time\ntime.sleep(60)\n"), healthy=False, bare=True)
+    assert (ran.exit_code, ran.trouble) == (None, "still running after 0 s")
+    assert ran.seconds < 5
+
+
+def test_a_process_left_behind_is_named_and_ended(make_case: MakeCase, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program, "LEFTOVERS_GRACE_S", 0.3)
+    case = make_case(train="import subprocess\nsubprocess.Popen(['sleep', '60'])\n")
+    assert program.run(case, healthy=False, bare=True).trouble == "left running: sleep"
+
+
+def test_a_missing_tool_or_framework_is_said(make_case: MakeCase, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = make_case(more='needs = ["no-such-tool"]')
+    with pytest.raises(CannotStage, match="no no-such-tool here"):
+        program.run(case, healthy=False, bare=True)
+    monkeypatch.setattr(program, "FRAMEWORKS", {"torch": ("no_such_framework",)})
+    with pytest.raises(CannotStage, match="no_such_framework is not installed"):
+        program.run(case, healthy=False, bare=True)
+
+
+def test_an_answer_that_is_no_json_is_told(make_case: MakeCase, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = [sys.executable, "-c", "import sys; print('hello'); sys.exit('broken' if sys.argv[1] == 'why' else 0)"]
+    monkeypatch.setattr(program, "_holdfast", lambda: broken)
+    ran = program.run(make_case(), healthy=True, bare=False)
+    assert (ran.exit_code, ran.answer, ran.trouble) == (0, None, "why exited 1 and said: broken")
+
+
+def test_an_unknown_case_is_refused_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["no-such-case"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("lab: no case is called no-such-case; there are: bash-wrapper")
+    assert said.count("\n") == 1
+
+
+def test_the_list_names_the_quick_cases(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--list", "--quick"]) == 0
+    assert "torch-segfault" in capsys.readouterr().out

@@ -1,0 +1,202 @@
+from __future__ import annotations
+
+import sys
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from holdfast.probes import Missing
+from holdfast.probes.gpu import FIRST_PID_NAMESPACE, Gpu
+
+from .machine import GIB, SCRIPT, WATCHER, FakeMachine, events, reasons, samples
+
+
+class NVMLError(Exception):
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+    def __str__(self) -> str:
+        return {3: "Not Supported", 9: "Driver Not Loaded", 10: "Timeout", 15: "GPU is lost"}[self.value]
+
+
+class NVMLError_NotSupported(NVMLError):
+    pass
+
+
+class FakeNvml(ModuleType):
+    """As much of pynvml as the probe asks for."""
+
+    NVMLError = NVMLError
+    NVML_ERROR_GPU_IS_LOST = 15
+    NVML_ERROR_RESET_REQUIRED = 16
+    NVML_TEMPERATURE_GPU = 0
+    NVML_TEMPERATURE_THRESHOLD_SLOWDOWN = 1
+    NVML_MEMORY_ERROR_TYPE_UNCORRECTED = 1
+    NVML_VOLATILE_ECC = 0
+    NVML_CLOCK_SM = 1
+    nvmlEventTypeXidCriticalError = 8
+
+    def __init__(self) -> None:
+        super().__init__("pynvml")
+        self.processes = [SimpleNamespace(pid=SCRIPT, usedGpuMemory=3 * GIB), SimpleNamespace(pid=7, usedGpuMemory=GIB)]
+        self.xids: list[SimpleNamespace] = []
+        self.fails: dict[str, NVMLError] = {}
+        self.asked: list[str] = []
+
+    def __getattribute__(self, name: str) -> Any:
+        if name.startswith("nvml") and name != "nvmlEventTypeXidCriticalError":
+            answer = object.__getattribute__(self, "_" + name)
+
+            def ask(*arguments: Any) -> Any:
+                self.asked.append(name)
+                if name in self.fails:
+                    raise self.fails[name]
+                return answer(*arguments) if callable(answer) else answer
+
+            return ask
+        return object.__getattribute__(self, name)
+
+    _nvmlInit = None
+    _nvmlShutdown = None
+    _nvmlSystemGetDriverVersion = b"580.65"
+    _nvmlDeviceGetCount = 1
+    _nvmlDeviceGetName = "NVIDIA H200"
+    _nvmlDeviceGetMemoryInfo = SimpleNamespace(total=140 * GIB, used=10 * GIB, free=130 * GIB)
+    _nvmlDeviceGetUtilizationRates = SimpleNamespace(gpu=87, memory=12)
+    _nvmlDeviceGetTemperature = 66
+    _nvmlDeviceGetTemperatureThreshold = 87
+    _nvmlDeviceGetPowerUsage = 512_000
+    _nvmlDeviceGetEnforcedPowerLimit = 700_000
+    _nvmlDeviceGetCurrentClocksThrottleReasons = 4
+    _nvmlDeviceGetTotalEccErrors = 0
+    _nvmlDeviceGetClockInfo = 1980
+    _nvmlEventSetCreate = "set"
+    _nvmlDeviceRegisterEvents = None
+    _nvmlDeviceGetIndex = 0
+
+    def _nvmlDeviceGetHandleByIndex(self, index: int) -> str:
+        return f"handle{index}"
+
+    def _nvmlDeviceGetComputeRunningProcesses(self, handle: str) -> list[SimpleNamespace]:
+        return self.processes
+
+    def _nvmlEventSetWait(self, events: str, timeout: int) -> SimpleNamespace:
+        assert timeout == 0
+        if not self.xids:
+            raise NVMLError(10)
+        return self.xids.pop(0)
+
+
+@pytest.fixture
+def nvml(monkeypatch: pytest.MonkeyPatch) -> FakeNvml:
+    fake = FakeNvml()
+    monkeypatch.setitem(sys.modules, "pynvml", fake)
+    return fake
+
+
+@pytest.fixture
+def host(machine: FakeMachine) -> FakeMachine:
+    machine.write("/dev/nvidiactl", "")
+    machine.process(WATCHER, 1)
+    machine.process(SCRIPT, WATCHER)
+    machine.folder(f"/proc/{WATCHER}/ns").joinpath("pid").symlink_to(FIRST_PID_NAMESPACE)
+    return machine
+
+
+def test_everything_about_a_gpu_is_told(host: FakeMachine, nvml: FakeNvml) -> None:
+    found = Gpu(host.scope()).read(1.0)
+    assert samples(found) == {
+        "gpu0.memory_used_bytes": 10 * GIB,
+        "gpu0.memory_total_bytes": 140 * GIB,
+        "gpu0.job_memory_bytes": 3 * GIB,
+        "gpu0.utilisation_percent": 87,
+        "gpu0.temperature_celsius": 66,
+        "gpu0.temperature_limit_celsius": 87,
+        "gpu0.power_watts": pytest.approx(512),
+        "gpu0.power_limit_watts": pytest.approx(700),
+        "gpu0.throttle_flags": 4,
+        "gpu0.ecc_uncorrected_count": 0,
+        "gpu0.sm_clock_mhz": 1980,
+    }
+    (about,) = events(found, "gpu.found")
+    expected = {"index": 0, "name": "NVIDIA H200", "driver": "580.65", "memory_total_bytes": 140 * GIB}
+    assert about.data == expected
+
+
+def test_memory_is_read_every_tick_and_the_rest_once_a_second(host: FakeMachine, nvml: FakeNvml) -> None:
+    probe = Gpu(host.scope())
+    probe.read(1.0)
+    assert set(samples(probe.read(1.1))) == {"gpu0.memory_used_bytes", "gpu0.memory_total_bytes"}
+    assert "gpu0.power_watts" in samples(probe.read(2.0))
+
+
+def test_the_constructor_does_not_touch_the_driver(host: FakeMachine, nvml: FakeNvml) -> None:
+    Gpu(host.scope())
+    assert nvml.asked == []
+
+
+def test_in_a_container_nobody_guesses_whose_memory_it_is(host: FakeMachine, nvml: FakeNvml) -> None:
+    link = host.root / f"proc/{WATCHER}/ns/pid"
+    link.unlink()
+    link.symlink_to("pid:[4026532999]")
+    assert "host's ids" in reasons(Gpu(host.scope()).read(1.0))["gpu0.job_memory_bytes"]
+
+
+def test_a_question_the_gpu_cannot_answer_is_asked_once(host: FakeMachine, nvml: FakeNvml) -> None:
+    nvml.fails["nvmlDeviceGetTotalEccErrors"] = NVMLError_NotSupported(3)
+    probe = Gpu(host.scope())
+    assert reasons(probe.read(1.0))["gpu0.ecc_uncorrected_count"] == "Not Supported"
+    assert "gpu0.ecc_uncorrected_count" not in samples(probe.read(3.0))
+    assert nvml.asked.count("nvmlDeviceGetTotalEccErrors") == 1
+
+
+def test_an_xid_becomes_an_event(host: FakeMachine, nvml: FakeNvml) -> None:
+    probe = Gpu(host.scope())
+    assert events(probe.read(1.0), "gpu.xid") == []
+    nvml.xids = [SimpleNamespace(device="handle0", eventData=79)]
+    (xid,) = events(probe.read(2.0), "gpu.xid")
+    assert xid.data == {"index": 0, "xid": 79}
+
+
+def test_a_gpu_that_falls_off_the_bus_is_lost_once(host: FakeMachine, nvml: FakeNvml) -> None:
+    probe = Gpu(host.scope())
+    probe.read(1.0)
+    nvml.fails["nvmlDeviceGetMemoryInfo"] = NVMLError(15)
+    found = probe.read(2.0)
+    assert [event.data for event in events(found, "gpu.lost")] == [{"index": 0}]
+    assert reasons(found)["gpu0.memory_used_bytes"] == "the GPU is lost"
+    assert events(probe.read(3.0), "gpu.lost") == []
+
+
+def test_a_driver_that_does_not_start_is_missing(host: FakeMachine, nvml: FakeNvml) -> None:
+    nvml.fails["nvmlInit"] = NVMLError(9)
+    with pytest.raises(Missing, match="NVML does not answer: Driver Not Loaded"):
+        Gpu(host.scope()).read(1.0)
+
+
+def test_without_a_driver_there_is_no_probe(machine: FakeMachine) -> None:
+    with pytest.raises(Missing, match="no NVIDIA driver here"):
+        Gpu(machine.scope())
+
+
+def test_an_amd_gpu_is_named_as_not_watched(machine: FakeMachine) -> None:
+    machine.write("/sys/class/drm/card0/device/vendor", "0x1002\n")
+    with pytest.raises(Missing) as reason:
+        Gpu(machine.scope())
+    assert str(reason.value) == "AMD GPU found: Holdfast does not watch its memory or temperature yet"
+
+
+def test_graphics_inside_an_intel_processor_are_no_gpu_to_train_on(machine: FakeMachine) -> None:
+    machine.write("/sys/devices/pci0000:00/0000:00:02.0/vendor", "0x8086\n")
+    machine.folder("/sys/class/drm/card0").joinpath("device").symlink_to(
+        machine.root / "sys/devices/pci0000:00/0000:00:02.0"
+    )
+    with pytest.raises(Missing, match="no NVIDIA driver here"):
+        Gpu(machine.scope())
+
+
+def test_an_intel_card_is_named_as_not_watched(machine: FakeMachine) -> None:
+    machine.write("/sys/class/drm/card1/device/vendor", "0x8086\n")
+    with pytest.raises(Missing, match="Intel GPU found"):
+        Gpu(machine.scope())

@@ -1,0 +1,215 @@
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from holdfast.probes import PROBES, Missing, Reading, Scope, all_probes
+from holdfast.probes.runner import ProbeRunner
+from holdfast.vocabulary import Event, Sample
+
+from .machine import FakeMachine, events, reasons, samples
+
+SCOPE = Scope(os.getpid(), os.getppid(), (Path("/"),))
+
+
+class Good:
+    name = "good"
+    every_s = 0.0
+
+    def __init__(self, scope: Scope) -> None:
+        self.reads = 0
+        self.closed = False
+
+    def read(self, now: float) -> list[Reading]:
+        self.reads += 1
+        return [Sample("good.reads_count", self.reads, now)]
+
+    def close(self) -> None:
+        Closed.names.append(self.name)
+
+
+class Closed:
+    names: list[str] = []  # noqa: RUF012
+
+
+class Slow(Good):
+    """Blocks until the test lets it go."""
+
+    name = "slow"
+    signals = ("slow.reads_count",)
+    gate = threading.Event()
+
+    def read(self, now: float) -> list[Reading]:
+        self.gate.wait(30)
+        return [Sample("slow.reads_count", 1, now), Event("slow.found", now)]
+
+
+class SlowToBuild(Good):
+    name = "slow_to_build"
+    gate = threading.Event()
+
+    def __init__(self, scope: Scope) -> None:
+        self.gate.wait(30)
+        super().__init__(scope)
+
+
+class Broken(Good):
+    name = "broken"
+    signals = ("broken.reads_count",)
+
+    def read(self, now: float) -> list[Reading]:
+        raise ValueError("no number")
+
+
+class Absent(Good):
+    name = "absent"
+
+    def __init__(self, scope: Scope) -> None:
+        raise Missing("not on this machine")
+
+
+class Rare(Good):
+    name = "rare"
+    every_s = 10.0
+
+    def read(self, now: float) -> list[Reading]:
+        return [Sample("rare.reads_count", 1, now)]
+
+
+class Farewell(Good):
+    name = "farewell"
+
+    def closing(self, now: float) -> list[Reading]:
+        return [Event("farewell.last_look", now)]
+
+
+@pytest.fixture(autouse=True)
+def gates() -> Iterator[None]:
+    Slow.gate.clear()
+    SlowToBuild.gate.clear()
+    yield
+    Slow.gate.set()
+    SlowToBuild.gate.set()
+
+
+def test_a_probe_that_hangs_stops_neither_the_watcher_nor_the_others() -> None:
+    runner = ProbeRunner(SCOPE, [Slow, Good], deadline_s=0.3)
+    told: list[Reading] = []
+    for tick in range(6):
+        began = time.monotonic()
+        told += runner.poll(float(tick))
+        assert time.monotonic() - began < 0.45
+    assert (samples(told)["good.reads_count"] or 0) >= 4
+    assert [event.data["probe"] for event in events(told, "probe.late")] == ["slow"]
+    assert reasons(told)["slow.reads_count"].startswith("no answer for ")
+
+
+def test_a_probe_that_hangs_while_it_is_built_stops_nobody() -> None:
+    runner = ProbeRunner(SCOPE, [SlowToBuild, Good], deadline_s=0.2)
+    told = [*runner.poll(0.0), *runner.poll(1.0)]
+    assert samples(told)["good.reads_count"]
+    assert [event.data["probe"] for event in events(told, "probe.late")] == ["slow_to_build"]
+
+
+def test_a_probe_that_comes_back_is_taken_up_again() -> None:
+    runner = ProbeRunner(SCOPE, [Slow, Good], deadline_s=0.1)
+    told = [*runner.poll(0.0), *runner.poll(0.5)]
+    Slow.gate.set()
+    time.sleep(0.2)
+    told += runner.poll(1.0)
+    told += runner.poll(2.0)
+    assert len(events(told, "probe.back")) == 1
+    assert events(told, "slow.found"), "what it found counts, also late"
+    assert samples(told)["slow.reads_count"] == 1
+
+
+def test_several_that_hang_leave_the_rest_alone() -> None:
+    runner = ProbeRunner(SCOPE, [SlowToBuild, Slow, Good], deadline_s=0.1)
+    told = [reading for tick in range(4) for reading in runner.poll(float(tick))]
+    assert {event.data["probe"] for event in events(told, "probe.late")} == {"slow", "slow_to_build"}
+    assert samples(told)["good.reads_count"]
+
+
+def test_a_probe_that_fails_says_so_once_and_its_signals_are_missing() -> None:
+    runner = ProbeRunner(SCOPE, [Broken, Good])
+    told = [*runner.poll(0.0), *runner.poll(1.0)]
+    assert [event.data for event in events(told, "probe.failed")] == [
+        {"probe": "broken", "reason": "ValueError: no number"}
+    ]
+    assert reasons(told)["broken.reads_count"] == "ValueError: no number"
+    assert samples(told)["good.reads_count"] == 2
+
+
+def test_a_probe_that_cannot_exist_here_says_so_once() -> None:
+    runner = ProbeRunner(SCOPE, [Absent, Good])
+    told = [*runner.poll(0.0), *runner.poll(1.0)]
+    assert [event.data for event in events(told, "probe.missing")] == [
+        {"probe": "absent", "reason": "not on this machine"}
+    ]
+
+
+def test_a_rare_probe_is_read_when_it_is_due_or_everything_is_asked_for() -> None:
+    runner = ProbeRunner(SCOPE, [Rare, Good])
+    assert "rare.reads_count" in samples(runner.poll(0.0))
+    assert "rare.reads_count" not in samples(runner.poll(5.0))
+    assert "rare.reads_count" in samples(runner.poll(6.0, everything=True))
+    assert "rare.reads_count" in samples(runner.poll(16.0))
+
+
+def test_the_closing_look_may_differ_and_is_protected() -> None:
+    runner = ProbeRunner(SCOPE, [Slow, Farewell, Good], deadline_s=0.2)
+    began = time.monotonic()
+    told = runner.closing(1.0)
+    assert time.monotonic() - began < 2.2
+    assert events(told, "farewell.last_look")
+    assert samples(told)["good.reads_count"] == 1
+    assert events(told, "probe.late")
+
+
+def test_closing_closes_the_probes() -> None:
+    Closed.names.clear()
+    runner = ProbeRunner(SCOPE, [Good, Rare])
+    runner.poll(0.0)
+    runner.close()
+    assert Closed.names == ["good", "rare"]
+
+
+def test_without_a_thread_to_be_had_the_watcher_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    runner = ProbeRunner(SCOPE, [Good])
+
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        told = [*runner.poll(0.0), *runner.poll(1.0)]
+    assert [event.data["reason"] for event in events(told, "probe.failed")] == ["can't start new thread"]
+    assert samples(runner.poll(2.0))["good.reads_count"] == 1
+
+
+def test_on_a_machine_without_anything_every_probe_gives_reasons_and_none_fails(machine: FakeMachine) -> None:
+    runner = ProbeRunner(machine.scope("/"), all_probes())
+    told = [*runner.poll(1.0), *runner.poll(2.0), *runner.closing(3.0)]
+    runner.close()
+    assert events(told, "probe.failed") == []
+    gone = {event.data["probe"] for event in events(told, "probe.missing")}
+    assert {"cgroup", "gpu", "kernel_log", "pressure", "processes", "shm", "vmstat", "cpu_heat"} <= gone
+    assert all(event.data["reason"] for event in events(told, "probe.missing"))
+    assert all(reason for reason in reasons(told).values())
+
+
+def test_this_machine_is_read_without_a_failure() -> None:
+    runner = ProbeRunner(SCOPE, PROBES)
+    told = [*runner.poll(1.0), *runner.poll(2.0), *runner.closing(3.0)]
+    runner.close()
+    assert events(told, "probe.failed") == []
+    assert samples(told)["host.memory_available_bytes"]
+
+
+def test_every_probe_has_a_name_of_its_own() -> None:
+    assert len({probe.name for probe in all_probes()}) == len(PROBES)

@@ -1,0 +1,76 @@
+"""A signal reaches the script once, whoever sent it and to whomever."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+
+from tests.run.conftest import Workplace, wait_for
+
+COUNTING = """
+    import os, signal, sys, time
+    counts = []
+    signal.signal(signal.SIGTERM, lambda *_: counts.append("TERM"))
+    signal.signal(signal.SIGUSR1, lambda *_: counts.append("USR1"))
+    print("ready", flush=True)
+    begun = time.monotonic()
+    while not counts and time.monotonic() - begun < 20: time.sleep(0.01)
+    time.sleep(0.6)
+    print(counts, flush=True)
+"""
+
+
+def _ready(process: subprocess.Popen[bytes]) -> None:
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"ready\n"
+
+
+def _rest(process: subprocess.Popen[bytes]) -> bytes:
+    return process.communicate(timeout=30)[0]
+
+
+def test_one_sent_to_holdfast_is_passed_on_once(workplace: Workplace) -> None:
+    process = workplace.start(workplace.script(COUNTING))
+    _ready(process)
+    os.kill(process.pid, signal.SIGTERM)
+    assert _rest(process) == b"['TERM']\n"
+
+
+def test_one_sent_to_the_process_group_is_passed_on_once(workplace: Workplace) -> None:
+    process = workplace.start(workplace.script(COUNTING), process_group=0)
+    _ready(process)
+    os.killpg(process.pid, signal.SIGTERM)
+    assert _rest(process) == b"['TERM']\n"
+
+
+def test_one_sent_to_every_process_as_schedulers_do_arrives_once(workplace: Workplace) -> None:
+    process = workplace.start(workplace.script(COUNTING))
+    _ready(process)
+    watcher, script = workplace.watcher_of(process.pid), workplace.script_of(process.pid)
+    for pid in (process.pid, watcher.pid, script.pid):
+        os.kill(pid, signal.SIGUSR1)
+    assert _rest(process) == b"['USR1']\n"
+
+
+def test_timeout_ends_the_job_and_the_reason_names_it(workplace: Workplace) -> None:
+    command = workplace.script("import time; time.sleep(60)")
+    done = subprocess.run(["timeout", "2", *_holdfast(), "run", *command], cwd=workplace.path, timeout=30, check=False)
+    assert done.returncode == 124
+    answer = wait_for(lambda: (found := workplace.why())["outcome"] != "running" and found)
+    assert (answer["outcome"], answer["cause"]["id"]) == ("stopped", "terminated")
+    assert any("from timeout" in item["text"] for item in answer["cause"]["evidence"])
+
+
+def test_an_ignored_hangup_stays_ignored(workplace: Workplace) -> None:
+    command = workplace.script("import signal; print(signal.getsignal(signal.SIGHUP) == signal.SIG_IGN)")
+    done = subprocess.run(
+        ["nohup", *_holdfast(), "run", *command], cwd=workplace.path, capture_output=True, timeout=30, check=True
+    )
+    assert done.stdout == b"True\n"
+
+
+def _holdfast() -> list[str]:
+    from tests.run.conftest import HOLDFAST
+
+    return HOLDFAST
