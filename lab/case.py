@@ -39,6 +39,7 @@ class Limits:
     cpu_seconds: int | None = None
     address_space: int | None = None
     cpus: int | None = None
+    kernel_log: bool = True
     tmpfs: tuple[Tmpfs, ...] = ()
 
 
@@ -49,6 +50,14 @@ class Ending:
     signal: signal.Signals
     after_output: str
     to: str = "script"
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """Another job on the machine, killed at a memory limit of its own while this one runs, healthy or not."""
+
+    memory: int
+    after_output: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +84,7 @@ class Case:
     needs: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
     ending: Ending | None = None
+    neighbour: Neighbour | None = None
     evidence: Evidence = field(default_factory=Evidence)
 
     @property
@@ -146,6 +156,7 @@ def _case(folder: Path, raw: dict[str, Any]) -> Case:
         needs=tuple(fields.pop("needs", ())),
         limits=_limits(fields.pop("limits", {})),
         ending=_ending(fields.pop("ending", None)),
+        neighbour=_neighbour(fields.pop("neighbour", None)),
         evidence=_evidence(fields.pop("evidence", {})),
         **fields,
     )
@@ -165,6 +176,13 @@ def _ending(raw: dict[str, Any] | None) -> Ending | None:
     if raw["signal"] not in signal.Signals.__members__:
         raise BadCase(f"{raw['signal']!r} is no signal")
     return Ending(signal.Signals[raw["signal"]], raw["after_output"], raw.get("to", "script"))
+
+
+def _neighbour(raw: dict[str, Any] | None) -> Neighbour | None:
+    if raw is None:
+        return None
+    _no_others("[neighbour]", raw, Neighbour.__dataclass_fields__)
+    return Neighbour(parse_size(raw["memory"]), raw["after_output"])
 
 
 def _evidence(raw: dict[str, Any]) -> Evidence:

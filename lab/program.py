@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ from typing import IO, Any
 
 import psutil
 
-from .case import FRAMEWORKS, Case, Ending
+from .case import FRAMEWORKS, Case, Limits
 from .stage import CannotStage, Stage
 
 TIMEOUT_S = 90.0
@@ -48,7 +48,7 @@ def run(case: Case, *, healthy: bool, bare: bool, keep: bool = False) -> Ran:
         command = [sys.executable if word == "python" else word for word in case.command]
         if not bare:
             command = [*_holdfast(), "run", "--dir", ".holdfast", "--policy", case.policy, "--", *command]
-        ran = _watch(stage.wrap(command), scratch, None if healthy else case.ending, stage)
+        ran = _watch(stage.wrap(command), scratch, stage, _happenings(case, healthy, scratch))
         if keep:
             (scratch / "stdout.txt").write_text(ran.stdout)
             (scratch / "stderr.txt").write_text(ran.stderr)
@@ -120,7 +120,38 @@ class _Stream:
         self._thread.join(seconds)
 
 
-def _watch(command: list[str], scratch: Path, ending: Ending | None, stage: Stage) -> Ran:
+@dataclass(slots=True)
+class _Happening:
+    """Something done from outside once a text was printed; it is given the process that was started."""
+
+    after_output: str
+    do: Callable[[int], None]
+    done: bool = False
+
+
+def _happenings(case: Case, healthy: bool, scratch: Path) -> list[_Happening]:
+    happenings = []
+    if (neighbour := case.neighbour) is not None:
+        name = f"{scratch.name}-other"
+        happenings.append(_Happening(neighbour.after_output, lambda _: _exhaust_neighbour(neighbour.memory, name)))
+    if (ending := case.ending) is not None and not healthy:
+
+        def send(started: int) -> None:
+            receiver = started if ending.to == "holdfast" else _script_in(scratch)
+            if receiver is not None:
+                os.kill(receiver, ending.signal)
+
+        happenings.append(_Happening(ending.after_output, send))
+    return happenings
+
+
+def _exhaust_neighbour(memory: int, name: str) -> None:
+    greedy = [sys.executable, "-c", f"bytearray({4 * memory})"]
+    with Stage(Limits(memory=memory), name) as stage:
+        subprocess.run(stage.wrap(greedy), cwd="/", check=False)
+
+
+def _watch(command: list[str], scratch: Path, stage: Stage, happenings: list[_Happening]) -> Ran:
     started = time.monotonic()
     with subprocess.Popen(
         command,
@@ -133,36 +164,38 @@ def _watch(command: list[str], scratch: Path, ending: Ending | None, stage: Stag
     ) as process:
         assert process.stdout is not None and process.stderr is not None
         stdout, stderr = _Stream(process.stdout), _Stream(process.stderr)
-        finished = _wait(process, scratch, ending, stdout)
+        finished = _wait(process, stdout, happenings)
         seconds = time.monotonic() - started
-        trouble = "" if finished else f"still running after {TIMEOUT_S:.0f} s"
         left = _stop_leftovers(scratch, stage, grace=LEFTOVERS_GRACE_S if finished else 0)
-        if finished and left:
-            trouble = f"left running: {', '.join(left)}"
         process.wait()
         for stream in (stdout, stderr):
             stream.wait(LEFTOVERS_GRACE_S)
     code = process.returncode if process.returncode >= 0 else 128 - process.returncode
+    trouble = _trouble(finished, left, happenings)
     return Ran(code if finished else None, seconds, stdout.text(), stderr.text(), trouble=trouble)
 
 
-def _wait(process: subprocess.Popen[bytes], scratch: Path, ending: Ending | None, stdout: _Stream) -> bool:
-    """Until the program has ended, sending the signal of the case on the way; False when it takes too long."""
+def _trouble(finished: bool, left: list[str], happenings: list[_Happening]) -> str:
+    if not finished:
+        return f"still running after {TIMEOUT_S:.0f} s"
+    if left:
+        return f"left running: {', '.join(left)}"
+    missed = [happening.after_output for happening in happenings if not happening.done]
+    return f"ended before it printed {', '.join(map(repr, missed))}" if missed else ""
+
+
+def _wait(process: subprocess.Popen[bytes], stdout: _Stream, happenings: list[_Happening]) -> bool:
+    """Until the program has ended, doing to it what the case asks for on the way; False when it takes too long."""
     deadline = time.monotonic() + TIMEOUT_S
     while process.poll() is None:
         if time.monotonic() > deadline:
             return False
-        if ending is not None and ending.after_output in stdout.text():
-            _send(ending, process.pid, scratch)
-            ending = None
+        for happening in happenings:
+            if not happening.done and happening.after_output in stdout.text():
+                happening.done = True
+                happening.do(process.pid)
         time.sleep(0.02)
     return True
-
-
-def _send(ending: Ending, started: int, scratch: Path) -> None:
-    receiver = started if ending.to == "holdfast" else _script_in(scratch)
-    if receiver is not None:
-        os.kill(receiver, ending.signal)
 
 
 def _script_in(scratch: Path) -> int | None:

@@ -70,7 +70,7 @@ class Stage:
 
     def __enter__(self) -> Stage:
         try:
-            if self._limits.tmpfs:
+            if self._mounts:
                 _require_mounts()
             self._make_groups()
             self._try_entering()
@@ -89,7 +89,11 @@ class Stage:
         if not script:
             return command
         entered = ["sh", "-c", "\n".join(["set -e", *script, 'exec "$@"']), "stage", *command]
-        return ["unshare", "-m", "--propagation", "private", *entered] if self._limits.tmpfs else entered
+        return ["unshare", "-m", "--propagation", "private", *entered] if self._mounts else entered
+
+    @property
+    def _mounts(self) -> bool:
+        return bool(self._limits.tmpfs) or not self._limits.kernel_log
 
     def members(self) -> list[int]:
         """Processes still inside."""
@@ -102,6 +106,9 @@ class Stage:
     def _script(self) -> list[str]:
         limits = self._limits
         lines = [_entry(group) for group in self._groups]
+        if not limits.kernel_log:
+            # Opening a device on a nodev mount is refused even to root: "Permission denied", as most users get it.
+            lines.append("mount --bind /dev/kmsg /dev/kmsg && mount -o remount,bind,nodev /dev/kmsg")
         for mount in limits.tmpfs:
             path = shlex.quote(mount.path)
             lines.append(f"mkdir -p {path} && mount -t tmpfs -o size={mount.bytes} tmpfs {path}")

@@ -37,6 +37,23 @@ def test_the_signal_is_sent_after_the_line_and_spares_the_healthy_twin(make_case
     assert program.run(case, healthy=True, bare=True).stdout == "hello\ndone\n"
 
 
+def test_a_signal_that_came_too_late_is_told(make_case: MakeCase) -> None:
+    case = make_case(healthy=None, more='[ending]\nsignal = "SIGKILL"\nafter_output = "goodbye"')
+    assert program.run(case, healthy=False, bare=True).trouble == "ended before it printed 'goodbye'"
+
+
+@pytest.mark.root
+def test_a_neighbour_runs_out_of_its_own_memory_beside_either_twin(make_case: MakeCase) -> None:
+    count = "int(open('/proc/vmstat').read().split('oom_kill ')[1].split()[0])"
+    wait = f"import time\nbefore = {count}\nprint('hello')\nwhile {count} == before:\n    time.sleep(0.01)\n"
+    case = make_case(train=wait, healthy=wait, more='[neighbour]\nmemory = "40M"\nafter_output = "hello"')
+    try:
+        codes = [program.run(case, healthy=healthy, bare=True).exit_code for healthy in (False, True)]
+    except CannotStage as reason:
+        pytest.skip(str(reason))
+    assert codes == [0, 0]
+
+
 def test_a_program_that_does_not_end_is_stopped(make_case: MakeCase, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(program, "TIMEOUT_S", 0.5)
     ran = program.run(make_case(train="import time\ntime.sleep(60)\n"), healthy=False, bare=True)

@@ -86,3 +86,13 @@ def test_a_memory_limit_kills_and_its_group_is_taken_away() -> None:
         pytest.skip(str(reason))
     assert ran.returncode == -9
     assert groups and not any(group.exists() for group in groups)
+
+
+@pytest.mark.root
+def test_the_kernel_log_can_be_taken_away() -> None:
+    try:
+        with Stage(Limits(kernel_log=False), "x") as stage:
+            ran = subprocess.run(stage.wrap(["cat", "/dev/kmsg"]), capture_output=True, text=True, check=False)
+    except CannotStage as reason:
+        pytest.skip(str(reason))
+    assert "Permission denied" in ran.stderr

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import os
 import sys
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 
-from holdfast.probes import Missing
+from holdfast.probes import Missing, Scope
 from holdfast.probes.gpu import FIRST_PID_NAMESPACE, Gpu
 
 from .machine import GIB, SCRIPT, WATCHER, FakeMachine, events, reasons, samples
@@ -200,3 +202,15 @@ def test_an_intel_card_is_named_as_not_watched(machine: FakeMachine) -> None:
     machine.write("/sys/class/drm/card1/device/vendor", "0x8086\n")
     with pytest.raises(Missing, match="Intel GPU found"):
         Gpu(machine.scope())
+
+
+@pytest.mark.gpu
+def test_a_real_gpu_has_memory_and_a_temperature() -> None:
+    if not Path("/dev/nvidiactl").exists():
+        pytest.skip("needs an NVIDIA GPU")
+    probe = Gpu(Scope(os.getpid(), os.getppid(), (Path("/"),)))
+    found = probe.read(1.0)
+    probe.close()
+    assert 0 <= (samples(found)["gpu0.memory_used_bytes"] or 0) < (samples(found)["gpu0.memory_total_bytes"] or 0)
+    assert 0 < (samples(found)["gpu0.temperature_celsius"] or 0) < 120
+    assert events(found, "gpu.found")[0].data["driver"]

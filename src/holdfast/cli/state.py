@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +19,8 @@ def chosen_directory(option: str | None) -> Path | None:
 
 def fallback_directory() -> Path:
     """Where runs go when the working directory cannot be written."""
+    import tempfile  # noqa: PLC0415 - costs the relay a megabyte it seldom needs
+
     return Path(tempfile.gettempdir()) / f"holdfast-{os.getuid()}"
 
 
@@ -52,19 +52,19 @@ def new_run(option: str | None, name: str) -> tuple[Path | None, str]:
 
 def _make(state: Path, name: str) -> Path:
     state.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if state.stat().st_uid != os.getuid() and state == fallback_directory():
-        raise PermissionError(1, "it belongs to somebody else")
+    if state.stat().st_uid != os.getuid() and state.name.startswith("holdfast-"):
+        raise PermissionError(1, "it belongs to somebody else")  # a name in /tmp that anyone could have taken
     with contextlib.suppress(FileExistsError), open(state / ".gitignore", "x") as ignore:
         ignore.write("*\n")
     runs = state / "runs"
     runs.mkdir(mode=0o700, exist_ok=True)
     stamp = time.strftime("%Y%m%d-%H%M%S")
     while True:
-        run = runs / f"{stamp}-{name or secrets.token_hex(2)}"
+        run = runs / f"{stamp}-{name or os.urandom(2).hex()}"
         try:
             run.mkdir(mode=0o700)
         except FileExistsError:
-            name = f"{name}-{secrets.token_hex(2)}" if name else ""
+            name = f"{name}-{os.urandom(2).hex()}" if name else ""
             continue
         (run / "journal").mkdir(mode=0o700)
         return run.absolute()
@@ -73,7 +73,7 @@ def _make(state: Path, name: str) -> Path:
 def all_runs(option: str | None) -> list[Path]:
     """Every run found, oldest first."""
     found = [run for state in search_directories(option) for run in _runs_of(state)]
-    return sorted(found, key=lambda run: (run.stat().st_ctime_ns if run.name[:8] == "" else 0, run.name))
+    return sorted(found, key=lambda run: run.name)
 
 
 def _runs_of(state: Path) -> Iterator[Path]:
