@@ -1,6 +1,6 @@
 """kill -9 of the watcher, the relay or the script at a seeded random instant: does the record read, is the ending right?
 
-    python -m tests.crash.killing --count 50
+python -m tests.crash.killing --count 50
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _judge(place: Path, code: int, out: bytes, target: str, planned: str) -> str
     expected_code, outcome, cause = ENDINGS[planned][1:]
     runs = list((place / ".holdfast/runs").glob("*")) if (place / ".holdfast").exists() else []
     if target == "relay":
-        if not runs or not list((runs[0] / "journal").iterdir()) and not (place / "finished").exists():
+        if not runs or (not list((runs[0] / "journal").iterdir()) and not (place / "finished").exists()):
             time.sleep(0.5)
             if not (place / "finished").exists() and not any((run / "journal").glob("*.seg") for run in runs):
                 return ""  # killed before anything had begun
@@ -117,7 +117,9 @@ def _answer(place: Path) -> dict[str, Any]:
     until = time.monotonic() + 30
     while True:
         done = subprocess.run([*HOLDFAST, "why", "--json"], cwd=place, capture_output=True, timeout=30, check=False)
-        answer: dict[str, Any] = json.loads(done.stdout) if done.stdout else {"outcome": done.stderr.decode(), "cause": None}
+        answer: dict[str, Any] = (
+            json.loads(done.stdout) if done.stdout else {"outcome": done.stderr.decode(), "cause": None}
+        )
         settled = answer["outcome"] != "running" and not _still_there(place)
         if settled or time.monotonic() > until:
             return answer

@@ -40,6 +40,10 @@ class RunVerb:
         parser.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND…", help="what to run")
 
     def run(self, options: argparse.Namespace) -> int:
+        if sys.platform != "linux":
+            raise UserError(
+                f"run works on Linux only so far, not on {sys.platform}; why and runs read records made there"
+            )
         command = options.command[1:] if options.command[:1] == ["--"] else options.command
         check_command(command)
         if options.name and not re.fullmatch(r"[\w.-]{1,60}", options.name):

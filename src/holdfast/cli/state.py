@@ -73,7 +73,7 @@ def _make(state: Path, name: str) -> Path:
 def all_runs(option: str | None) -> list[Path]:
     """Every run found, oldest first."""
     found = [run for state in search_directories(option) for run in _runs_of(state)]
-    return sorted(found, key=lambda run: run.name)
+    return sorted(found, key=lambda run: (run.name[:15], run.stat().st_mtime_ns))  # a second may hold several
 
 
 def _runs_of(state: Path) -> Iterator[Path]:
@@ -83,14 +83,14 @@ def _runs_of(state: Path) -> Iterator[Path]:
 
 def find_run(wanted: str | None, option: str | None) -> Path:
     """The latest run, or the one that a name, an id or the start of one means."""
+    if wanted and (Path(wanted) / "journal").is_dir():
+        return Path(wanted)
     runs = all_runs(option)
-    where = " or ".join(str(directory) for directory in search_directories(option)[:1])
+    where = search_directories(option)[0]
     if not runs:
         raise UserError(f"no runs in {where}; record one with: holdfast run COMMAND")
     if wanted is None:
         return runs[-1]
-    if Path(wanted).is_dir() and (Path(wanted) / "journal").is_dir():
-        return Path(wanted)
     exact = [run for run in runs if wanted in (run.name, run.name[16:])]
     alike = exact or [run for run in runs if run.name.startswith(wanted) or run.name[16:].startswith(wanted)]
     if not alike:

@@ -154,10 +154,8 @@ CATALOGUE: dict[str, Entry] = {
         "A file is not there",
         "The script opened a path that does not exist.",
         (
-            Recipe(
-                "Check the path, seen from the directory it runs in",
-                "ls -l   # relative paths start at the run's directory",
-            ),
+            Recipe("If it is to be written, make its folder first", 'os.makedirs("$folder", exist_ok=True)'),
+            Recipe("If it is to be read, look from the directory the run had", 'ls -l "$path"'),
         ),
     ),
     "worker-died": Entry(

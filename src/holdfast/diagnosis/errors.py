@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from holdfast.diagnosis.plain_text import lines_of
 from holdfast.diagnosis.tracebacks import FatalError, Raised, last_chain, last_fatal, user_frame
@@ -72,19 +72,23 @@ WORDS_IN_NO_EXCEPTION = (
     _rule("host-memory-exhausted", 0.8, words=r"std::bad_alloc|Cannot allocate memory"),
 )
 WORDS_LINES = 60
+QUOTED = re.compile(r"'([^']+)'")
 
 
-def find_errors(window: Window, failed: bool) -> list[Finding]:
-    """What the last words of each stream tell. A script that ended well has nothing to explain."""
-    if not failed:
-        return []
+def find_errors(window: Window) -> list[Finding]:
+    """What the last words of each stream tell; they were said right before the end."""
     findings: list[Finding] = []
     for stream in window.streams():
         lines = lines_of(window.output(stream))
         findings += _from_exceptions(last_chain(lines))
         findings += _from_fatal(last_fatal(lines))
         findings += _from_words(lines[-WORDS_LINES:])
-    return findings
+    end = window.event("script.exit")
+    return [_dated(finding, end.at) for finding in findings] if end else findings
+
+
+def _dated(finding: Finding, at: float) -> Finding:
+    return replace(finding, evidence=tuple(replace(item, at=at) for item in finding.evidence))
 
 
 def _from_exceptions(chain: Sequence[Raised]) -> list[Finding]:
@@ -117,7 +121,11 @@ def _quote(raised: Raised, chain: Sequence[Raised]) -> tuple[Evidence, ...]:
 
 def _details(raised: Raised, chain: Sequence[Raised]) -> dict[str, str]:
     frame = user_frame(raised.frames) or user_frame(chain[-1].frames)
-    return {"frame": f"{frame.file}:{frame.line}"} if frame else {}
+    details = {"frame": f"{frame.file}:{frame.line}"} if frame else {}
+    if raised.bare_type == "FileNotFoundError" and (quoted := QUOTED.search(raised.message)):
+        path, folder = quoted[1], quoted[1].rpartition("/")[0]
+        details |= {"headline": f"A file is not there: {path}", "path": path, **({"folder": folder} if folder else {})}
+    return details
 
 
 def _from_fatal(fatal: FatalError | None) -> list[Finding]:

@@ -17,7 +17,7 @@ def diagnose(window: Window, findings: Iterable[Finding]) -> Diagnosis:
     outcome, code = _outcome(window)
     if outcome == "running":
         return Diagnosis(outcome, None, summary="The run is still going.")
-    merged = _merge([*findings, *find_errors(window, failed=outcome != "completed")])
+    merged = _merge([*findings, *(find_errors(window) if outcome != "completed" else [])])
     ranked = sorted(merged, key=lambda finding: _rank(finding, merged), reverse=True)
     causes = [_in_words(finding, _framework(window)) for finding in ranked]
     if outcome == "completed" and not (ranked and ranked[0].cause in STOPPED):

@@ -25,7 +25,11 @@ class Scope:
 
 
 class Missing(Exception):
-    """This cannot be had here; the message says why in one line."""
+    """This cannot be had here; the message says why in one line. `tell`: the user would expect it, so it is said."""
+
+    def __init__(self, reason: str, tell: bool = False) -> None:
+        super().__init__(reason)
+        self.tell = tell
 
 
 class Probe(Protocol):

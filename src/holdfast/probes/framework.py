@@ -8,6 +8,7 @@ from holdfast.probes.tree import Tree
 from holdfast.vocabulary import Event
 
 LIBRARIES = {"tensorflow": b"libtensorflow_", "torch": b"libtorch", "jax": b"jaxlib"}
+PROCESSES = 8
 LOOKS = 60  # after five minutes a job without a framework is taken for one that has none
 
 
@@ -31,7 +32,7 @@ class Framework:
 
     def _look(self, now: float) -> list[Reading]:
         found: list[Reading] = []
-        for pid in self._tree.refresh():
+        for pid in list(self._tree.refresh())[:PROCESSES]:  # the trainer is among the first
             try:
                 maps = read(f"{self._tree.proc}/{pid}/maps")
             except OSError:

@@ -76,7 +76,7 @@ class Gpu:
             driver = _text(nvml.nvmlSystemGetDriverVersion())
             handles = [nvml.nvmlDeviceGetHandleByIndex(i) for i in range(nvml.nvmlDeviceGetCount())]
         except nvml.NVMLError as error:
-            raise Missing(f"an NVIDIA driver is here, but NVML does not answer: {error}") from None
+            raise Missing(f"an NVIDIA driver is here, but NVML does not answer: {error}", tell=True) from None
         if not handles:
             raise Missing("an NVIDIA driver is here, but no GPU")
         self._nvml = nvml
@@ -205,7 +205,7 @@ def _expect_driver(root: Path) -> None:
         return
     other = _other_maker(root)
     if other:
-        raise Missing(f"{other} GPU found: Holdfast does not watch its memory or temperature yet")
+        raise Missing(f"{other} GPU found: Holdfast does not watch its memory or temperature yet", tell=True)
     raise Missing("no NVIDIA driver here")
 
 

@@ -31,7 +31,7 @@ def _pid_namespace(root: Path) -> str:
 
 class Heartbeat:
     name = "heartbeat"
-    every_s = 0.0
+    every_s = 0.5
     signals = ("host.uptime_s", "host.load_ratio")
 
     def __init__(self, scope: Scope) -> None:

@@ -11,7 +11,7 @@ WANTED = (("memory", "some"), ("memory", "full"), ("io", "some"), ("io", "full")
 
 class Pressure:
     name = "pressure"
-    every_s = 0.0
+    every_s = 0.5
     signals = tuple(f"pressure.{resource}_{kind}_percent" for resource, kind in WANTED)
 
     def __init__(self, scope: Scope) -> None:

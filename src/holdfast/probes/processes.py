@@ -15,7 +15,7 @@ COMMAND_CHARACTERS = 200
 
 class Processes:
     name = "processes"
-    every_s = 0.0
+    every_s = 0.5
     signals = (
         "job.rss_bytes",
         "job.largest_rss_bytes",

@@ -183,7 +183,7 @@ class ProbeRunner:
             return list(look(task.now))
         except Missing as reason:
             slot.dropped = True
-            about = {"probe": slot.kind.name, "reason": str(reason)}
+            about = {"probe": slot.kind.name, "reason": str(reason), "tell": reason.tell}
             return [Event("probe.missing", task.now, about)]
         except Exception as error:  # noqa: BLE001 -- whatever a probe does, the others go on and the journal says so
             return self._failed(slot, error, task.now)

@@ -48,7 +48,8 @@ def _about(run: str, window: Window, diagnosis: Diagnosis) -> Iterator[str]:
     start = next(iter(window.events("run.start")), None)
     end = window.event("script.exit")
     command = shlex.join(start.data["command"]) if start else "?"
-    yield f"  run      {run}   {safe(command)[: WIDTH - 14 - len(run)]}"
+    yield f"  run      {run}"
+    yield f"  command  {_shortened(safe(command), WIDTH - 11)}"
     took = f" after {_span(end.at - start.at)}" if start and end else ""
     code = f", exit code {end.data['code']}" if end else ""
     identity = f" · {diagnosis.cause.id}, {diagnosis.cause.confidence:.0%} sure" if diagnosis.cause else ""
@@ -95,6 +96,10 @@ def _notes(window: Window) -> Iterator[str]:
 def _wrapped(text: str, first: str) -> list[str]:
     rest = " " * len(first)
     return textwrap.wrap(text, WIDTH, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False) or [first]
+
+
+def _shortened(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"
 
 
 def _span(seconds: float) -> str:
