@@ -1,0 +1,79 @@
+"""Endings that somebody or something caused, told apart."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.detectors import find_endings
+from holdfast.vocabulary import Event
+from tests.story import GIB, START, kernel, story
+
+
+def causes(*arguments: object, **more: object) -> list[str]:
+    findings = find_endings(story(*arguments, **more))  # type: ignore[arg-type]
+    return [finding.cause for finding in sorted(findings, key=lambda finding: -finding.confidence)]
+
+
+@pytest.mark.parametrize(
+    ("number", "cause"),
+    [(15, "terminated"), (24, "terminated"), (10, "terminated"), (2, "interrupted"), (1, "terminal-closed"),
+     (9, "killed"), (11, "native-crash"), (6, "native-crash"), (7, "native-crash"), (4, "illegal-instruction")],
+)  # fmt: skip
+def test_each_signal_has_its_cause(number: int, cause: str) -> None:
+    assert causes(128 + number, number, host__oom_kill_count=[1, 1]) == [cause]
+
+
+def test_a_shells_exit_code_speaks_of_its_childs_signal() -> None:
+    assert causes(139, None) == ["native-crash"]
+
+
+def test_an_ordinary_exit_code_says_nothing() -> None:
+    assert causes(3, None) == []
+    assert causes(0, None) == []
+
+
+def test_a_script_that_saves_and_leaves_after_sigterm_was_asked_to() -> None:
+    told = Event("signal.received", START + 58, {"signal": 15, "sender_pid": 7, "sender_name": "slurmstepd"})
+    findings = find_endings(story(0, None, events=[told]))
+    assert [finding.cause for finding in findings] == ["terminated"]
+    assert "from slurmstepd (pid 7)" in findings[0].evidence[0].text
+
+
+def test_a_signal_long_before_the_end_is_not_the_reason() -> None:
+    told = Event("signal.received", START - 100, {"signal": 10, "sender_pid": 7, "sender_name": ""})
+    assert causes(1, None, events=[told]) == []
+
+
+def test_a_crash_after_ctrl_c_is_still_a_crash() -> None:
+    told = Event("signal.received", START + 58, {"signal": 2, "sender_pid": 0, "sender_name": ""})
+    assert causes(139, 11, events=[told]) == ["native-crash"]
+
+
+def test_the_kernels_line_about_a_segfault_is_evidence_only_for_our_process() -> None:
+    line = "python[100]: segfault at 8 ip 00007f rsp 00007f error 4 in libdecode.so[7f+1000]"
+    ours = find_endings(story(139, 11, events=[kernel(line)]))[0]
+    theirs = find_endings(story(139, 11, events=[kernel(line.replace("100", "222"))]))[0]
+    assert any("libdecode.so" in item.text for item in ours.evidence)
+    assert not any("libdecode.so" in item.text for item in theirs.evidence)
+
+
+def test_a_machine_that_booted_since_went_down() -> None:
+    aftermath = Event("aftermath", START + 9999, {"boot_id": "now", "last_at": START + 30})
+    assert causes(None, events=[aftermath]) == ["machine-went-down"]
+
+
+def test_the_same_boot_did_not_go_down() -> None:
+    aftermath = Event("aftermath", START + 9999, {"boot_id": "then", "last_at": START + 30})
+    assert causes(None, events=[aftermath]) == []
+
+
+def test_limits_reached_are_found_only_in_a_run_that_failed() -> None:
+    full = Event("disk.full", START + 60, {"mountpoint": "/data", "free_bytes": 0, "total_bytes": 64e6})
+    used: dict[str, list[float | None]] = {
+        "shm__total_bytes": [GIB] * 61, "shm__free_bytes": [0.0] * 61,
+        "job__open_files_count": [64.0], "job__open_files_limit_count": [64.0],
+        "cgroup__pids_refused_count": [0.0, 2.0],
+    }  # fmt: skip
+    found = causes(1, None, events=[full], **used)
+    assert set(found) == {"disk-full", "shared-memory-exhausted", "too-many-open-files", "too-many-processes"}
+    assert causes(0, None, events=[full], **used) == []
