@@ -76,7 +76,7 @@ class Case:
     framework: str
     accept: tuple[str, ...]
     outcome: str
-    exit_code: int
+    exit_code: tuple[int, ...]
     prints: str
     policy: str = "protect"
     quick: bool = False
@@ -150,7 +150,7 @@ def _case(folder: Path, raw: dict[str, Any]) -> Case:
         framework=fields.pop("framework"),
         accept=tuple(accept) if accept else () if cause == CANNOT_TELL else (cause,),
         outcome=fields.pop("outcome"),
-        exit_code=fields.pop("exit_code"),
+        exit_code=_codes(fields.pop("exit_code")),
         prints=fields.pop("prints"),
         command=tuple(fields.pop("command", ("python", "train.py"))),
         needs=tuple(fields.pop("needs", ())),
@@ -160,6 +160,11 @@ def _case(folder: Path, raw: dict[str, Any]) -> Case:
         evidence=_evidence(fields.pop("evidence", {})),
         **fields,
     )
+
+
+def _codes(value: int | list[int]) -> tuple[int, ...]:
+    """Several where the kernel may choose: it kills a worker or the trainer."""
+    return (value,) if isinstance(value, int) else tuple(value)
 
 
 def _limits(raw: dict[str, Any]) -> Limits:

@@ -79,7 +79,7 @@ def judge(case: Case, ran: Ran, *, healthy: bool) -> Result:
 
 def judge_bare(case: Case, ran: Ran, *, healthy: bool) -> Result:
     """Whether the case itself behaves as labelled, with no Holdfast in front of it."""
-    wanted = 0 if healthy else case.exit_code
+    wanted = (0,) if healthy else case.exit_code
     complaints = [ran.trouble] if ran.trouble else []
     if case.prints not in ran.stdout:
         complaints.append(f"did not print {case.prints!r}")
@@ -89,7 +89,7 @@ def judge_bare(case: Case, ran: Ran, *, healthy: bool) -> Result:
         framework=case.framework,
         expected=f"exit {wanted}",
         got="timeout" if ran.exit_code is None else f"exit {ran.exit_code}",
-        verdict=RIGHT if ran.exit_code == wanted and not complaints else WRONG,
+        verdict=RIGHT if ran.exit_code in wanted and not complaints else WRONG,
         seconds=ran.seconds,
         note="; ".join(complaints),
     )
@@ -175,9 +175,9 @@ def _named_cause(answer: dict[str, Any] | None) -> tuple[str, float | None]:
 def _complaints(case: Case, ran: Ran, healthy: bool) -> list[str]:
     """Everything that is not as it should be, beside the cause itself."""
     complaints = [ran.trouble] if ran.trouble else []
-    wanted_code, wanted_outcome = (0, "completed") if healthy else (case.exit_code, case.outcome)
-    if ran.exit_code is not None and ran.exit_code != wanted_code:
-        complaints.append(f"exit code {ran.exit_code}, not {wanted_code}")
+    wanted_codes, wanted_outcome = ((0,), "completed") if healthy else (case.exit_code, case.outcome)
+    if ran.exit_code is not None and ran.exit_code not in wanted_codes:
+        complaints.append(f"exit code {ran.exit_code}, not {' or '.join(map(str, wanted_codes))}")
     if ran.answer is None and not ran.trouble:
         complaints.append("why gave no answer")
     if ran.answer is not None and ran.answer.get("outcome") != wanted_outcome:

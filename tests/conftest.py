@@ -5,6 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.workplace import workplace
+
+__all__ = ["workplace"]
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:

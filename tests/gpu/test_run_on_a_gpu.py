@@ -8,7 +8,7 @@ import psutil
 import pytest
 
 from holdfast.journal import Journal
-from tests.run.conftest import Workplace, wait_for
+from tests.workplace import Workplace, wait_for
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(240)]
 

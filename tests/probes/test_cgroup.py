@@ -61,6 +61,7 @@ def test_version_2_tells_limit_use_and_kills(machine: FakeMachine) -> None:
         "cgroup.memory_limit_bytes": 8 * GIB,
         "cgroup.memory_usage_bytes": 7 * GIB,
         "cgroup.memory_working_bytes": 4 * GIB,
+        "cgroup.memory_peak_bytes": None,
         "cgroup.memory_high_bytes": 6 * GIB,
         "cgroup.oom_kill_count": 2,
         "cgroup.limit_hit_count": 3,

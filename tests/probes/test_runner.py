@@ -149,7 +149,7 @@ def test_a_probe_that_cannot_exist_here_says_so_once() -> None:
     runner = ProbeRunner(SCOPE, [Absent, Good])
     told = [*runner.poll(0.0), *runner.poll(1.0)]
     assert [event.data for event in events(told, "probe.missing")] == [
-        {"probe": "absent", "reason": "not on this machine"}
+        {"probe": "absent", "reason": "not on this machine", "tell": False}
     ]
 
 

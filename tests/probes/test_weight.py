@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 MEASURE = """
 import json, os, subprocess, time
@@ -30,5 +31,6 @@ print(json.dumps({"cpu_s": spent, "rss_bytes": resident}))
 def test_all_probes_together_are_small_and_cheap() -> None:
     done = subprocess.run([sys.executable, "-c", MEASURE], capture_output=True, text=True, check=True)
     measured = json.loads(done.stdout)
-    assert measured["rss_bytes"] < 25 << 20
+    # NVML itself takes 18 MiB where there is an NVIDIA driver (measured on an H200 with driver 580).
+    assert measured["rss_bytes"] < (45 if Path("/dev/nvidiactl").exists() else 25) << 20
     assert measured["cpu_s"] < 0.006

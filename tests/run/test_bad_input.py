@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.run.conftest import HOLDFAST, Workplace
+from tests.workplace import HOLDFAST, Workplace
 
 
 def _say(workplace: Workplace, *words: str, **how: object) -> tuple[int, str]:

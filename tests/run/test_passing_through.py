@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.run.conftest import HOLDFAST, Workplace
+from tests.workplace import HOLDFAST, Workplace
 
 
 def test_stdout_and_stderr_stay_apart_and_the_exit_code_is_kept(workplace: Workplace) -> None:

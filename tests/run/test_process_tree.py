@@ -8,7 +8,7 @@ import sys
 import psutil
 import pytest
 
-from tests.run.conftest import HOLDFAST, Workplace
+from tests.workplace import HOLDFAST, Workplace
 
 DAEMON = """
     import os, sys, time

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 
-from tests.run.conftest import Workplace, wait_for
+from tests.workplace import Workplace, wait_for
 
 COUNTING = """
     import os, signal, sys, time
@@ -71,6 +71,6 @@ def test_an_ignored_hangup_stays_ignored(workplace: Workplace) -> None:
 
 
 def _holdfast() -> list[str]:
-    from tests.run.conftest import HOLDFAST
+    from tests.workplace import HOLDFAST
 
     return HOLDFAST

@@ -14,7 +14,7 @@ import time
 
 import psutil
 
-from tests.run.conftest import HOLDFAST, Workplace, wait_for
+from tests.workplace import HOLDFAST, Workplace, wait_for
 
 
 class OnTerminal:

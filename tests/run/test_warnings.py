@@ -9,7 +9,7 @@ import pytest
 
 from lab.case import Limits
 from lab.stage import Stage
-from tests.run.conftest import HOLDFAST, Workplace
+from tests.workplace import HOLDFAST, Workplace
 
 pytestmark = pytest.mark.root
 

@@ -18,8 +18,8 @@ from holdfast.vocabulary import Evidence, Finding, Sample, Window, unit_of
 class Thresholds:
     tight_ratio: float = 0.10  # of the whole is left…
     tight_s: float = 300.0  # …and it will be gone within this
-    steep_ratio: float = 0.25
-    steep_s: float = 10.0
+    steep_ratio: float = 0.15  # at 0.25, importing a framework in a small container was announced as its end
+    steep_s: float = 5.0
     samples: int = 8  # fewer say nothing about a trend; one jump among eight has a median slope of zero
     span_s: float = 30.0
 

@@ -83,7 +83,17 @@ def _kill(text: str, at: float) -> KernelKill | None:
     return None
 
 
-def kernel_log_was_read(window: Window) -> bool:
+def kills_may_be_ours(window: Window) -> bool:
+    """Whether a kill the kernel counted may have hit the job, as long as its log does not name one of ours.
+
+    Where the log was read it would have. Our group's own counter moves for each of its members, whoever was short.
+    """
+    if _kernel_log_was_read(window):
+        return False
+    return window.rise("cgroup.oom_kill_count") > 0 or window.last("cgroup.oom_kill_count") is None
+
+
+def _kernel_log_was_read(window: Window) -> bool:
     missing = [event.data.get("probe") for event in window.events("probe.missing", "probe.failed")]
     return window.event("machine") is not None and "kernel_log" not in missing
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from dataclasses import dataclass
 
-from holdfast.detectors.ending import Ending, KernelKill, ending, kernel_kills, kernel_log_was_read
+from holdfast.detectors.ending import Ending, KernelKill, ending, kernel_kills, kills_may_be_ours
 from holdfast.detectors.words import amount
 from holdfast.vocabulary import Evidence, Finding, Window
 
@@ -25,8 +25,7 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | Non
     if how is not None and how.code == 0:
         return None
     kills, counted = kernel_kills(window), _counted(window)
-    if not kills and (not counted or kernel_log_was_read(window)):
-        # Where the kernel's log was read, it would name our process: what was counted was somebody else's.
+    if not kills and not (counted and kills_may_be_ours(window)):
         return _short_of_memory(window, how, thresholds)
     evidence = [kill.evidence for kill in kills[:2]] + counted + _state(window)
     if how is not None:
@@ -94,10 +93,11 @@ def _short_of_memory(window: Window, how: Ending | None, thresholds: Thresholds)
 
 def _state(window: Window) -> list[Evidence]:
     state = []
-    limit, working = window.last("cgroup.memory_limit_bytes"), _highest(window, "cgroup.memory_working_bytes")
-    if limit is not None and limit.value and working is not None:
-        text = f"the container's memory reached at least {amount(working, 'bytes')} of {amount(limit.value, 'bytes')}"
-        state.append(Evidence(text, "telemetry", limit.at, working))
+    limit, peak = window.last("cgroup.memory_limit_bytes"), window.value("cgroup.memory_peak_bytes")
+    peak = peak or _highest(window, "cgroup.memory_working_bytes")
+    if limit is not None and limit.value and peak is not None:
+        text = f"the container's memory peaked at {amount(peak, 'bytes')}; its limit is {amount(limit.value, 'bytes')}"
+        state.append(Evidence(text, "telemetry", limit.at, peak))
     available, total = window.last("host.memory_available_bytes"), window.value("host.memory_total_bytes")
     if available is not None and available.value is not None and total:
         text = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 
-from holdfast.detectors.ending import Ending, ending, kernel_kills, signal_name
+from holdfast.detectors.ending import Ending, ending, kernel_kills, kills_may_be_ours, signal_name
 from holdfast.detectors.words import amount
 from holdfast.vocabulary import Event, Evidence, Finding, Window
 
@@ -63,9 +63,13 @@ def find_killed(window: Window) -> Finding | None:
     moved = any(window.rise(name) > 0 for name in counters)
     if counters and not moved:
         evidence.append(Evidence("no out-of-memory kill was counted by the kernel", "telemetry", how.at, 0))
+    elif moved and not kills_may_be_ours(window):
+        evidence.append(
+            Evidence("the kernel killed for memory meanwhile, but no process of this job", "kernel-log", how.at)
+        )
     available = window.last("host.memory_available_bytes")
     if available is not None and available.value is not None:
         text = f"{amount(available.value, 'bytes')} of RAM were available at the last look"
         evidence.append(Evidence(text, "telemetry", available.at, available.value))
-    confidence = 0.2 if moved else 0.9 if counters and how.direct else 0.6
+    confidence = 0.2 if moved and kills_may_be_ours(window) else 0.9 if counters and how.direct else 0.6
     return Finding("killed", confidence, tuple(evidence), {"headline": "Killed by somebody (SIGKILL), not for memory"})

@@ -35,7 +35,7 @@ RULES = (
     _rule(
         "shared-memory-exhausted",
         0.93,
-        words=r"insufficient shared memory|(No space left|write to file).*(" + SHM + ")",
+        words=r"(?:insufficient|out of|raise your) shared memory|(No space left|write to file).*(" + SHM + ")",
     ),
     _rule("shared-memory-exhausted", 0.9, words=r"(" + SHM + r").*(No space left|Bus error)"),
     _rule(
@@ -61,7 +61,11 @@ RULES = (
     _rule("worker-died", 0.7, words=r"worker \(pid.*(?:killed by signal|exited unexpectedly)|BrokenProcessPool"),
 )
 WORDS_IN_NO_EXCEPTION = (
-    _rule("shared-memory-exhausted", 0.9, words=r"insufficient shared memory|bus error.*shm"),
+    _rule(
+        "shared-memory-exhausted",
+        0.9,
+        words=r"insufficient shared memory|bus error.*shm|shared memory\(shm\).*No space left",
+    ),
     _rule(
         "too-many-processes",
         0.85,
@@ -70,6 +74,12 @@ WORDS_IN_NO_EXCEPTION = (
     ),
     _rule("disk-full", 0.8, words=r"No space left on device"),
     _rule("host-memory-exhausted", 0.8, words=r"std::bad_alloc|Cannot allocate memory"),
+    _rule(
+        "native-crash",
+        0.4,
+        words=r"free\(\): |malloc\(\): |realloc\(\): |double free|corrupted .*(?:list|size)"
+        r"|terminate called|Check failed:|stack smashing",
+    ),
 )
 WORDS_LINES = 60
 QUOTED = re.compile(r"'([^']+)'")
@@ -143,9 +153,11 @@ def _from_fatal(fatal: FatalError | None) -> list[Finding]:
 
 def _from_words(lines: Sequence[str]) -> list[Finding]:
     findings = []
+    left = list(reversed(lines))
     for rule in WORDS_IN_NO_EXCEPTION:
-        line = next((line for line in reversed(lines) if re.search(rule.words, line, re.IGNORECASE)), None)
+        line = next((line for line in left if re.search(rule.words, line, re.IGNORECASE)), None)
         if line is not None:
+            left.remove(line)  # one line has one meaning, the most particular one
             findings.append(Finding(rule.cause, rule.confidence, (Evidence(_short(line.strip()), "stderr"),)))
     return findings
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from holdfast.diagnosis.catalogue import CATALOGUE, GENERIC, remedies_for
 from holdfast.diagnosis.errors import find_errors
@@ -18,7 +19,7 @@ def diagnose(window: Window, findings: Iterable[Finding]) -> Diagnosis:
     if outcome == "running":
         return Diagnosis(outcome, None, summary="The run is still going.")
     merged = _merge([*findings, *(find_errors(window) if outcome != "completed" else [])])
-    ranked = sorted(merged, key=lambda finding: _rank(finding, merged), reverse=True)
+    ranked = sorted(_explained(merged), key=lambda finding: finding.confidence, reverse=True)
     causes = [_in_words(finding, _framework(window)) for finding in ranked]
     if outcome == "completed" and not (ranked and ranked[0].cause in STOPPED):
         return Diagnosis(outcome, None, summary="The run finished.")
@@ -54,12 +55,16 @@ def _merge(findings: Sequence[Finding]) -> list[Finding]:
     return merged
 
 
-def _rank(finding: Finding, among: Sequence[Finding]) -> tuple[bool, float]:
-    """What explains comes before what is explained: a full disk before the exception it raised."""
-    explained = finding.cause in GENERIC and any(
-        other.cause not in GENERIC and other.confidence >= SURE for other in among
-    )
-    return not explained, finding.confidence
+def _explained(findings: Sequence[Finding]) -> list[Finding]:
+    """What explains comes before what is explained: a full disk before the exception it raised.
+
+    A symptom is the cause only where no likely explanation of it is.
+    """
+    likely = max((f.confidence for f in findings if f.cause not in GENERIC and f.confidence >= SURE), default=0.0)
+    return [
+        replace(finding, confidence=min(finding.confidence, 1 - likely)) if finding.cause in GENERIC else finding
+        for finding in findings
+    ]
 
 
 def _in_words(finding: Finding, framework: str) -> Cause:

@@ -18,6 +18,7 @@ MEMORY_SIGNALS = (
     "cgroup.memory_limit_bytes",
     "cgroup.memory_usage_bytes",
     "cgroup.memory_working_bytes",
+    "cgroup.memory_peak_bytes",
     "cgroup.memory_high_bytes",
     "cgroup.oom_kill_count",
     "cgroup.limit_hit_count",
@@ -32,6 +33,7 @@ class Names:
 
     limit: str
     usage: str
+    peak: str
     cache: tuple[str, str]
     kills: str
     swap: str
@@ -40,6 +42,7 @@ class Names:
 V1 = Names(
     limit="memory.limit_in_bytes",
     usage="memory.usage_in_bytes",
+    peak="memory.max_usage_in_bytes",
     cache=("total_inactive_file", "total_active_file"),
     kills="memory.oom_control",
     swap="total_swap",
@@ -47,6 +50,7 @@ V1 = Names(
 V2 = Names(
     limit="memory.max",
     usage="memory.current",
+    peak="memory.peak",  # from Linux 5.19 on
     cache=("inactive_file", "active_file"),
     kills="memory.events",
     swap="",
@@ -138,6 +142,7 @@ class Cgroup:
             Sample("cgroup.memory_limit_bytes", binding.limit, now, NO_LIMIT if binding.limit is None else ""),
             Sample("cgroup.memory_usage_bytes", binding.usage, now),
             Sample("cgroup.memory_working_bytes", binding.working, now),
+            _number("cgroup.memory_peak_bytes", f"{binding.folder}/{names.peak}", now),
             self._high(group, now),
             _count("cgroup.oom_kill_count", f"{group.folders[0]}/{names.kills}", "oom_kill", now),
             _limit_hits(group, binding, now),
@@ -195,6 +200,13 @@ def _found(group: Hierarchy, binding: Use, now: float) -> Event:
         "limit_path": None if binding.limit is None else binding.folder,
     }
     return Event("cgroup.found", now, about)
+
+
+def _number(name: str, path: str, now: float) -> Sample:
+    try:
+        return Sample(name, int(read(path)), now)
+    except (OSError, ValueError) as error:
+        return Sample(name, None, now, why(error) if isinstance(error, OSError) else "not a number")
 
 
 def _limit_hits(group: Hierarchy, binding: Use, now: float) -> Sample:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from holdfast.supervisor.tick import Watch
 
 FLUSH_S = 0.05
+PROMPT_BURST = 100  # pieces sent without delay before pieces are put together
 FOREGROUND_CHECK_S = 0.5
 RECORDED_PATIENCE_S = 3.0
 STOP_DELAY_S = 0.05
@@ -55,6 +56,8 @@ class Relay:
         self._buffer = memoryview(bytearray(PIPE_BYTES))
         self._tails = {source.stream: Tail(source.stream) for source in streams.sources}
         self._last_flush = 0.0
+        self._prompt = float(PROMPT_BURST)
+        self._refilled_at = time.monotonic()
         self._mid_line: dict[int, bool] = {}
         self._to_script = bytearray()
         self._wake_read, self._wake_write = os.pipe()
@@ -122,6 +125,7 @@ class Relay:
             return 0
         piece = self._buffer[:count]
         self._tails[source.stream].add(piece)
+        self._flush_tails()  # before it is shown: should we be killed now, the watcher has it
         if source.sink_open and not self._write(source.sink, piece):
             source.sink_open = False
             if source.stream != "terminal":
@@ -150,9 +154,15 @@ class Relay:
             self._streams.master = None
 
     def _flush_tails(self, now: bool = False) -> None:
-        moment = time.monotonic()
-        if not now and moment - self._last_flush < FLUSH_S:
+        """At once while little is printed, so that a traceback is not lost with us; a flood is sent in portions."""
+        if not any(self._tails.values()):
             return
+        moment = time.monotonic()
+        self._prompt = min(PROMPT_BURST, self._prompt + (moment - self._refilled_at) / FLUSH_S)
+        self._refilled_at = moment
+        if not now and self._prompt < 1 and moment - self._last_flush < FLUSH_S:
+            return
+        self._prompt = max(0.0, self._prompt - 1)
         self._last_flush = moment
         for tail in self._tails.values():
             if tail and self._record_output(tail.peek(time.time())):
