@@ -66,7 +66,8 @@ def _make(state: Path, name: str) -> Path:
         except FileExistsError:
             name = f"{name}-{os.urandom(2).hex()}" if name else ""
             continue
-        (run / "journal").mkdir(mode=0o700)
+        for part in ("journal", "inside"):
+            (run / part).mkdir(mode=0o700)
         return run.absolute()
 
 

@@ -8,9 +8,12 @@ import signal
 import struct
 import termios
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from holdfast.supervisor.streams import Streams
 from holdfast.supervisor.toughen import restore_oom_score
+
+BOOTSTRAP = Path(__file__).parent.parent / "inside" / "bootstrap"
 
 
 class CannotStart(Exception):
@@ -71,9 +74,13 @@ def _become(
     os.execvpe(command[0], list(command), dict(environment))
 
 
-def script_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """A native crash then prints the Python stack of every thread; nothing else changes for the script."""
-    return {"PYTHONFAULTHANDLER": "1", **environment}
+def script_environment(environment: Mapping[str, str], channel: Path | None) -> dict[str, str]:
+    """A native crash prints the Python stack of every thread; and with a channel, Python finds our bootstrap."""
+    ours = {"PYTHONFAULTHANDLER": "1", **environment}
+    if channel is not None:
+        paths = [str(BOOTSTRAP), *filter(None, [environment.get("PYTHONPATH")])]
+        ours |= {"PYTHONPATH": os.pathsep.join(paths), "HOLDFAST_CHANNEL": str(channel)}
+    return ours
 
 
 def reap() -> dict[int, int]:

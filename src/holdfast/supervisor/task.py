@@ -15,3 +15,8 @@ class Task:
     name: str = ""
     memory_bytes: int | None = None
     gpu_memory_bytes: int | None = None
+
+    @property
+    def channel(self) -> Path | None:
+        """Where the training processes write; `observe` takes over nothing, so it has none."""
+        return None if self.policy == "observe" or self.directory is None else self.directory / "inside"

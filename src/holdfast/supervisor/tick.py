@@ -19,6 +19,7 @@ from holdfast.probes import Scope
 from holdfast.probes.runner import ProbeRunner
 from holdfast.supervisor.recorder import Recorder
 from holdfast.supervisor.task import Task
+from holdfast.supervisor.training import Training
 from holdfast.vocabulary import Decision, Event, Finding, Output, Sample, Window
 
 REMEMBERED = 120  # samples of each signal: two minutes when quiet, six seconds when tight
@@ -33,6 +34,7 @@ class Watch:
         self._recorder = Recorder(task.directory / "journal", stream) if task.directory else None
         directories = (task.cwd, task.directory or task.cwd, Path(tempfile.gettempdir()))
         self._probes = ProbeRunner(Scope(script_pid, os.getpid(), directories))
+        self._training = Training(task.channel) if task.channel else None
         self._looking = threading.Lock()  # in a relay that is alone, ticks and the closing look are two threads
         self._recent: dict[str, deque[Sample]] = {}
         self._decided_at: dict[str, float] = {}
@@ -84,6 +86,8 @@ class Watch:
     def _look(self, now: float, closing: bool) -> Window:
         with self._looking:
             readings = self._probes.closing(now) if closing else self._probes.poll(now)
+            if self._training is not None:
+                readings += self._training.read(now)
         samples = [reading for reading in readings if isinstance(reading, Sample)]
         if self._task.memory_bytes:
             samples.append(Sample("job.memory_budget_bytes", float(self._task.memory_bytes), now))

@@ -30,7 +30,7 @@ def watch_run(
     os.setsid()
     become_subreaper()
     try:
-        script_pid = launch(task.command, streams, script_environment(os.environ), signal_mask, oom_score)
+        script_pid = launch(task.command, streams, script_environment(os.environ, task.channel), signal_mask, oom_score)
     except CannotStart as error:
         link.tell("cannot-start", errno=error.errno)
         return

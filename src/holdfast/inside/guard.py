@@ -1,0 +1,56 @@
+"""The edge between us and the user's program: nothing of ours gets past it.
+
+This is one of the two places where every exception is caught; each leaves an event, once.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Callable, Optional, TypeVar
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+FAILURES = 20  # after so many, hooks do nothing any more
+
+
+class _Edge:
+    def __init__(self) -> None:
+        self.told: set[tuple[str, str]] = set()
+        self.failures = 0
+        self.tell: Optional[Callable[[str, str], None]] = None
+
+
+_edge = _Edge()
+
+
+def on_failure(tell: Callable[[str, str], None]) -> None:
+    """Where failures are reported: a function of a place and a reason."""
+    _edge.tell = tell
+
+
+def failed(place: str, error: BaseException) -> None:
+    _edge.failures += 1
+    said = (place, f"{type(error).__name__}: {error}"[:300])
+    if said in _edge.told or _edge.tell is None:
+        return
+    _edge.told.add(said)
+    try:
+        _edge.tell(*said)
+    except Exception:  # noqa: BLE001 - the record itself is broken: go on without it
+        _edge.failures = FAILURES
+
+
+def guarded(function: Function) -> Function:
+    """For what we do beside the user's call, never around it: his own exceptions are not ours to catch."""
+
+    @functools.wraps(function)
+    def safe(*args: Any, **kwargs: Any) -> Any:
+        if _edge.failures >= FAILURES:
+            return None
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:  # noqa: BLE001 - the edge
+            failed(function.__qualname__, error)
+            return None
+
+    return safe  # type: ignore[return-value]

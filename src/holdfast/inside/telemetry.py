@@ -1,0 +1,122 @@
+"""One schema for all frameworks: steps, and values that are read late.
+
+An adapter says `waited`, `batch`, `epoch`, `phase`, and then `step`. What a hook costs is counted in microseconds, so
+the plain path is attribute writes and one copy into the ring.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Callable, Optional
+
+from .guard import guarded
+from .ring import PHASES, Writer
+
+READ_EVERY_S = 0.5  # values living on a device: at most two a second of each…
+READ_AFTER_S = 0.2  # …and not before the device has had time to finish with them
+
+now = time.perf_counter
+
+
+class Recorder:
+    def __init__(self, writer: Writer, role: str = "trainer") -> None:
+        self.writer = writer
+        self.role = role
+        self.steps = 0
+        self.epoch_number = -1
+        self.phase_number = PHASES.index("start-up")
+        self._wait_s = 0.0
+        self._shape: tuple[int, ...] = ()
+        self._offers: dict[str, _Offer] = {}
+        self._next_look = 0.0
+        self._commands: dict[str, Callable[[dict[str, Any]], object]] = {}
+
+    # -- what an adapter reports
+
+    def event(self, kind: str, **data: object) -> None:
+        self.writer.text(kind, time.time(), **data)
+
+    def epoch(self, number: int) -> None:
+        self.epoch_number = number
+
+    def phase(self, name: str) -> None:
+        number = PHASES.index(name)
+        if number != self.phase_number:
+            self.phase_number = number
+            self.event("train.phase", phase=name, step=self.steps)
+
+    def waited(self, seconds: float) -> None:
+        """Time spent waiting for data, for the step to come."""
+        self._wait_s += seconds
+
+    def batch(self, shape: tuple[int, ...]) -> None:
+        self._shape = shape
+
+    def step(self, compute_s: float, count: int = 1) -> None:
+        """One optimizer step is over (or `count` of them, where the framework runs several at once)."""
+        self.steps += count
+        self.writer.step(
+            time.time(),
+            self.steps,
+            self.epoch_number,
+            self.phase_number,
+            count,
+            self._wait_s,
+            compute_s,
+            self._shape,
+        )
+        self._wait_s = 0.0
+        moment = now()
+        if moment >= self._next_look:
+            self._next_look = moment + 0.1
+            self._now_and_then(moment)
+
+    def wants(self, name: str) -> bool:
+        """Whether an offer of this value would be taken: ask before preparing one."""
+        offer = self._offers.get(name)
+        return offer is None or (offer.read is None and now() >= offer.next_at)
+
+    def offer(self, name: str, read: Callable[[], Optional[float]]) -> None:
+        """A value that lives on a device. It is read some tenths of a second later, on a later step.
+
+        `read` must not keep the user's graph alive: give it a detached value, or an asynchronous copy already begun.
+        """
+        offer = self._offers.setdefault(name, _Offer())
+        if offer.read is None:
+            offer.read, offer.step, offer.ripe_at = read, self.steps, now() + READ_AFTER_S
+
+    def on_command(self, name: str, do: Callable[[dict[str, Any]], object]) -> None:
+        self._commands[name] = do
+
+    # -- at most ten times a second
+
+    @guarded
+    def _now_and_then(self, moment: float) -> None:
+        for name, offer in self._offers.items():
+            if offer.read is not None and moment >= offer.ripe_at:
+                read, offer.read = offer.read, None
+                offer.next_at = moment + READ_EVERY_S
+                value = read()
+                if value is not None:
+                    self.writer.value(time.time(), offer.step, name, float(value))
+        self.obey()
+
+    @guarded
+    def obey(self) -> None:
+        """Carries out a command of the watcher's, at a step's boundary."""
+        command = self.writer.command()
+        if command is None:
+            return
+        do = self._commands.get(str(command.get("do")))
+        result = do(command) if do is not None else "unknown"
+        self.event("command.done", id=command.get("id"), do=command.get("do"), result=result)
+
+
+class _Offer:
+    __slots__ = ("next_at", "read", "ripe_at", "step")
+
+    def __init__(self) -> None:
+        self.read: Optional[Callable[[], Optional[float]]] = None
+        self.step = 0
+        self.ripe_at = 0.0
+        self.next_at = 0.0
