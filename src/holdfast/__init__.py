@@ -1,3 +1,20 @@
 """Holdfast keeps neural-network training alive, and says why it died."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 __version__ = "0.1.0"
+__all__ = ["attach", "step"]
+
+if TYPE_CHECKING:
+    from holdfast.inside.api import attach, step
+
+
+def __getattr__(name: str) -> Any:
+    """The API is loaded when it is used: the command line needs none of it."""
+    if name in __all__:
+        from holdfast.inside import api  # noqa: PLC0415
+
+        return getattr(api, name)
+    raise AttributeError(f"module 'holdfast' has no attribute {name!r}")

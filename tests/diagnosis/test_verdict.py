@@ -105,3 +105,9 @@ def test_remedies_fit_the_framework_that_was_seen() -> None:
     finding = Finding("gpu-memory-exhausted", 0.9, ())
     titles = [remedy.how for remedy in remedies_for(finding, "torch")]
     assert any("backward" in how for how in titles) and not any("keras" in how for how in titles)
+
+
+def test_remedies_fit_a_terminal_of_80_columns() -> None:
+    for name, entry in CATALOGUE.items():
+        for recipe in entry.recipes:
+            assert all(len(line) <= 73 for line in recipe.how.split("\n")), (name, recipe.how)

@@ -45,13 +45,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _dispatch(verb: str, words: list[str]) -> int:
-    if verb not in VERBS:
+    if verb not in (*VERBS, "beside"):
         raise UserError(f"no such verb: {verb}; there are {', '.join(VERBS)} (to run it: holdfast run {verb} …)")
     # A verb is imported when it is asked for: `run` must start in milliseconds.
     if verb == "run":
         from holdfast.cli.run import RunVerb as Verb  # noqa: PLC0415
     elif verb == "why":
         from holdfast.cli.why import WhyVerb as Verb  # type: ignore[assignment] # noqa: PLC0415
+    elif verb == "beside":
+        from holdfast.cli.beside import BesideVerb as Verb  # type: ignore[assignment] # noqa: PLC0415
     else:
         from holdfast.cli.runs import RunsVerb as Verb  # type: ignore[assignment] # noqa: PLC0415
     parser = Parser(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 from dataclasses import dataclass
 
@@ -27,7 +28,7 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | Non
     kills, counted = kernel_kills(window), _counted(window)
     if not kills and not (counted and kills_may_be_ours(window)):
         return _short_of_memory(window, how, thresholds)
-    evidence = [kill.evidence for kill in kills[:2]] + counted + _state(window)
+    evidence = [kill.evidence for kill in kills[:1]] + counted[: 1 if kills else 2] + _state(window)
     if how is not None:
         evidence.insert(0, how.evidence())
     cause = _where(window, kills, thresholds)
@@ -119,9 +120,13 @@ def _headline(window: Window, cause: str) -> str:
 
 
 def _details(window: Window) -> dict[str, str]:
+    """A round limit to try next: twice what it had, in whole GiB or quarters of one."""
     limit, rss = window.value("cgroup.memory_limit_bytes"), _highest(window, "job.rss_bytes")
     wanted = max(limit or 0, rss or 0) * 2
-    return {"twice": amount(wanted, "bytes").replace(" ", "").replace("iB", "").lower()} if wanted else {}
+    if not wanted:
+        return {}
+    gib = math.ceil(wanted / (1 << 30))
+    return {"twice": f"{gib}g" if wanted > 1 << 30 else f"{math.ceil(wanted / (256 << 20)) * 256}m"}
 
 
 def _highest(window: Window, name: str) -> float | None:

@@ -41,7 +41,7 @@ SMALLER_STEP = (
     ),
     Recipe(
         "Do not hold the whole data set in memory",
-        'array = numpy.load("data.npy", mmap_mode="r")  # pages come and go instead of staying',
+        'numpy.load("data.npy", mmap_mode="r")  # keeps only what is used',
     ),
 )
 
@@ -60,7 +60,7 @@ CATALOGUE: dict[str, Entry] = {
         (
             Recipe(
                 "Raise the limit, if the machine has the memory",
-                "docker run --memory=$twice …   # Kubernetes: resources.limits.memory; Slurm: --mem=$twice",
+                "docker run --memory=$twice …\n# Slurm: --mem=$twice; Kubernetes: resources.limits.memory",
             ),
             *SMALLER_STEP,
             Recipe(
@@ -79,12 +79,12 @@ CATALOGUE: dict[str, Entry] = {
         (
             Recipe(
                 "A smaller batch, with gradients accumulated to the old size",
-                "keras.optimizers.Adam(1e-3, gradient_accumulation_steps=4)  # and batch_size // 4",
+                "keras.optimizers.Adam(1e-3, gradient_accumulation_steps=4)\n# and batch_size // 4",
                 "tensorflow",
             ),
             Recipe(
                 "A smaller batch, with gradients accumulated to the old size",
-                "(loss / 4).backward()  # then optimizer.step() and zero_grad() every 4th batch",
+                "(loss / 4).backward()\n# then optimizer.step() and zero_grad() every 4th batch",
                 "torch",
             ),
             Recipe("See who holds the card", "nvidia-smi --query-compute-apps=pid,used_memory --format=csv"),
@@ -98,7 +98,7 @@ CATALOGUE: dict[str, Entry] = {
             Recipe("Make it larger on this machine", "sudo mount -o remount,size=8G /dev/shm"),
             Recipe(
                 "Pass batches another way",
-                'torch.multiprocessing.set_sharing_strategy("file_system")  # before the DataLoader',
+                'torch.multiprocessing.set_sharing_strategy("file_system")',
                 "torch",
             ),
         ),
@@ -115,7 +115,7 @@ CATALOGUE: dict[str, Entry] = {
             ),
             Recipe(
                 "Keep fewer checkpoints",
-                'torch.save(state, "last.pt.tmp"); os.replace("last.pt.tmp", "last.pt")  # one file, reused',
+                'torch.save(state, "last.pt.tmp")\nos.replace("last.pt.tmp", "last.pt")  # one file, used again',
                 "torch",
             ),
             Recipe("Write elsewhere", "df -h   # then point the output directory at a disk with room"),
@@ -140,7 +140,7 @@ CATALOGUE: dict[str, Entry] = {
         (
             Recipe(
                 "Fewer threads",
-                "tf.config.threading.set_intra_op_parallelism_threads(4); "
+                "tf.config.threading.set_intra_op_parallelism_threads(4)\n"
                 "tf.config.threading.set_inter_op_parallelism_threads(2)",
                 "tensorflow",
             ),
@@ -179,7 +179,7 @@ CATALOGUE: dict[str, Entry] = {
             Recipe("See what this CPU can do", "grep -o -m1 -E 'avx512f|avx2|avx|sse4_2' /proc/cpuinfo"),
             Recipe(
                 "Install a build for this CPU",
-                "pip install --force-reinstall --no-binary :all: PACKAGE  # the one that broke",
+                "pip install --force-reinstall --no-binary :all: PACKAGE",
             ),
         ),
     ),
@@ -206,7 +206,7 @@ CATALOGUE: dict[str, Entry] = {
             Recipe("Find out who", "journalctl --since '10 minutes ago' | grep -iE 'kill|oom|timeout'"),
             Recipe(
                 "Ask whoever may do it",
-                "a scheduler's time limit, a supervisor or a colleague: SIGKILL leaves no sender",
+                "SIGKILL leaves no sender: a scheduler, a supervisor or a colleague",
             ),
         ),
     ),

@@ -80,6 +80,8 @@ def _framework(window: Window) -> str:
 
 
 def _cannot_tell(window: Window, outcome: str, code: int | None) -> str:
+    if window.event("script.gone") is not None:
+        return "The process has ended; how was not seen, since Holdfast did not start it."
     if outcome == "unknown":
         return "The record ends without an ending: Holdfast's own processes were killed before the script ended."
     return f"The script ended with exit code {code} and left nothing that says why."

@@ -5,15 +5,13 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-import time
 from typing import Optional
 
 from . import guard
 from .ring import Writer
 from .telemetry import Recorder
 
-SMALL, LARGE = 128, 4096  # slots of a helper process, of a trainer
-ADAPTERS = {"torch": "torch", "tensorflow": "tensorflow", "keras": "keras", "jax": "jax"}
+ADAPTERS = {"torch", "tensorflow", "keras"}
 
 
 class _Process:
@@ -21,6 +19,7 @@ class _Process:
 
     def __init__(self) -> None:
         self.recorder: Optional[Recorder] = None
+        self.channel = ""
         self.adapted: set[str] = set()
 
 
@@ -29,56 +28,73 @@ _here = _Process()
 
 def imported(name: str, channel: str) -> None:
     """A framework's import is complete. Called at the edge: what goes wrong here is swallowed there."""
-    adapter = ADAPTERS.get(name)
-    if adapter is None or name in _here.adapted:
+    if name in _here.adapted:
         return
     _here.adapted.add(name)
-    recorder = _here.recorder or _open(channel)
-    if recorder is None:
-        return
-    module = sys.modules[name]
-    recorder.event("framework.loaded", name=name, version=str(getattr(module, "__version__", "?")))
-    if recorder.role == "trainer":
-        guard.guarded(importlib.import_module(f"{__package__}.{adapter}.adapter").install)(recorder)
+    recorder = open_channel(channel)
+    version = str(getattr(sys.modules[name], "__version__", "?"))
+    recorder.event("framework.loaded", name=name, version=version)
+    if name in ADAPTERS:
+        _install(f"{__package__}.{name}.adapter", recorder)
+
+
+@guard.guarded
+def _install(module: str, recorder: Recorder) -> None:
+    importlib.import_module(module).install(recorder)
 
 
 def recorder() -> Optional[Recorder]:
     return _here.recorder
 
 
-def _open(channel: str) -> Optional[Recorder]:
-    """A second process with this pid (a reused one) finds the name taken and stays silent."""
-    role = "helper" if "multiprocessing" in sys.modules and _is_worker() else "trainer"
-    path = os.path.join(channel, f"{os.getpid()}.ring")
-    writer = Writer(path, LARGE if role == "trainer" else SMALL)
-    here = _here.recorder = Recorder(writer, role)
+def open_channel(channel: str) -> Recorder:
+    """Once a process."""
+    if _here.recorder is not None:
+        return _here.recorder
+    here = _here.recorder = Recorder(_new_ring(channel))
+    _here.channel = channel
     guard.on_failure(lambda place, reason: here.event("inside.failed", place=place, reason=reason))
     os.register_at_fork(after_in_child=_go_silent)
-    here.event(
-        "inside.hello",
-        pid=os.getpid(),
-        role=role,
-        python=sys.version.split()[0],
-        executable=sys.executable,
-        script=sys.argv[0] if sys.argv else "",
-        at_monotonic=time.monotonic(),
-    )
-    guard.guarded(importlib.import_module(f"{__package__}.stacks").install)(here, channel)
+    _say_hello(here)
+    _install_stacks(here, channel)
     return here
 
 
-def _is_worker() -> bool:
-    return sys.modules["multiprocessing"].parent_process() is not None
+@guard.guarded
+def _install_stacks(recorder: Recorder, channel: str) -> None:
+    importlib.import_module(f"{__package__}.stacks").install(recorder, channel)
 
 
-class _Silent(Writer):
-    """What a forked child writes to: nothing."""
+def _new_ring(channel: str) -> Writer:
+    """A later process with the same pid finds the name taken: then there is no ring, and the edge keeps us silent."""
+    return Writer(os.path.join(channel, f"{os.getpid()}.ring"))
+
+
+def _say_hello(recorder: Recorder) -> None:
+    recorder.event(
+        "inside.hello",
+        parent=os.getppid(),
+        python=sys.version.split()[0],
+        executable=sys.executable,
+        script=sys.argv[0] if sys.argv else "",
+    )
+
+
+class _SilentUntilStep(Writer):
+    """What a forked child writes to. It shares its parent's map and must not write there.
+
+    A loader worker never trains, so it stays silent; a child that takes a training step gets a ring of its own.
+    """
 
     def __init__(self) -> None:
         pass
 
-    def step(self, *_: object) -> None:
-        pass
+    def step(self, *record: object) -> None:
+        recorder = _here.recorder
+        if recorder is not None and recorder.writer is self:
+            recorder.writer = _new_ring(_here.channel)
+            _say_hello(recorder)
+            recorder.writer.step(*record)  # type: ignore[arg-type]
 
     def value(self, *_: object) -> None:
         pass
@@ -92,4 +108,4 @@ class _Silent(Writer):
 
 def _go_silent() -> None:
     if _here.recorder is not None:
-        _here.recorder.writer = _Silent()
+        _here.recorder.after_fork(_SilentUntilStep())

@@ -19,10 +19,10 @@ now = time.perf_counter
 
 
 class Recorder:
-    def __init__(self, writer: Writer, role: str = "trainer") -> None:
+    def __init__(self, writer: Writer) -> None:
         self.writer = writer
-        self.role = role
         self.steps = 0
+        self.by_hand = False  # the script says itself when a step is over; adapters then do not
         self.epoch_number = -1
         self.phase_number = PHASES.index("start-up")
         self._wait_s = 0.0
@@ -30,6 +30,13 @@ class Recorder:
         self._offers: dict[str, _Offer] = {}
         self._next_look = 0.0
         self._commands: dict[str, Callable[[dict[str, Any]], object]] = {}
+
+    def after_fork(self, writer: Writer) -> None:
+        """In a forked child: what the parent had begun is the parent's."""
+        self.writer = writer
+        self.steps = 0
+        self._wait_s = 0.0
+        self._offers.clear()
 
     # -- what an adapter reports
 
@@ -54,6 +61,10 @@ class Recorder:
 
     def step(self, compute_s: float, count: int = 1) -> None:
         """One optimizer step is over (or `count` of them, where the framework runs several at once)."""
+        if not self.by_hand:
+            self.count_step(compute_s, count)
+
+    def count_step(self, compute_s: float, count: int = 1) -> None:
         self.steps += count
         self.writer.step(
             time.time(),

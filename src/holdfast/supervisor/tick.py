@@ -17,6 +17,7 @@ from holdfast.detectors.edge import find_edges, pace_s
 from holdfast.policy.warn import decide
 from holdfast.probes import Scope
 from holdfast.probes.runner import ProbeRunner
+from holdfast.supervisor.greeting import Greeting
 from holdfast.supervisor.recorder import Recorder
 from holdfast.supervisor.task import Task
 from holdfast.supervisor.training import Training
@@ -35,8 +36,10 @@ class Watch:
         directories = (task.cwd, task.directory or task.cwd, Path(tempfile.gettempdir()))
         self._probes = ProbeRunner(Scope(script_pid, os.getpid(), directories))
         self._training = Training(task.channel) if task.channel else None
+        self._greeting = Greeting()
         self._looking = threading.Lock()  # in a relay that is alone, ticks and the closing look are two threads
         self._recent: dict[str, deque[Sample]] = {}
+        self._goodbye = False
         self._decided_at: dict[str, float] = {}
         self.event(
             "run.start",
@@ -69,6 +72,10 @@ class Watch:
         """Right after the script has ended, before its cgroup and its last lines are gone."""
         self._look(now, closing=True)
 
+    def script_gone(self) -> None:
+        """A process that is not our child has ended: its status is its parent's to know. A goodbye means it was well."""
+        self.event("script.exit", code=0, signal=None) if self._goodbye else self.event("script.gone")
+
     def event(self, kind: str, **data: Any) -> None:
         self._record(Event(kind, time.time(), data))
 
@@ -88,6 +95,7 @@ class Watch:
             readings = self._probes.closing(now) if closing else self._probes.poll(now)
             if self._training is not None:
                 readings += self._training.read(now)
+                self._tell_of_silence(self._greeting.missing(readings, self._training.greeted(), now))
         samples = [reading for reading in readings if isinstance(reading, Sample)]
         if self._task.memory_bytes:
             samples.append(Sample("job.memory_budget_bytes", float(self._task.memory_bytes), now))
@@ -99,6 +107,7 @@ class Watch:
             if isinstance(reading, Event):
                 self._record(reading)
                 self._say_what_is_missing(reading)
+                self._goodbye = self._goodbye or reading.kind == "inside.goodbye"
         return Window(series={name: list(samples) for name, samples in self._recent.items()})
 
     def _act(self, decision: Decision, findings: list[Finding], now: float) -> None:
@@ -114,6 +123,11 @@ class Watch:
                 )
         self.event("decision", decision=decision.kind, key=decision.key, text=decision.text)
         self.event("action", key=decision.key, decision=decision.text, result=carry_out(decision, self._say))
+
+    def _tell_of_silence(self, line: str | None) -> None:
+        if line is not None:
+            self.event("inside.absent", reason=line)
+            self._say(f"holdfast: {line}")
 
     def _say_what_is_missing(self, event: Event) -> None:
         if event.kind == "probe.missing" and event.data.get("tell") and self._task.policy != "observe":

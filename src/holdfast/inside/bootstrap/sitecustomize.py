@@ -83,5 +83,5 @@ class _Waiting(object):
         return importlib.import_module("holdfast_inside.start")
 
 
-if sys.version_info >= (3, 9):
+if __name__ == "sitecustomize" and sys.version_info >= (3, 9):
     _holdfast()

@@ -1,0 +1,129 @@
+"""Memory that grows with the steps and does not stop: on the host, on the GPU.
+
+A slope alone is a suspicion: a cache fills in the first epoch, figures are kept until the end of an epoch. It is named
+when it goes on in a later epoch, or when a look inside has found what grows and that is nothing one keeps on purpose.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.detectors.ending import ending
+from holdfast.detectors.trend import Growth, growth, points, points_by_clock
+from holdfast.detectors.words import amount
+from holdfast.vocabulary import Event, Evidence, Finding, Window
+
+HOST, GPU = "host-memory-leak", "gpu-memory-leak"
+SUSPECTED, NAMED = 0.4, 0.85
+NEVER_ON_PURPOSE = {"graph", "trace", "variable"}
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    held_steps: int = 120  # what somebody's list or attribute holds may be meant for the end of the epoch
+    held_bytes: float = 64 << 20
+    unseen_steps: int = 500  # no epochs to go by, and nothing of Python's grows
+    unseen_bytes: float = 512 << 20
+    explained_ratio: float = 0.2  # of the growth: a list of floats beside it is not the leak
+    retraced_ratio: float = 0.2  # traces a step
+
+
+def find_leaks(window: Window) -> list[Finding]:
+    return [finding for finding in (find_host(window), find_gpu(window)) if finding is not None]
+
+
+def find_host(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
+    inside = growth(points(window, "train.rss_bytes"))
+    if inside is not None:
+        return _finding(window, HOST, "memory", inside, thresholds)
+    around = growth(points_by_clock(window, "job.rss_bytes"))  # what helpers of the trainer hold, too
+    return None if around is None else _finding(window, HOST, "memory", around, thresholds)
+
+
+def find_gpu(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
+    found = growth(points(window, "train.allocated_bytes"))
+    return None if found is None else _finding(window, GPU, "GPU memory", found, thresholds)
+
+
+def find_ending(window: Window) -> list[Finding]:
+    """After a run that failed: what was named while it ran, or can be from its record."""
+    how = ending(window)
+    if how is not None and how.code == 0:
+        return []
+    told = {str(event.data.get("cause")): event for event in window.events("finding")}
+    recorded = [_recorded(told[cause]) for cause in (HOST, GPU) if cause in told]
+    return recorded or find_leaks(window)
+
+
+def _recorded(event: Event) -> Finding:
+    evidence = tuple(Evidence(str(text), "telemetry", event.at) for text in event.data.get("evidence", ()))
+    headline = event.data.get("headline")
+    return Finding(
+        str(event.data["cause"]), float(event.data["confidence"]), evidence, {"headline": headline} if headline else {}
+    )
+
+
+def _finding(window: Window, cause: str, what: str, found: Growth, thresholds: Thresholds) -> Finding:
+    grower = _traced(window, found, thresholds) or _grower(window, found, thresholds)
+    named = _is_named(found, grower, thresholds)
+    rate = f"{what} grows {amount(found.per_step, 'bytes')} a step"
+    first = rate + (f": {_in_words(grower)}" if grower else "")
+    over = (
+        f"{amount(found.first.level, 'bytes')} at step {found.first.step:.0f}, "
+        f"{amount(found.last.level, 'bytes')} at step {found.last.step:.0f}"
+    )
+    evidence = [Evidence(first, "telemetry", found.last.at, found.per_step)]
+    evidence.append(Evidence(f"{what} of the job: {over}", "telemetry", found.last.at, found.last.level))
+    if found.survived:
+        evidence.append(Evidence("it went on growing in a later epoch", "telemetry", found.last.at))
+    holder = str(grower.get("holder", "")) if grower else ""
+    headline = f"{what[0].upper()}{what[1:]} leaks: {amount(found.per_step, 'bytes')} more with every step" + (
+        f", held by {holder}" if holder else ""
+    )
+    details = {"key": cause, "examine": not grower, "headline": headline, "named": named}
+    return Finding(cause, NAMED if named else SUSPECTED, tuple(evidence), details | ({"holder": holder} if holder else {}))
+
+
+def _is_named(found: Growth, grower: Mapping[str, Any] | None, thresholds: Thresholds) -> bool:
+    if found.survived:
+        return True
+    if grower is None:
+        no_epochs = found.last.epoch is None
+        return no_epochs and found.steps >= thresholds.unseen_steps and found.amount >= thresholds.unseen_bytes
+    if grower["kind"] in NEVER_ON_PURPOSE:
+        return True
+    if grower.get("of_the_data"):
+        return False  # a cache, until it has seen everything once
+    return found.steps >= thresholds.held_steps and found.amount >= thresholds.held_bytes
+
+
+def _traced(window: Window, found: Growth, thresholds: Thresholds) -> Mapping[str, Any] | None:
+    """Functions compiled anew all the time: each trace is kept."""
+    compiled = [event for event in window.events("train.compiled") if event.at >= found.first.at]
+    names = Counter(str(event.data.get("what", "?")) for event in compiled)
+    for name, count in names.most_common(1):
+        if count >= max(5, thresholds.retraced_ratio * found.steps):
+            return {"kind": "trace", "what": f"{name} was compiled again", "count": count, "times": True}
+    return None
+
+
+def _grower(window: Window, found: Growth, thresholds: Thresholds) -> Mapping[str, Any] | None:
+    """What the last look inside says grows, if it accounts for the growth."""
+    for event in reversed(window.events("examined")):
+        steps = max(1.0, float(event.data.get("steps", 1)))
+        for grower in event.data.get("growing", ()):
+            if grower["kind"] in NEVER_ON_PURPOSE:
+                return dict(grower)
+            if float(grower.get("bytes", 0)) / steps >= thresholds.explained_ratio * found.per_step:
+                return dict(grower)
+    return None
+
+
+def _in_words(grower: Mapping[str, Any]) -> str:
+    if grower.get("times"):
+        return f"{grower['what']} {grower['count']} times"
+    held = f", held by {grower['holder']}" if grower.get("holder") else ""
+    return f"{grower['count']} more {grower['what']}{held}"

@@ -1,0 +1,157 @@
+"""Whether a quantity keeps growing with the steps: told from a jump, from a fill that levels off, from a saw."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from holdfast.vocabulary import Window
+
+MOST_POINTS = 48  # pairwise slopes of more cost milliseconds and say the same
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    warm_up_steps: int = 10  # building, tracing, first arenas
+    points: int = 8
+    steps: int = 20
+    seconds: float = 1.5
+    grown_bytes: float = 32 << 20  # a small TensorFlow program was seen to take 20 MiB in its first hundred steps
+    grown_ratio: float = 0.02  # of what is held: large jobs breathe in larger amounts
+    parts: int = 4
+    part_ratio: float = 0.4  # of the whole slope, in all parts but one, and in the last
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    step: float
+    level: float
+    at: float
+    epoch: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """`survived`: it went on growing in a later epoch, without falling back at the border."""
+
+    per_step: float
+    first: Point
+    last: Point
+    survived: bool
+
+    @property
+    def steps(self) -> float:
+        return self.last.step - self.first.step
+
+    @property
+    def amount(self) -> float:
+        return self.last.level - self.first.level
+
+
+def points(window: Window, signal: str) -> list[Point]:
+    """Levels that were read together with the step they belong to."""
+    steps = {sample.at: sample.value for sample in window.series(f"{signal}_step_count")}
+    epochs = [(sample.at, sample.value) for sample in window.series("train.epoch_count")]
+    starts = [at for at, _ in epochs]
+    found = []
+    for sample in window.series(signal):
+        step = steps.get(sample.at)
+        if sample.value is not None and step is not None:
+            # The epoch as it was at the look before: a border is seen late rather than early.
+            known = bisect_right(starts, sample.at)
+            found.append(Point(step, sample.value, sample.at, epochs[known - 1][1] if known else None))
+    return found
+
+
+def points_by_clock(window: Window, signal: str) -> list[Point]:
+    """Levels read from outside, with the step that had been reached by then."""
+    steps = [sample for sample in window.series("train.steps_count") if sample.value is not None]
+    epochs = {sample.at: sample.value for sample in window.series("train.epoch_count")}
+    starts = [sample.at for sample in steps]
+    found = []
+    for sample in window.series(signal):
+        known = bisect_right(starts, sample.at)
+        if sample.value is not None and 0 < known < len(steps):
+            before, after = steps[known - 1], steps[known]
+            share = (sample.at - before.at) / max(after.at - before.at, 1e-9)
+            step = (before.value or 0.0) + share * ((after.value or 0.0) - (before.value or 0.0))
+            found.append(Point(step, sample.value, sample.at, epochs.get(before.at)))
+    return found
+
+
+def growth(course: Sequence[Point], thresholds: Thresholds = Thresholds()) -> Growth | None:  # noqa: B008 - frozen
+    """The longest stretch up to now that grows steadily; None where there is none."""
+    course = [point for point in course if point.step >= thresholds.warm_up_steps]
+    if not course:
+        return None
+    whole = course[-1].step - course[0].step
+    for share in (1.0, 0.5, 0.25):
+        stretch = [point for point in course if point.step >= course[-1].step - share * whole]
+        if len(stretch) < thresholds.points:
+            return None
+        found = _steady(_thinned(stretch), thresholds)
+        if found is not None:
+            return found
+    return None
+
+
+def _steady(stretch: Sequence[Point], thresholds: Thresholds) -> Growth | None:
+    first, last = stretch[0], stretch[-1]
+    steps, amount = last.step - first.step, last.level - first.level
+    if steps < thresholds.steps or last.at - first.at < thresholds.seconds:
+        return None
+    if amount < max(thresholds.grown_bytes, thresholds.grown_ratio * last.level):
+        return None
+    per_step = slope(stretch)
+    if per_step is None or per_step * steps < 0.5 * amount:
+        return None  # one jump made most of it
+    rates = _part_rates(stretch, thresholds.parts)
+    kept_on = [rate >= thresholds.part_ratio * per_step for rate in rates]
+    if len(rates) < thresholds.parts or not kept_on[-1] or sum(kept_on) < thresholds.parts - 1:
+        return None
+    return Growth(per_step, first, last, _survived(stretch, per_step, thresholds))
+
+
+def slope(stretch: Sequence[Point]) -> float | None:
+    """The median of all pairwise slopes (Theil-Sen): a jump does not make a trend."""
+    slopes = [
+        (later.level - earlier.level) / (later.step - earlier.step)
+        for i, earlier in enumerate(stretch)
+        for later in stretch[i + 1 :]
+        if later.step > earlier.step
+    ]
+    return median(slopes) if slopes else None
+
+
+def _part_rates(stretch: Sequence[Point], parts: int) -> list[float]:
+    first, last = stretch[0].step, stretch[-1].step
+    borders = [first + (last - first) * i / parts for i in range(parts + 1)]
+    ends = [next(point for point in reversed(stretch) if point.step <= border + 1e-9) for border in borders]
+    return [
+        (after.level - before.level) / (after.step - before.step)
+        for before, after in zip(ends, ends[1:], strict=False)
+        if after.step > before.step
+    ]
+
+
+def _survived(stretch: Sequence[Point], per_step: float, thresholds: Thresholds) -> bool:
+    """A cache stops growing when the data has been seen once; a list for the epoch's figures is dropped at its end."""
+    epochs = sorted({point.epoch for point in stretch if point.epoch is not None})
+    for epoch in reversed(epochs[1:]):
+        before = [point for point in stretch if point.epoch is not None and point.epoch < epoch]
+        since = [point for point in stretch if point.epoch is not None and point.epoch >= epoch]
+        steps = since[-1].step - since[0].step
+        if len(since) < 4 or steps < thresholds.steps / 2:
+            continue
+        grown = since[-1].level - since[0].level
+        kept = min(point.level for point in since) >= before[-1].level - 0.25 * (before[-1].level - before[0].level)
+        rate = slope(since)
+        return kept and rate is not None and min(rate, grown / steps) >= thresholds.part_ratio * per_step
+    return False
+
+
+def _thinned(stretch: Sequence[Point]) -> list[Point]:
+    every = -(-len(stretch) // MOST_POINTS)
+    return [*stretch[:-1:every], stretch[-1]]

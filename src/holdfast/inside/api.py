@@ -1,0 +1,161 @@
+"""The few words for custom loops and notebooks: `holdfast.attach()` and `holdfast.step(…)`."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import subprocess
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from typing import Any, Optional
+
+from .guard import guarded
+from .telemetry import Recorder, now
+
+FRAMEWORKS = ("torch", "tensorflow", "keras", "jax")
+PATIENCE_S = 20.0
+
+
+class _Loop:
+    def __init__(self) -> None:
+        self.last = 0.0
+        self.asked = False
+        self.watcher: Optional[subprocess.Popen[bytes]] = None
+        self.run = ""
+
+
+_loop = _Loop()
+
+
+def attach(policy: str = "protect", name: str = "", dir: Optional[str] = None) -> str:
+    """Starts a watcher beside this process, a notebook's kernel say; returns the run's id.
+
+    Under `holdfast run` one is there already and nothing more is started. Where it cannot be started, the program goes
+    on unwatched and the result is "".
+    """
+    if _recorder() is not None:
+        return os.path.basename(os.path.dirname(os.environ.get("HOLDFAST_CHANNEL", ""))) or _loop.run
+    return _start_beside(policy, name, dir) or ""
+
+
+def step(
+    loss: Any = None,
+    epoch: Optional[int] = None,
+    batch_shape: Optional[tuple[int, ...]] = None,
+    wait_s: float = 0.0,
+    learning_rate: Optional[float] = None,
+) -> None:
+    """One training step of a loop of your own is over. A few microseconds; nothing where nobody watches.
+
+    `loss` may live on a device: it is read some tenths of a second later. From the first call on, this is what counts
+    as a step, and not what Holdfast sees in the framework.
+    """
+    recorder = _recorder()
+    if recorder is not None:
+        _step(recorder, loss, epoch, batch_shape, wait_s, learning_rate)
+
+
+@guarded
+def _step(
+    recorder: Recorder,
+    loss: Any,
+    epoch: Optional[int],
+    batch_shape: Optional[tuple[int, ...]],
+    wait_s: float,
+    learning_rate: Optional[float],
+) -> None:
+    moment = now()
+    if not recorder.by_hand:
+        recorder.by_hand = True
+        recorder.steps = 0
+        recorder.phase("train")
+        _loop.last = moment
+    if epoch is not None:
+        recorder.epoch(epoch)
+    if batch_shape is not None:
+        recorder.batch(tuple(batch_shape))
+    recorder.waited(wait_s)
+    recorder.count_step(max(0.0, moment - _loop.last - wait_s))
+    _loop.last = moment
+    if loss is not None and recorder.wants("loss"):
+        value = loss.detach() if hasattr(loss, "detach") else loss
+        recorder.offer("loss", lambda: _number(value))
+    if learning_rate is not None and recorder.wants("learning_rate"):
+        rate = learning_rate
+        recorder.offer("learning_rate", lambda: float(rate))
+
+
+def _number(value: Any) -> Optional[float]:
+    """Not before the device is done with it: JAX arrays can tell."""
+    ready = getattr(value, "is_ready", None)
+    return float(value) if ready is None or ready() else None
+
+
+def _recorder() -> Optional[Recorder]:
+    """Of the part that `holdfast run` loaded, or of our own after `attach`."""
+    for name in ("holdfast_inside.start", f"{__package__}.start"):
+        start = sys.modules.get(name)
+        found = start.recorder() if start is not None else None
+        if found is not None:
+            return found  # type: ignore[no-any-return]
+    channel = os.environ.get("HOLDFAST_CHANNEL", "")
+    if channel and not _loop.asked:  # under `holdfast run`, with no framework imported so far
+        _loop.asked = True
+        _take_up(channel)
+        return _recorder()
+    return None
+
+
+@guarded
+def _take_up(channel: str) -> None:
+    from . import start
+
+    if os.path.isdir(channel):
+        sys.modules.setdefault("holdfast_inside.start", start)
+        start.open_channel(channel)
+
+
+@guarded
+def _start_beside(policy: str, name: str, directory: Optional[str]) -> Optional[str]:
+    command = [sys.executable, "-m", "holdfast", "beside", "--pid", str(os.getpid()), "--policy", policy]
+    command += ["--name", name] if name else []
+    command += ["--dir", directory] if directory else []
+    _loop.watcher = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    assert _loop.watcher.stdout is not None
+    answer = json.loads(_loop.watcher.stdout.readline() or b"{}")
+    _loop.watcher.stdout.close()
+    _loop.run = str(answer.get("run", ""))
+    channel = answer.get("channel")
+    if channel:
+        _adapt(str(channel))
+    return _loop.run
+
+
+def _adapt(channel: str) -> None:
+    """Takes up the frameworks that are imported already, and those to come."""
+    from . import start
+
+    start.open_channel(channel)
+    here = os.path.dirname(os.path.abspath(__file__))
+    spec = spec_from_file_location("holdfast_bootstrap", os.path.join(here, "bootstrap", "sitecustomize.py"))
+    assert spec is not None and spec.loader is not None
+    bootstrap = module_from_spec(spec)
+    spec.loader.exec_module(bootstrap)
+    waiting = bootstrap._Waiting(here, channel)
+    waiting.load = lambda: start
+    sys.modules.setdefault("holdfast_inside.start", start)
+    sys.meta_path.insert(0, waiting)
+    for framework in FRAMEWORKS:
+        if framework in sys.modules:
+            start.imported(framework, channel)
+    atexit.register(_goodbye)
+
+
+@guarded
+def _goodbye() -> None:
+    recorder = _recorder()
+    if recorder is not None:
+        recorder.event("inside.goodbye")

@@ -1,0 +1,23 @@
+"""PyTorch: every loop that steps a torch.optim optimizer, whoever wrote it (plain, Lightning, Hugging Face)."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from ..telemetry import Recorder
+from . import step
+from .compiling import Compiling
+from .telemetry import Telemetry
+
+
+def install(recorder: Recorder) -> None:
+    torch: Any = sys.modules["torch"]
+    if "torch.optim.optimizer" not in sys.modules:
+        recorder.event("adapter.unfit", framework="torch", reason="this torch has no torch.optim.optimizer")
+        return
+    telemetry = Telemetry(recorder, torch, Compiling(recorder))
+    # The order is fixed: what comes first is nearest to the user's own call.
+    missing = step.take_over(torch, [telemetry.aspect])
+    if missing:
+        recorder.event("adapter.partial", framework="torch", missing=missing)
