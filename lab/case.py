@@ -80,6 +80,7 @@ class Case:
     prints: str
     policy: str = "protect"
     quick: bool = False
+    warns: str = ""  # what a line of Holdfast's must hold while the failing program runs
     command: tuple[str, ...] = ("python", "train.py")
     needs: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)

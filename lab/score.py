@@ -184,6 +184,8 @@ def _complaints(case: Case, ran: Ran, healthy: bool) -> list[str]:
         complaints.append(f"outcome {ran.answer.get('outcome')}, not {wanted_outcome}")
     if case.prints not in ran.stdout:
         complaints.append(f"the script's {case.prints!r} did not come through")
+    if case.warns and not healthy and not any(case.warns in line for line in _holdfast_lines(ran.stderr)):
+        complaints.append(f"no warning has {case.warns!r}: {'; '.join(_holdfast_lines(ran.stderr)) or 'none came'}")
     if healthy:
         complaints += [f"stderr: {line}" for line in _holdfast_lines(ran.stderr)]
     elif ran.answer is not None:

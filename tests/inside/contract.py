@@ -3,7 +3,7 @@
 A script under tests/scripts/ is written as people write them, counts by itself, and prints one JSON line at its end:
 
     {"steps": 120,              optimizer steps
-     "epochs": 3,               passes over the data
+     "epochs": 3,               passes over the data; null where nobody but the script can know
      "losses": [2.3, …],        losses[n - 1] is what the script itself saw at step n; null where it did not look
      "batch_shape": [32, 20],   the last training batch's inputs
      "wait_share": 0.5,         of the time from its first step to its last, the part spent waiting for data; or null
@@ -31,8 +31,8 @@ from holdfast.vocabulary import Event, Sample
 SCRIPTS = Path(__file__).parents[1] / "scripts"
 FAULTS = Path(__file__).parent / "faults"
 
-# Where a fault is thrown: what a hook calls, every guarded function at once, and the whole of it. A test adds its
-# adapter's own functions, as "keras.step.some_function" (a path below holdfast_inside).
+# Where a fault is thrown: what a hook calls; every guarded function at once; all of it every third time; all of it.
+# A test adds its adapter's own functions, as "keras.step.some_function" (a path below holdfast_inside).
 COMMON_FAULTS = (
     "telemetry.Recorder.epoch",
     "telemetry.Recorder.phase",
@@ -43,6 +43,7 @@ COMMON_FAULTS = (
     "telemetry.Recorder.offer",
     "telemetry.Recorder.event",
     "guarded",
+    "sometimes",
     "all",
 )
 
@@ -145,7 +146,10 @@ def check_steps(ran: Ran) -> None:
 
 
 def check_epochs(ran: Ran) -> None:
-    assert ran.values("train.epoch_count")[-1] == ran.report["epochs"] - 1
+    if ran.report["epochs"] is None:
+        assert not ran.values("train.epoch_count")
+    else:
+        assert ran.values("train.epoch_count")[-1] == ran.report["epochs"] - 1
 
 
 def check_loss(ran: Ran, tolerance: float = 1e-6, at_least: int = 1) -> None:
@@ -159,7 +163,9 @@ def check_loss(ran: Ran, tolerance: float = 1e-6, at_least: int = 1) -> None:
 
 
 def check_batch_shape(ran: Ran) -> None:
-    assert ran.told("train.batch")[-1]["shape"] == ran.report["batch_shape"][:4]
+    """The last one that was seen; null where nobody but the script can know."""
+    if ran.report["batch_shape"] is not None:
+        assert ran.told("train.batch")[-1]["shape"] == ran.report["batch_shape"][:4]
 
 
 def wait_share(ran: Ran) -> float:

@@ -67,7 +67,9 @@ def test_step_without_a_watcher_does_nothing() -> None:
 
 
 def test_importing_holdfast_pulls_in_nothing_heavy() -> None:
-    code = "import sys, holdfast; print([m for m in ('psutil', 'numpy', 'torch', 'holdfast.inside') if m in sys.modules])"
+    code = (
+        "import sys, holdfast; print([m for m in ('psutil', 'numpy', 'torch', 'holdfast.inside') if m in sys.modules])"
+    )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout == b"[]\n"
 
 

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from holdfast.detectors import machine_down, memory_kill, native_crash, stopped, used_up
+from holdfast.detectors import (
+    data_exhausted,
+    gpu_not_used,
+    leak,
+    machine_down,
+    memory_kill,
+    native_crash,
+    starvation,
+    stopped,
+    used_up,
+)
+from holdfast.detectors.edge import find_edges
 from holdfast.vocabulary import Finding, Window
 
 ENDINGS: tuple[Callable[[Window], Finding | None], ...] = (
@@ -17,8 +28,21 @@ ENDINGS: tuple[Callable[[Window], Finding | None], ...] = (
     used_up.find_open_files,
     used_up.find_processes,
     machine_down.find,
+    data_exhausted.find_ending,
+)
+WHILE_TRAINING: tuple[Callable[[Window], Finding | None], ...] = (
+    leak.find_host,
+    leak.find_gpu,
+    starvation.find,
+    data_exhausted.find,
+    gpu_not_used.find,
 )
 
 
+def find_troubles(window: Window) -> list[Finding]:
+    """While it runs."""
+    return [*find_edges(window), *(finding for find in WHILE_TRAINING if (finding := find(window)) is not None)]
+
+
 def find_endings(window: Window) -> list[Finding]:
-    return [finding for find in ENDINGS if (finding := find(window)) is not None]
+    return [*(finding for find in ENDINGS if (finding := find(window)) is not None), *leak.find_ending(window)]

@@ -84,7 +84,9 @@ def _finding(window: Window, cause: str, what: str, found: Growth, thresholds: T
         f", held by {holder}" if holder else ""
     )
     details = {"key": cause, "examine": not grower, "headline": headline, "named": named}
-    return Finding(cause, NAMED if named else SUSPECTED, tuple(evidence), details | ({"holder": holder} if holder else {}))
+    return Finding(
+        cause, NAMED if named else SUSPECTED, tuple(evidence), details | ({"holder": holder} if holder else {})
+    )
 
 
 def _is_named(found: Growth, grower: Mapping[str, Any] | None, thresholds: Thresholds) -> bool:

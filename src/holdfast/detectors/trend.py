@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import median
 
 from holdfast.vocabulary import Window
@@ -21,6 +22,7 @@ class Thresholds:
     grown_bytes: float = 32 << 20  # a small TensorFlow program was seen to take 20 MiB in its first hundred steps
     grown_ratio: float = 0.02  # of what is held: large jobs breathe in larger amounts
     parts: int = 4
+    border_ratio: float = 0.5  # of the slope before an epoch's border, after it
     part_ratio: float = 0.4  # of the whole slope, in all parts but one, and in the last
 
 
@@ -52,12 +54,14 @@ class Growth:
 
 def points(window: Window, signal: str) -> list[Point]:
     """Levels that were read together with the step they belong to."""
-    steps = {sample.at: sample.value for sample in window.series(f"{signal}_step_count")}
+    steps: dict[float, list[float | None]] = {}
+    for sample in window.series(f"{signal}_step_count"):
+        steps.setdefault(sample.at, []).append(sample.value)  # several of one look share its time in the journal
     epochs = [(sample.at, sample.value) for sample in window.series("train.epoch_count")]
     starts = [at for at, _ in epochs]
     found = []
     for sample in window.series(signal):
-        step = steps.get(sample.at)
+        step = steps[sample.at].pop(0) if steps.get(sample.at) else None
         if sample.value is not None and step is not None:
             # The epoch as it was at the look before: a border is seen late rather than early.
             known = bisect_right(starts, sample.at)
@@ -91,13 +95,13 @@ def growth(course: Sequence[Point], thresholds: Thresholds = Thresholds()) -> Gr
         stretch = [point for point in course if point.step >= course[-1].step - share * whole]
         if len(stretch) < thresholds.points:
             return None
-        found = _steady(_thinned(stretch), thresholds)
+        found = _steady(_thinned(stretch), course, thresholds)
         if found is not None:
             return found
     return None
 
 
-def _steady(stretch: Sequence[Point], thresholds: Thresholds) -> Growth | None:
+def _steady(stretch: Sequence[Point], course: Sequence[Point], thresholds: Thresholds) -> Growth | None:
     first, last = stretch[0], stretch[-1]
     steps, amount = last.step - first.step, last.level - first.level
     if steps < thresholds.steps or last.at - first.at < thresholds.seconds:
@@ -111,7 +115,7 @@ def _steady(stretch: Sequence[Point], thresholds: Thresholds) -> Growth | None:
     kept_on = [rate >= thresholds.part_ratio * per_step for rate in rates]
     if len(rates) < thresholds.parts or not kept_on[-1] or sum(kept_on) < thresholds.parts - 1:
         return None
-    return Growth(per_step, first, last, _survived(stretch, per_step, thresholds))
+    return Growth(per_step, first, last, _survived(course, per_step, thresholds))
 
 
 def slope(stretch: Sequence[Point]) -> float | None:
@@ -131,24 +135,27 @@ def _part_rates(stretch: Sequence[Point], parts: int) -> list[float]:
     ends = [next(point for point in reversed(stretch) if point.step <= border + 1e-9) for border in borders]
     return [
         (after.level - before.level) / (after.step - before.step)
-        for before, after in zip(ends, ends[1:], strict=False)
+        for before, after in pairwise(ends)
         if after.step > before.step
     ]
 
 
-def _survived(stretch: Sequence[Point], per_step: float, thresholds: Thresholds) -> bool:
-    """A cache stops growing when the data has been seen once; a list for the epoch's figures is dropped at its end."""
-    epochs = sorted({point.epoch for point in stretch if point.epoch is not None})
+def _survived(course: Sequence[Point], per_step: float, thresholds: Thresholds) -> bool:
+    """A cache stops growing when the data has been seen once; a list for the epoch's figures is dropped at its end.
+
+    So the growth since the last border has to be like the growth before it, and nothing was given back there.
+    """
+    epochs = sorted({point.epoch for point in course if point.epoch is not None})
     for epoch in reversed(epochs[1:]):
-        before = [point for point in stretch if point.epoch is not None and point.epoch < epoch]
-        since = [point for point in stretch if point.epoch is not None and point.epoch >= epoch]
-        steps = since[-1].step - since[0].step
-        if len(since) < 4 or steps < thresholds.steps / 2:
+        before = _thinned([point for point in course if point.epoch is not None and point.epoch < epoch])
+        since = _thinned([point for point in course if point.epoch is not None and point.epoch >= epoch])
+        steps, grown = since[-1].step - since[0].step, since[-1].level - since[0].level
+        if len(since) < thresholds.points / 2 or steps < thresholds.steps / 2:
             continue
-        grown = since[-1].level - since[0].level
+        expected = max(per_step, slope(before[-thresholds.points :]) or 0.0)
         kept = min(point.level for point in since) >= before[-1].level - 0.25 * (before[-1].level - before[0].level)
-        rate = slope(since)
-        return kept and rate is not None and min(rate, grown / steps) >= thresholds.part_ratio * per_step
+        rate = min(slope(since) or 0.0, grown / steps)
+        return kept and grown >= thresholds.grown_bytes / 2 and rate >= thresholds.border_ratio * expected
     return False
 
 

@@ -34,6 +34,12 @@ class Entry:
 # Symptoms that a more particular cause explains.
 GENERIC = frozenset({"unhandled-exception", "native-crash", "killed", "worker-died"})
 
+# What ends no run by itself, and the endings it explains.
+EXPLAINS: dict[str, frozenset[str]] = {
+    "host-memory-leak": frozenset({"container-memory-limit", "host-memory-exhausted", "swap-thrash"}),
+    "gpu-memory-leak": frozenset({"gpu-memory-exhausted"}),
+}
+
 SMALLER_STEP = (
     Recipe("Feed the data in smaller pieces", "model.fit(dataset.batch(16))  # was a larger batch", "tensorflow"),
     Recipe(
@@ -66,6 +72,67 @@ CATALOGUE: dict[str, Entry] = {
             Recipe(
                 "Fewer loader processes, since each has its own copy", "DataLoader(dataset, num_workers=1)", "torch"
             ),
+        ),
+    ),
+    "host-memory-leak": Entry(
+        "Memory leaks with every step",
+        "Something is kept from every step and never let go.",
+        (
+            Recipe("Let go of what is kept there", "$holder  # clear it, or keep only the last few"),
+            Recipe("Keep a number, not the tensor with its graph", "losses.append(loss.item())", "torch"),
+            Recipe("Measure without graphs", "with torch.no_grad():\n    validate(model)", "torch"),
+            Recipe("Keep a number, not the tensor", "losses.append(float(loss))", "tensorflow"),
+            Recipe(
+                "Give tensors, not Python numbers, to a tf.function: each number is a trace",
+                "train_step(x, tf.constant(rate))  # was train_step(x, rate)",
+                "tensorflow",
+            ),
+        ),
+    ),
+    "gpu-memory-leak": Entry(
+        "GPU memory leaks with every step",
+        "Tensors, often with the graph that made them, are kept from every step.",
+        (
+            Recipe("Let go of what is kept there", "$holder  # clear it, or keep only the last few"),
+            Recipe("Keep a number, not the tensor with its graph", "losses.append(loss.item())", "torch"),
+            Recipe("Keep results off the card", "outputs.append(output.detach().cpu())", "torch"),
+            Recipe("Keep a number, not the tensor", "losses.append(float(loss))", "tensorflow"),
+        ),
+    ),
+    "input-starvation": Entry(
+        "Training waits for its data",
+        "The model is ready for the next batch long before the batch is.",
+        (
+            Recipe(
+                "Prepare batches in parallel and ahead",
+                "DataLoader(dataset, num_workers=4, prefetch_factor=4,\n           persistent_workers=True)",
+                "torch",
+            ),
+            Recipe(
+                "Prepare batches in parallel and ahead",
+                "dataset = dataset.map(prepare, num_parallel_calls=tf.data.AUTOTUNE)\n"
+                "dataset = dataset.prefetch(tf.data.AUTOTUNE)",
+                "tensorflow",
+            ),
+            Recipe("Do the costly part once", "dataset = dataset.cache()  # before shuffle and batch", "tensorflow"),
+        ),
+    ),
+    "data-exhausted": Entry(
+        "The data ended before the steps did",
+        "Fewer batches came than steps were asked for; the rest was not trained.",
+        (
+            Recipe("Let the data start over", "dataset = dataset.repeat()", "tensorflow"),
+            Recipe("Ask for the steps there are", "model.fit(dataset, epochs=10)  # no steps_per_epoch", "tensorflow"),
+            Recipe("Begin again at the end", "for epoch in range(epochs):\n    for batch in loader: ...", "torch"),
+        ),
+    ),
+    "gpu-not-used": Entry(
+        "The GPU is not used",
+        "The model trains on the CPU although a GPU is there.",
+        (
+            Recipe("Move model and batches to it", 'model.to("cuda"); x, y = x.to("cuda"), y.to("cuda")', "torch"),
+            Recipe("See what the framework can use", 'python -c "import torch; print(torch.cuda.is_available())"'),
+            Recipe("Install the build with GPU support", 'pip install "tensorflow[and-cuda]"'),
         ),
     ),
     "swap-thrash": Entry(

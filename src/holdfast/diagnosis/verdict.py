@@ -6,11 +6,12 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from holdfast.diagnosis.catalogue import CATALOGUE, GENERIC, remedies_for
+from holdfast.diagnosis.catalogue import CATALOGUE, EXPLAINS, GENERIC, remedies_for
 from holdfast.diagnosis.errors import find_errors
 from holdfast.vocabulary import Cause, Diagnosis, Finding, Window
 
 SURE = 0.5  # below it a finding is a guess, named under `also`
+GUESS = 0.4
 STOPPED = {"terminated", "interrupted", "terminal-closed"}
 
 
@@ -60,11 +61,29 @@ def _explained(findings: Sequence[Finding]) -> list[Finding]:
 
     A symptom is the cause only where no likely explanation of it is.
     """
+    findings = _with_what_led_there(findings)
     likely = max((f.confidence for f in findings if f.cause not in GENERIC and f.confidence >= SURE), default=0.0)
     return [
         replace(finding, confidence=min(finding.confidence, 1 - likely)) if finding.cause in GENERIC else finding
         for finding in findings
     ]
+
+
+def _with_what_led_there(findings: Sequence[Finding]) -> list[Finding]:
+    """A leak that was named explains the kill it ended in, takes over its evidence, and is no cause of anything else."""
+    ended = {finding.cause: finding for finding in findings}
+    weighed: dict[str, Finding] = dict(ended)
+    for cause in EXPLAINS.keys() & ended.keys():
+        reason = ended[cause]
+        symptoms = [ended[name] for name in EXPLAINS[cause] & ended.keys() if ended[name].confidence >= SURE]
+        if not symptoms or reason.confidence < SURE:
+            weighed[cause] = replace(reason, confidence=min(reason.confidence, GUESS))
+            continue
+        seen = tuple(item for symptom in symptoms for item in symptom.evidence)
+        weighed[cause] = replace(reason, evidence=(*reason.evidence, *seen))
+        for symptom in symptoms:
+            weighed[symptom.cause] = replace(symptom, confidence=min(symptom.confidence, 1 - reason.confidence))
+    return list(weighed.values())
 
 
 def _in_words(finding: Finding, framework: str) -> Cause:

@@ -57,12 +57,21 @@ def open_channel(channel: str) -> Recorder:
     os.register_at_fork(after_in_child=_go_silent)
     _say_hello(here)
     _install_stacks(here, channel)
+    _install_looks(here)
     return here
 
 
 @guard.guarded
 def _install_stacks(recorder: Recorder, channel: str) -> None:
     importlib.import_module(f"{__package__}.stacks").install(recorder, channel)
+
+
+@guard.guarded
+def _install_looks(recorder: Recorder) -> None:
+    recorder.on_look(importlib.import_module(f"{__package__}.resident").Resident(recorder).look)
+    examiner = importlib.import_module(f"{__package__}.examine").Examiner(recorder)
+    recorder.on_command("examine", examiner.begin)
+    recorder.on_look(examiner.look)
 
 
 def _new_ring(channel: str) -> Writer:
@@ -77,6 +86,7 @@ def _say_hello(recorder: Recorder) -> None:
         python=sys.version.split()[0],
         executable=sys.executable,
         script=sys.argv[0] if sys.argv else "",
+        gpus_hidden=os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"),
     )
 
 

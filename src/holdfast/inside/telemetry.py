@@ -14,6 +14,7 @@ from .ring import PHASES, Writer
 
 READ_EVERY_S = 0.5  # values living on a device: at most two a second of each…
 READ_AFTER_S = 0.2  # …and not before the device has had time to finish with them
+READ_WITHIN_S = 30.0  # a queue that is longer than this is not waited for
 
 now = time.perf_counter
 
@@ -30,6 +31,7 @@ class Recorder:
         self._offers: dict[str, _Offer] = {}
         self._next_look = 0.0
         self._commands: dict[str, Callable[[dict[str, Any]], object]] = {}
+        self._looks: list[Callable[[float], None]] = []
 
     def after_fork(self, writer: Writer) -> None:
         """In a forked child: what the parent had begun is the parent's."""
@@ -99,6 +101,10 @@ class Recorder:
     def on_command(self, name: str, do: Callable[[dict[str, Any]], object]) -> None:
         self._commands[name] = do
 
+    def on_look(self, look: Callable[[float], None]) -> None:
+        """Called at a step's boundary, at most ten times a second, with the moment."""
+        self._looks.append(look)
+
     # -- at most ten times a second
 
     @guarded
@@ -108,8 +114,12 @@ class Recorder:
                 read, offer.read = offer.read, None
                 offer.next_at = moment + READ_EVERY_S
                 value = read()
-                if value is not None:
+                if value is None and moment < offer.ripe_at + READ_WITHIN_S:
+                    offer.read = read  # the device is not there yet: asked again
+                elif value is not None:
                     self.writer.value(time.time(), offer.step, name, float(value))
+        for look in self._looks:
+            look(moment)
         self.obey()
 
     @guarded

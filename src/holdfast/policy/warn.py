@@ -7,12 +7,15 @@ from collections.abc import Mapping, Sequence
 from holdfast.vocabulary import Decision, Finding
 
 AGAIN_S = 600.0
+SUSPICION = 0.5  # below it a finding is to be looked into, not to be told
 
 
 def decide(findings: Sequence[Finding], policy: str, decided_at: Mapping[str, float], now: float) -> list[Decision]:
     """One warning a subject, again after ten minutes if it still holds. `observe` records and says nothing."""
     decisions = []
     for finding in findings:
+        if finding.confidence < SUSPICION:
+            continue
         key = str(finding.details["key"])
         if now - decided_at.get(key, float("-inf")) < AGAIN_S:
             continue

@@ -6,24 +6,26 @@ import os
 import tempfile
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from holdfast import __version__
-from holdfast.actions.warn import carry_out
-from holdfast.detectors.edge import find_edges, pace_s
-from holdfast.policy.warn import decide
+from holdfast.actions import examine as asking
+from holdfast.actions import warn as saying
+from holdfast.detectors import find_troubles
+from holdfast.detectors.edge import pace_s
+from holdfast.policy import examine, warn
 from holdfast.probes import Scope
 from holdfast.probes.runner import ProbeRunner
 from holdfast.supervisor.greeting import Greeting
+from holdfast.supervisor.recall import Recall
 from holdfast.supervisor.recorder import Recorder
 from holdfast.supervisor.task import Task
 from holdfast.supervisor.training import Training
 from holdfast.vocabulary import Decision, Event, Finding, Output, Sample, Window
 
-REMEMBERED = 120  # samples of each signal: two minutes when quiet, six seconds when tight
+ASKED_PACE_S, ASKED_S = 0.25, 10.0  # after the training process was asked something its answer is waited for
 
 
 class Watch:
@@ -38,7 +40,7 @@ class Watch:
         self._training = Training(task.channel) if task.channel else None
         self._greeting = Greeting()
         self._looking = threading.Lock()  # in a relay that is alone, ticks and the closing look are two threads
-        self._recent: dict[str, deque[Sample]] = {}
+        self._recall = Recall()
         self._goodbye = False
         self._decided_at: dict[str, float] = {}
         self.event(
@@ -58,10 +60,12 @@ class Watch:
     def tick(self, now: float) -> float:
         """Returns the seconds until the next one."""
         window = self._look(now, closing=False)
-        findings = find_edges(window)
-        for decision in decide(findings, self._task.policy, self._decided_at, now):
-            self._act(decision, findings, now)
-        return pace_s(window)
+        findings = find_troubles(window)
+        for policy in (examine, warn):
+            for decision in policy.decide(findings, self._task.policy, self._decided_at, now):
+                self._act(decision, findings, now)
+        asked_at = max((at for key, at in self._decided_at.items() if key.startswith("examine:")), default=0.0)
+        return min(pace_s(window), ASKED_PACE_S if now - asked_at < ASKED_S else 1.0)
 
     def keep_ticking(self) -> None:
         threading.excepthook = lambda failed: self.event("watch.failed", reason=repr(failed.exc_value))
@@ -99,8 +103,7 @@ class Watch:
         samples = [reading for reading in readings if isinstance(reading, Sample)]
         if self._task.memory_bytes:
             samples.append(Sample("job.memory_budget_bytes", float(self._task.memory_bytes), now))
-        for sample in samples:
-            self._recent.setdefault(sample.name, deque(maxlen=REMEMBERED)).append(sample)
+        self._recall.take([*samples, *(reading for reading in readings if isinstance(reading, Event))])
         if self._recorder and samples:
             self._recorder.samples(now, samples)
         for reading in readings:
@@ -108,7 +111,7 @@ class Watch:
                 self._record(reading)
                 self._say_what_is_missing(reading)
                 self._goodbye = self._goodbye or reading.kind == "inside.goodbye"
-        return Window(series={name: list(samples) for name, samples in self._recent.items()})
+        return self._recall.window()
 
     def _act(self, decision: Decision, findings: list[Finding], now: float) -> None:
         self._decided_at[decision.key] = now
@@ -120,9 +123,15 @@ class Watch:
                     confidence=finding.confidence,
                     key=decision.key,
                     evidence=[item.text for item in finding.evidence],
+                    headline=finding.details.get("headline"),
                 )
         self.event("decision", decision=decision.kind, key=decision.key, text=decision.text)
-        self.event("action", key=decision.key, decision=decision.text, result=carry_out(decision, self._say))
+        self.event("action", key=decision.key, decision=decision.text, result=self._carry_out(decision))
+
+    def _carry_out(self, decision: Decision) -> str:
+        if decision.kind == "examine" and self._training is not None:
+            return asking.carry_out(decision, self._training.send)
+        return saying.carry_out(decision, self._say)
 
     def _tell_of_silence(self, line: str | None) -> None:
         if line is not None:

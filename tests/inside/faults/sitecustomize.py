@@ -1,7 +1,8 @@
 """Throws a fault where HOLDFAST_TEST_FAULT says, inside what Holdfast loads into the script's process.
 
-Comes in as the user's own sitecustomize. `guarded` makes every guarded function raise; another name is a path below
-holdfast_inside, as `telemetry.Recorder.step`; `all` is every public method of the Recorder and everything guarded.
+Comes in as the user's own sitecustomize. `guarded` makes every guarded function raise; `all` every public method of
+the Recorder as well; `sometimes` is the same every third time, so that what lies behind the first fault is reached too.
+Any other name is a path below holdfast_inside, as `telemetry.Recorder.step`.
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ import functools
 import importlib.abc
 import importlib.machinery
 import inspect
+import itertools
 import os
 import sys
 from typing import Any
 
 PACKAGE = "holdfast_inside"
+FAULT = os.environ.get("HOLDFAST_TEST_FAULT", "")
 
 
 class Thrown(Exception):
@@ -22,8 +25,13 @@ class Thrown(Exception):
 
 
 def thrower(function: Any, name: str) -> Any:
+    every = 3 if FAULT == "sometimes" else 1
+    calls = itertools.count(1)
+
     @functools.wraps(function)
     def throw(*args: Any, **kwargs: Any) -> Any:
+        if next(calls) % every:
+            return function(*args, **kwargs)
         with open(os.environ["HOLDFAST_TEST_THROWN"], "a", encoding="utf-8") as log:
             log.write(name + "\n")
         raise Thrown(f"thrown by a test in {name}")
@@ -31,20 +39,30 @@ def thrower(function: Any, name: str) -> Any:
     return throw
 
 
-def spoil(module: Any, fault: str) -> None:
+def spoil(module: Any) -> None:
     name = module.__name__[len(PACKAGE) + 1 :]
-    if name == "guard" and fault in ("guarded", "all"):
+    if name == "guard" and FAULT in ("guarded", "sometimes", "all"):
         guarded = module.guarded
-        module.guarded = lambda function: guarded(thrower(function, function.__qualname__))
-    if name == "telemetry" and fault == "all":
+        module.guarded = lambda function: guarded(_spoilt(function))
+        if FAULT == "sometimes":
+            module.FAILURES = 10**9
+    if name == "telemetry" and FAULT in ("sometimes", "all"):
         for attribute, function in inspect.getmembers(module.Recorder, inspect.isfunction):
             if not attribute.startswith("_"):
                 setattr(module.Recorder, attribute, thrower(function, attribute))
-    if name and fault.startswith(name + "."):
-        *owners, last = fault[len(name) + 1 :].split(".")
-        owner = functools.reduce(getattr, owners, module)
+    if name and FAULT.startswith(name + "."):
+        *owners, last = FAULT[len(name) + 1 :].split(".")
+        owner = functools.reduce(lambda found, part: getattr(found, part, None), owners, module)
         if hasattr(owner, last):
-            setattr(owner, last, thrower(getattr(owner, last), fault))
+            setattr(owner, last, thrower(getattr(owner, last), FAULT))
+
+
+def _spoilt(function: Any) -> Any:
+    """Installing is left alone: where that fails, no hook is there to fail."""
+    name = getattr(function, "__qualname__", "")
+    return (
+        thrower(function, name) if name and not getattr(function, "__module__", "").endswith(".adapter") else function
+    )
 
 
 class Spoiler(importlib.abc.MetaPathFinder):
@@ -58,11 +76,11 @@ class Spoiler(importlib.abc.MetaPathFinder):
 
         def exec_module(module: Any) -> None:
             run(module)
-            spoil(module, os.environ["HOLDFAST_TEST_FAULT"])
+            spoil(module)
 
         spec.loader.exec_module = exec_module  # type: ignore[method-assign]
         return spec
 
 
-if os.environ.get("HOLDFAST_TEST_FAULT"):
+if FAULT:
     sys.meta_path.insert(0, Spoiler())

@@ -35,22 +35,22 @@ class Norms:
     def __init__(self, torch: Any, recorder: Recorder) -> None:
         self._torch = torch
         self._recorder = recorder
-        self._next_at = 0.0
-        self._ready: Dict[str, Read] = {}
+        self.next_at = 0.0
+        self._ready: Optional[Dict[str, Read]] = None
 
     def take(self, optimizer: Any) -> None:
         began = now()
-        if began < self._next_at or not self._recorder.wants("gradient_norm"):
+        if not self._recorder.wants("gradient_norm"):
+            self.next_at = began + 0.05
             return
         with self._torch.no_grad():
             self._ready = self._norms(optimizer)
-        self._next_at = began + max(0.5, (now() - began) / NORM_SHARE)
+        self.next_at = began + max(0.5, (now() - began) / NORM_SHARE)
 
-    def offer(self) -> None:
-        """After the step is counted, so that they belong to it."""
-        ready, self._ready = self._ready, {}
-        for name, read in ready.items():
-            self._recorder.offer(name, read)
+    def ready(self) -> Optional[Dict[str, Read]]:
+        """What was taken for the step that is over."""
+        ready, self._ready = self._ready, None
+        return ready
 
     def _norms(self, optimizer: Any) -> Dict[str, Read]:
         torch = self._torch
@@ -76,7 +76,11 @@ class Norms:
 
 def _norm(torch: Any, gradients: List[Any]) -> Any:
     device = gradients[0].device
-    norms = torch._foreach_norm(gradients) if hasattr(torch, "_foreach_norm") else [each.norm() for each in gradients]
+    half = any(each.dtype is torch.float16 for each in gradients)  # a norm beyond 65504 would be infinite in it
+    if hasattr(torch, "_foreach_norm") and not half:
+        norms = torch._foreach_norm(gradients)
+    else:
+        norms = [torch.linalg.vector_norm(each, dtype=torch.float32) for each in gradients]
     return torch.linalg.vector_norm(torch.stack([each.to(device, torch.float32) for each in norms]))
 
 

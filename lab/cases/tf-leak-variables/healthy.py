@@ -1,0 +1,37 @@
+import tensorflow as tf
+
+BATCH = 32
+
+
+class Trainer:
+    def __init__(self):
+        self.model = tf.keras.Sequential(
+            [tf.keras.Input((512,)), tf.keras.layers.Dense(768, activation="relu"), tf.keras.layers.Dense(512)]
+        )
+        self.optimizer = tf.keras.optimizers.SGD(1e-3)
+        self.averages = [tf.Variable(weight) for weight in self.model.trainable_variables]
+
+    def step(self, x):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((self.model(x, training=True) - x) ** 2)
+        gradients = tape.gradient(loss, self.model.trainable_variables)
+        self.optimizer.apply_gradients(zip(gradients, self.model.trainable_variables))
+        for average, weight in zip(self.averages, self.model.trainable_variables):
+            average.assign_add(0.01 * (weight - average))
+        return loss
+
+
+def main():
+    tf.random.set_seed(2)
+    trainer = Trainer()
+    print("training an autoencoder")
+    for step in range(150):
+        # Batches get larger for a while, as a warm-up, and so does what the allocator keeps.
+        rows = BATCH * min(1 + step, 40)
+        loss = trainer.step(tf.random.normal((rows, 512)))
+        if step % 50 == 49:
+            print(f"step {step + 1}: loss {float(loss):.4f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,12 @@
+"""Asks the training process to count, at its next step, what grows in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from holdfast.vocabulary import Decision
+
+
+def carry_out(decision: Decision, send: Callable[..., bool]) -> str:
+    """Returns what became of it, for the record; what was found comes back as an event."""
+    return "asked" if send(do="examine", id=decision.key) else "could not be asked: nobody trains"

@@ -1,0 +1,33 @@
+"""The data ended before the steps that were asked for did; the framework goes on as if nothing had happened."""
+
+from __future__ import annotations
+
+from holdfast.detectors.ending import ending
+from holdfast.vocabulary import Evidence, Finding, Window
+
+RAISED = (b"StopIteration", b"OutOfRangeError", b"End of sequence")
+LAST_WORDS = 4000
+
+
+def find(window: Window) -> Finding | None:
+    event = window.event("train.data_exhausted")
+    if event is None:
+        return None
+    done, asked = event.data.get("steps_done"), event.data.get("steps_asked")
+    text = "the data ended before the steps did" + (f": {done} of {asked} were done" if asked else "")
+    headline = "The data ended" + (f" after {done} of {asked} steps" if asked else " before the steps did")
+    return Finding(
+        "data-exhausted",
+        0.8,
+        (Evidence(text, "telemetry", event.at, None if done is None else float(done)),),
+        {"key": "data-exhausted", "headline": headline},
+    )
+
+
+def find_ending(window: Window) -> Finding | None:
+    """Of a run that failed afterwards: certain where its error says so, else no more than a guess."""
+    found, how = find(window), ending(window)
+    if found is None or how is None or how.code == 0:
+        return None
+    said = any(word in window.output(stream)[-LAST_WORDS:] for stream in window.streams() for word in RAISED)
+    return Finding(found.cause, 0.9 if said else 0.4, found.evidence, found.details)

@@ -1,0 +1,92 @@
+"""Training waits for its data more than it trains, and for what the data waits: disk, network, or the work on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import mean, median
+
+from holdfast.detectors.words import amount
+from holdfast.vocabulary import Evidence, Finding, Sample, Window
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    wait_ratio: float = 0.5
+    seconds: float = 10.0
+    samples: int = 4  # steps of two seconds give five in ten
+    first_steps: int = 10
+    wait_s: float = 0.002  # a step: a toy whose whole step is a millisecond is not starved
+    io_percent: float = 20.0  # of the time somebody waits for a disk
+    blocked_count: float = 0.3
+    disk_per_s: float = 30e6
+    network_per_s: float = 5e6
+    busy_cores: float = 0.6
+
+
+def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
+    waits = _steady_waits(window, thresholds)
+    if not waits or waits[-1].at - waits[0].at < 0.9 * thresholds.seconds or len(waits) < thresholds.samples:
+        return None
+    ratio = median(sample.value or 0.0 for sample in waits)
+    step_s = median([s.value for s in window.series("train.step_s", waits[0].at) if s.value is not None] or [0.0])
+    if ratio <= thresholds.wait_ratio or ratio * step_s < thresholds.wait_s:
+        return None
+    why, evidence = _whose_fault(window, waits[0].at, thresholds)
+    text = f"training waits for data {ratio:.0%} of the time ({_milliseconds(ratio * step_s)} of a {_milliseconds(step_s)} step): {why}"
+    first = Evidence(text, "telemetry", waits[-1].at, ratio)
+    return Finding(
+        "input-starvation", 0.8, (first, *evidence), {"key": "input-starvation", "headline": f"Input starved: {why}"}
+    )
+
+
+def _steady_waits(window: Window, thresholds: Thresholds) -> list[Sample]:
+    """Of the last ten seconds and a bit, while it trains, after the first steps."""
+    newest = window.last("train.wait_ratio")
+    if newest is None:
+        return []
+    begun = [s.at for s in window.series("train.steps_count") if (s.value or 0) > thresholds.first_steps]
+    pauses = [
+        event.at for event in window.events("train.phase") if event.data.get("phase") not in ("train", "validate")
+    ]
+    since = max([newest.at - 1.3 * thresholds.seconds, *pauses[-1:], *(begun[:1] or [newest.at])])
+    return [sample for sample in window.series("train.wait_ratio", since) if sample.value is not None]
+
+
+def _whose_fault(window: Window, since: float, thresholds: Thresholds) -> tuple[str, list[Evidence]]:
+    disk, network = _rate(window, "disk.read_bytes", since), _rate(window, "net.received_bytes", since)
+    cores = _rate(window, "job.cpu_s", since)
+    pressure, blocked = _mean(window, "pressure.io_some_percent", since), _mean(window, "job.blocked_count", since)
+    figures = (
+        ("read from disk", disk, f"{amount(disk or 0, 'bytes')}/s"),
+        ("received from the network", network, f"{amount(network or 0, 'bytes')}/s"),
+        ("processors the job keeps busy", cores, f"{cores or 0:.1f}"),
+        ("time some process waits for a disk", pressure, f"{pressure or 0:.0f} %"),
+    )
+    evidence = [
+        Evidence(f"{name}: {text}", "telemetry", None, value) for name, value, text in figures if value is not None
+    ]
+    if (network or 0) >= thresholds.network_per_s and (network or 0) > (disk or 0):
+        return f"the network gives {amount(network or 0, 'bytes')}/s", evidence
+    if (pressure or 0) >= thresholds.io_percent or (blocked or 0) >= thresholds.blocked_count:
+        return f"the disk is slower than the training (it gives {amount(disk or 0, 'bytes')}/s)", evidence
+    if (disk or 0) >= thresholds.disk_per_s:
+        return f"the disk gives {amount(disk or 0, 'bytes')}/s", evidence
+    if (cores or 0) >= thresholds.busy_cores:
+        return f"preparing the data keeps {cores:.1f} processors busy", evidence
+    return "the data's own code waits (neither disk, network nor processor is busy)", evidence
+
+
+def _rate(window: Window, name: str, since: float) -> float | None:
+    values = [sample for sample in window.series(name, since) if sample.value is not None]
+    if len(values) < 2 or values[-1].at <= values[0].at:
+        return None
+    return ((values[-1].value or 0.0) - (values[0].value or 0.0)) / (values[-1].at - values[0].at)
+
+
+def _mean(window: Window, name: str, since: float) -> float | None:
+    values = [sample.value for sample in window.series(name, since) if sample.value is not None]
+    return mean(values) if values else None
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"

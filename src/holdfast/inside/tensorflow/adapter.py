@@ -1,0 +1,20 @@
+"""TensorFlow: where a loop of the user's own is noticed. `fit` is Keras's affair and is not counted here."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from typing import Any
+
+from ..guard import guarded
+from ..telemetry import Recorder
+from .loop import loop_of
+from .step import take_over_calls, take_over_pulls, take_over_tapes
+
+
+def install(recorder: Recorder) -> None:
+    tf: Any = sys.modules["tensorflow"]
+    loop = loop_of(recorder, tf)
+    for take_over in (take_over_calls, take_over_pulls, take_over_tapes):
+        guarded(functools.partial(take_over, loop, tf))()
+    recorder.event("adapter.ready", name="tensorflow")

@@ -1,0 +1,120 @@
+"""What is known of a training loop the user wrote himself: its data, its steps, its loss."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any, Callable, Optional
+
+from ..guard import guarded
+from ..keras.fit import TRAIN, VALIDATE, shape_of
+from ..telemetry import Recorder, now
+
+
+class Loop:
+    def __init__(self, recorder: Recorder, function_class: Any) -> None:
+        self._recorder = recorder
+        self.function_class = function_class
+        self.values: Any = None  # comes with Keras, whose optimizers they are read from
+        self.optimizers: Any = weakref.WeakKeyDictionary()
+        self._waits: dict[int, float] = {}  # by iterator, since the last step
+        self._trained_on: Callable[[], Any] = lambda: None
+        self._last_pulled: Callable[[], Any] = lambda: None
+        self._shape: tuple[int, ...] = ()
+        self._since = 0.0  # the end of the last pull or step
+        self._loss: Any = None
+        self._epochs = 0
+
+    # -- data
+
+    @guarded
+    def pulled(self, iterator: Any, wait_s: float, batch: Any) -> None:
+        if self._recorder.phase_number == VALIDATE:
+            return
+        self._waits[id(iterator)] = self._waits.get(id(iterator), 0.0) + wait_s
+        if self._last_pulled() is not iterator:
+            self._last_pulled = weakref.ref(iterator)
+        self._shape = shape_of(batch)
+        self._since = now()
+
+    @guarded
+    def exhausted(self, iterator: Any) -> None:
+        """What was pulled since the last step was no training data: a validation of the user's own, most likely."""
+        self._waits.pop(id(iterator), None)
+
+    # -- steps
+
+    @guarded
+    def target(self, target: Any) -> None:
+        if self._recorder.wants("loss"):
+            self._loss = _scalar(target)
+
+    @guarded
+    def applied(self, optimizer: Any) -> None:
+        """An eager step: everything since its batch came."""
+        moment = now()
+        compute_s = moment - self._since if self._since else 0.0
+        loss, self._loss = self._loss, None
+        self._step(compute_s, loss, weakref.ref(optimizer))
+
+    @guarded
+    def called(self, function: Any, began: float, traces: int, args: Any, result: Any) -> None:
+        """A call of a tf.function that trains."""
+        compute_s = now() - began
+        if traces:
+            self._recorder.event(
+                "train.compiled",
+                what=str(getattr(function, "_name", "tf.function")),
+                step=self._recorder.steps + 1,
+                seconds=compute_s,
+                traces=function.experimental_get_tracing_count(),
+            )
+            if not self._recorder.steps:
+                self._recorder.phase("compile")
+        if not self._waits:
+            self._shape = shape_of(args)
+        self._step(
+            compute_s, _scalar(result) if self._recorder.wants("loss") else None, self.optimizers.get(function), traces
+        )
+
+    def _step(self, compute_s: float, loss: Any, optimizer: Optional[Callable[[], Any]], traces: int = 0) -> None:
+        recorder = self._recorder
+        if recorder.phase_number != TRAIN and not traces:
+            recorder.phase("train")
+        if self._waits:
+            recorder.waited(sum(self._waits.values()))
+            self._waits.clear()
+            self._count_epochs(self._last_pulled())
+        recorder.batch(self._shape)
+        recorder.step(compute_s)
+        if self.values is not None and optimizer is not None:
+            self.values.offer({"loss": loss}, optimizer)
+        self._since = now()
+
+    def _count_epochs(self, iterator: Any) -> None:
+        """Each new iterator that a step was trained from."""
+        if iterator is not None and self._trained_on() is not iterator:
+            self._trained_on = weakref.ref(iterator)
+            self._recorder.epoch(self._epochs)
+            self._epochs += 1
+
+
+def _scalar(value: Any) -> Any:
+    """The first scalar of floats in it."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (tuple, list)):
+        return next((found for found in map(_scalar, value) if found is not None), None)
+    dtype = getattr(value, "dtype", None)
+    if getattr(value, "shape", None) == () and getattr(dtype, "is_floating", False):
+        return value
+    return None
+
+
+_loops: dict[int, Loop] = {}
+
+
+def loop_of(recorder: Recorder, tf: Any) -> Loop:
+    """The one of this process, whichever of Keras and TensorFlow comes first."""
+    if id(recorder) not in _loops:
+        _loops[id(recorder)] = Loop(recorder, type(tf.function(lambda: None)))
+    return _loops[id(recorder)]

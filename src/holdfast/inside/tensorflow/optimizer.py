@@ -1,0 +1,63 @@
+"""Optimizer steps outside `fit`: applied eagerly, or while a tf.function is traced."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from typing import Any
+
+from ..guard import guarded
+from ..telemetry import Recorder
+from .loop import Loop, loop_of
+from .nesting import nesting
+
+TRAINS = "_holdfast_trains"  # on a tf.function: it applies gradients
+
+
+class Apply:
+    """`optimizer.apply`, noticed. While tracing, Keras's own method is handed out untouched: autograph converts a
+    function by its source, and what an optimizer of the user's own relies on there must stay."""
+
+    def __init__(self, method: Any, loop: Loop, tf: Any) -> None:
+        self._method = method
+        self._loop = loop
+        self._executing_eagerly = tf.executing_eagerly
+
+    def __get__(self, optimizer: Any, owner: Any = None) -> Any:
+        if optimizer is None:
+            return self._method
+        apply = self._method.__get__(optimizer, owner)
+        if nesting.depth:
+            return apply
+        if not self._executing_eagerly():
+            self._traced(optimizer)
+            return apply
+
+        def applied(*args: Any, **kwargs: Any) -> Any:
+            nesting.depth += 1
+            try:
+                result = apply(*args, **kwargs)
+            finally:
+                nesting.depth -= 1
+            self._loop.applied(optimizer)
+            return result
+
+        return applied
+
+    @guarded
+    def _traced(self, optimizer: Any) -> None:
+        """Marks the tf.functions on the stack. Walking it is slow, and tracing is slower."""
+        function_class = self._loop.function_class
+        frame: Any = sys._getframe(1)
+        while frame is not None:
+            owner = frame.f_locals.get("self") if frame.f_code.co_name == "_call" else None
+            if isinstance(owner, function_class):
+                setattr(owner, TRAINS, True)
+                self._loop.optimizers[owner] = weakref.ref(optimizer)
+            frame = frame.f_back
+
+
+def watch_optimizers(recorder: Recorder, tf: Any, optimizer_class: Any, values: Any) -> None:
+    loop = loop_of(recorder, tf)
+    loop.values = values
+    optimizer_class.apply = Apply(optimizer_class.apply, loop, tf)

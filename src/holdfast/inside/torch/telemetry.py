@@ -1,0 +1,360 @@
+"""What a PyTorch step tells: its number, epoch, batch, waiting, computing, and a few values read late.
+
+A step is a round of updates: it begins when an optimizer updates that has already done so in the current round, or
+when a batch has come since the last update. So a GAN's two optimizers make one step, a critic's five updates five,
+gradient accumulation one per update, and an update that AMP skipped none. An update inside another one's `step` (SAM,
+wrappers) is part of it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+from collections import deque
+from dataclasses import replace
+from typing import Any, Callable, Deque, Dict, List, Optional, Set, Tuple
+
+from ..guard import guarded
+from ..ring import PHASES
+from ..telemetry import Recorder, now
+from . import late
+from .compiling import Compiling
+from .loading import Iteration, Loading, shape_of
+from .step import Step
+
+LOOK_EVERY_S = 0.05  # whether the cheap values are due
+TRAIN = PHASES.index("train")
+NESTED = 100  # updates inside another's `step`; after so many that other one must have raised
+
+
+class _Loop:
+    """One thread's loop: it waits and computes for itself."""
+
+    __slots__ = (
+        "busy_s", "fresh", "got_batch", "loss", "mark", "nested", "opens", "quiet", "round", "scaled", "shape", "source",
+        "trains", "updating",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.trains = False
+        self.updating = 0  # the outermost optimizer inside `step`, by id
+        self.nested = 0
+        self.opens = False  # that update begins a round
+        self.round: Set[int] = set()
+        self.got_batch = False  # since the last update
+        self.fresh: List[Iteration] = []  # that gave a batch since the last round
+        self.source: Optional[Iteration] = None  # asked last
+        self.shape: Tuple[int, ...] = ()
+        self.quiet = 0  # batches since the last backward
+        self.mark = 0.0  # since when it computes; 0: it does not
+        self.busy_s = 0.0
+        self.loss: Any = None
+        self.scaled: Any = None  # what GradScaler.scale made last, and of which loss
+
+
+class _Loops(threading.local):
+    def __init__(self) -> None:
+        self.here = _Loop()
+
+
+class _Round:
+    __slots__ = ("busy_s", "epoch", "shape", "values", "wait_s")
+
+    def __init__(
+        self, epoch: int, wait_s: float, busy_s: float, shape: Tuple[int, ...], values: Optional[Dict[str, late.Read]]
+    ) -> None:
+        self.epoch, self.wait_s, self.busy_s, self.shape, self.values = epoch, wait_s, busy_s, shape, values
+
+
+class Telemetry:
+    def __init__(self, recorder: Recorder, torch: Any, compiling: Compiling) -> None:
+        self.recorder = recorder
+        self.torch = torch
+        self.compiling = compiling
+        self.loops = _Loops()
+        self.loading = Loading(recorder)
+        self.norms = late.Norms(torch, recorder)
+        self.grad_enabled = torch.is_grad_enabled
+        self.look_at = 0.0
+        self.unsure: Deque[Tuple[late.Read, _Round]] = deque()
+
+    def aspect(self, step: Step) -> Step:
+        return replace(
+            step,
+            iterate=self._iterate(step.iterate),
+            next_batch=self._next_batch(step.next_batch),
+            scale=self._scale(step.scale),
+            backward=self._backward(step.backward),
+            save=self._save(step.save),
+            before_update=_both(step.before_update, guarded(self.before)),
+            after_update=_both(guarded(self.after), step.after_update),
+        )
+
+    # -- the user's calls, with what is told beside them
+
+    def _iterate(self, inner: Callable[..., Any]) -> Callable[..., Any]:
+        pause, begun = guarded(self.pause), guarded(self.begun)
+
+        def __iter__(loader: Any) -> Any:
+            began = now()
+            pause(None, began)
+            iterator = inner(loader)
+            begun(loader, iterator, began)
+            return iterator
+
+        return __iter__
+
+    def _next_batch(self, inner: Callable[..., Any]) -> Callable[..., Any]:
+        look, arrived, ended = guarded(self.look_at_loader), guarded(self.arrived), guarded(self.ended)
+
+        def __next__(iterator: Any) -> Any:
+            iteration = getattr(iterator, "_holdfast", None)
+            if iteration is None:
+                return inner(iterator)
+            began = now()
+            if not iteration.plain:
+                look(iteration)
+            try:
+                batch = inner(iterator)
+            except StopIteration:
+                ended(iteration, began)
+                raise
+            arrived(iteration, batch, began)
+            return batch
+
+        return __next__
+
+    def _scale(self, inner: Callable[..., Any]) -> Callable[..., Any]:
+        noted = guarded(self.scaled)
+
+        def scale(scaler: Any, outputs: Any) -> Any:
+            result = inner(scaler, outputs)
+            noted(outputs, result)
+            return result
+
+        return scale
+
+    def _backward(self, inner: Callable[..., Any]) -> Callable[..., Any]:
+        noted = guarded(self.backward)
+        is_compiling = getattr(getattr(self.torch, "compiler", None), "is_compiling", lambda: False)
+
+        def backward(tensor: Any, *args: Any, **kwargs: Any) -> Any:
+            if not is_compiling():
+                noted(tensor)
+            return inner(tensor, *args, **kwargs)
+
+        return backward
+
+    def _save(self, inner: Callable[..., Any]) -> Callable[..., Any]:
+        saving, saved = guarded(self.saving), guarded(self.saved)
+
+        def save(*args: Any, **kwargs: Any) -> Any:
+            began = saving()
+            try:
+                return inner(*args, **kwargs)
+            finally:
+                saved(began)
+
+        return save
+
+    # -- what is told
+
+    def pause(self, iteration: Optional[Iteration], moment: float) -> None:
+        """What lies between two batches of one iterator is the step's; what lies beside it only with a backward."""
+        here = self.loops.here
+        if here.mark:
+            if here.quiet == 0 or iteration is here.source:
+                here.busy_s += moment - here.mark
+            here.mark = 0.0
+
+    def begun(self, loader: Any, iterator: Any, began: float) -> None:
+        iterator._holdfast = self.loading.begin(loader, now() - began)
+        if not self.compiling.listening:
+            self.compiling.listen()
+
+    def look_at_loader(self, iteration: Iteration) -> None:
+        self.loading.look(iteration, self.loops.here.trains, self.grad_enabled())
+
+    def arrived(self, iteration: Iteration, batch: Any, began: float) -> None:
+        here = self.loops.here
+        moment = now()
+        if here.mark and (here.quiet == 0 or iteration is here.source):
+            here.busy_s += began - here.mark
+        here.mark = moment
+        iteration.wait_s += moment - began
+        here.quiet += 1
+        if iteration is not here.source:
+            here.source = self.loading.last = iteration
+        if iteration.evaluates:
+            return
+        here.got_batch = True
+        if here.quiet > 1 and here.trains:
+            self.loading.suspect(iteration)
+        if iteration not in here.fresh:
+            here.fresh.append(iteration)
+        if iteration is here.fresh[0]:
+            here.shape = shape_of(batch, self.torch.Tensor)
+
+    def ended(self, iteration: Iteration, began: float) -> None:
+        self.pause(iteration, began)
+        iteration.ended = True
+        iteration.wait_s += now() - began
+        self.loops.here.source = iteration
+
+    def scaled(self, outputs: Any, result: Any) -> None:
+        if self.recorder.wants("loss") and isinstance(outputs, self.torch.Tensor):
+            self.loops.here.scaled = (id(result), outputs.detach())
+
+    def backward(self, tensor: Any) -> None:
+        here = self.loops.here
+        here.quiet = 0
+        if not here.mark:
+            here.mark = now()
+        if self.recorder.wants("loss"):
+            self.note_loss(here, tensor)
+
+    def note_loss(self, here: _Loop, tensor: Any) -> None:
+        scaled, here.scaled = here.scaled, None
+        if tensor.numel() == 1:
+            here.loss = scaled[1] if scaled is not None and scaled[0] == id(tensor) else tensor.detach()
+
+    def saving(self) -> float:
+        if self.loops.here.trains:
+            self.loading.enter("save")
+        return now()
+
+    def saved(self, began: float) -> None:
+        here = self.loops.here
+        if here.trains:
+            self.recorder.phase("train")
+            if here.mark:
+                here.mark += now() - began
+
+    def before(self, optimizer: Any) -> None:
+        here, name = self.loops.here, id(optimizer)
+        if here.updating not in (0, name):
+            here.nested += 1
+            if here.nested < NESTED:
+                return
+        here.updating, here.nested = name, 0
+        here.opens = here.got_batch or not here.round or name in here.round
+        if here.opens and now() >= self.norms.next_at:
+            self.norms.take(optimizer)
+
+    def after(self, optimizer: Any) -> None:
+        here, name = self.loops.here, id(optimizer)
+        if here.updating != name:
+            return
+        here.updating = 0
+        moment = now()
+        found_inf = getattr(optimizer, "found_inf", None)  # a fused optimizer skips in its own kernel
+        if found_inf is not None and found_inf.device.type == "cpu" and float(found_inf) > 0:
+            self.norms.ready()
+            return
+        if here.mark:
+            here.busy_s += moment - here.mark
+        here.mark = moment
+        here.quiet = 0
+        if not here.opens:
+            here.round.add(name)
+            return
+        here.round = {name}
+        here.got_batch = False
+        self.count(here, optimizer, found_inf, moment)
+
+    def count(self, here: _Loop, optimizer: Any, found_inf: Any, moment: float) -> None:
+        if not here.trains:
+            here.trains = True
+            self.first(optimizer)
+        fed = here.fresh if here.source is not None else self.loading.elsewhere()
+        epoch, wait_s = self.loading.trained(fed)
+        over = _Round(epoch, wait_s, here.busy_s, here.shape, self.norms.ready())
+        here.fresh.clear()
+        here.busy_s = 0.0
+        if here.loss is not None:
+            loss, here.loss = here.loss, None
+            self.add(over, "loss", loss)
+        if moment >= self.look_at:
+            self.look_at = moment + LOOK_EVERY_S
+            self.look(over, optimizer)
+        if found_inf is not None:
+            skipped = late.reading(self.torch, found_inf)
+            if skipped is not None:
+                self.unsure.append((skipped, over))
+                self.settle()
+                return
+        self.tell(over)
+
+    def look(self, over: _Round, optimizer: Any) -> None:
+        recorder = self.recorder
+        if recorder.wants("learning_rate"):
+            self.add(over, "learning_rate", optimizer.param_groups[0].get("lr"))
+        if recorder.wants("allocated_bytes"):
+            late.offer_memory(self.torch, recorder, _device(optimizer))
+
+    def add(self, over: _Round, name: str, value: Any) -> None:
+        read: Optional[late.Read] = None
+        if isinstance(value, self.torch.Tensor):
+            read = late.reading(self.torch, value)
+        elif value is not None:
+            read = lambda: float(value)  # noqa: E731
+        if read is not None:
+            over.values = over.values or {}
+            over.values[name] = read
+
+    def settle(self) -> None:
+        """Steps of which only the GPU knows yet whether AMP skipped them, in order."""
+        while self.unsure:
+            skipped = self.unsure[0][0]()
+            if skipped is None:
+                return
+            _, over = self.unsure.popleft()
+            if not skipped:
+                self.tell(over)
+
+    def tell(self, over: _Round) -> None:
+        recorder = self.recorder
+        if recorder.by_hand:
+            return
+        if recorder.phase_number != TRAIN:
+            recorder.phase("train")
+        if over.epoch >= 0:
+            recorder.epoch(over.epoch)
+        recorder.batch(over.shape)
+        recorder.waited(over.wait_s)
+        recorder.step(over.busy_s)
+        if over.values:
+            for name, read in over.values.items():
+                recorder.offer(name, read)
+
+    def first(self, optimizer: Any) -> None:
+        atexit.register(guarded(self.settle))
+        os.register_at_fork(after_in_child=self.forked)
+        device = _device(optimizer)
+        say = guarded(self.say_device)
+        if device.type == "cpu" and self.torch.version.cuda:  # a wedged driver may not answer: not on this thread
+            threading.Thread(target=say, args=(device,), name="holdfast-gpus", daemon=True).start()
+        else:
+            say(device)
+
+    def forked(self) -> None:
+        """What the parent has begun is the parent's to tell."""
+        self.loops = _Loops()
+        self.unsure = deque()
+
+    def say_device(self, device: Any) -> None:
+        built, gpus = late.gpus(self.torch, device)
+        self.recorder.event("train.device", framework="torch", device=device.type, built_for=built, gpus=gpus)
+
+
+def _device(optimizer: Any) -> Any:
+    return optimizer.param_groups[0]["params"][0].device
+
+
+def _both(first: Callable[[Any], object], second: Callable[[Any], object]) -> Callable[[Any], None]:
+    def tell(optimizer: Any) -> None:
+        first(optimizer)
+        second(optimizer)
+
+    return tell

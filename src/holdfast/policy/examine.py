@@ -1,0 +1,21 @@
+"""When the training process is asked to count what grows in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from holdfast.vocabulary import Decision, Finding
+
+MOST = 6  # a run: each costs the training about a quarter of a second
+FIRST_WAIT_S = 8.0  # doubled with each
+
+
+def decide(findings: Sequence[Finding], policy: str, decided_at: Mapping[str, float], now: float) -> list[Decision]:
+    asked = [at for key, at in decided_at.items() if key.startswith("examine:")]
+    suspects = [finding for finding in findings if finding.details.get("examine")]
+    if policy == "observe" or not suspects or len(asked) >= MOST:
+        return []
+    if asked and now - max(asked) < FIRST_WAIT_S * 2 ** (len(asked) - 1):
+        return []
+    text = f"looked for what grows: {suspects[0].evidence[0].text}"
+    return [Decision("examine", f"examine:{len(asked) + 1}", text, suspects[0].cause)]

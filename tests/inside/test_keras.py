@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.inside import contract
+from tests.inside.contract import Ran, run_script
+
+pytest.importorskip("keras.src.version")
+
+SCRIPTS = (
+    "keras_functional",
+    "keras_subclassed",
+    "keras_tf_data",
+    "keras_generator",
+    "keras_custom_train_step",
+    "keras_steps_per_execution",
+    "keras_train_on_batch",
+)
+FAULTS = (
+    *contract.COMMON_FAULTS,
+    "keras.adapter.install",
+    "keras.adapter.take_over",
+    "keras.step.prepare",
+    "keras.step.Traces.new",
+    "keras.values.gradient_norms",
+    "keras.fit.shape_of",
+)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("keras")
+
+
+@pytest.fixture(scope="module")
+def bare(place: Path) -> dict[str, Ran]:
+    return {}
+
+
+def bare_run(name: str, place: Path, bare: dict[str, Ran]) -> Ran:
+    if name not in bare:
+        bare[name] = run_script(contract.SCRIPTS / f"{name}.py", place, holdfast=False)
+    return bare[name]
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_script_is_followed_and_left_as_it_was(name: str, place: Path, bare: dict[str, Ran]) -> None:
+    ran = run_script(contract.SCRIPTS / f"{name}.py", place)
+    contract.check_everything(bare_run(name, place, bare), ran)
+    assert ran.told("train.compiled")[0]["step"] == 1
+    assert [event["phase"] for event in ran.told("train.phase")][:2] == ["compile", "train"]
+    if name == "keras_functional":
+        check_values(ran)
+    if name == "keras_generator":
+        check_end_of_data(ran)
+
+
+def check_values(ran: Ran) -> None:
+    rates = ran.at_steps("train.learning_rate")
+    assert rates, "a learning rate that decays"
+    assert all(0 <= rate < 1e-3 for _, rate in rates)
+    layers = {sample.name for sample in ran.samples if sample.name.startswith("train.gradient_norm[")}
+    assert "train.gradient_norm[first]" in layers
+    assert "train.gradient_norm[last]" in layers
+    assert all(norm > 0 for norm in ran.values("train.gradient_norm"))
+    phases = [event["phase"] for event in ran.told("train.phase")]
+    assert phases.count("validate") == ran.report["epochs"]
+    assert phases[-1] == "idle"
+    assert len(ran.told("train.compiled")) == 1, "the last, smaller batch is no reason to trace again"
+
+
+def check_end_of_data(ran: Ran) -> None:
+    first = ran.told("train.data_exhausted")[0]
+    assert (first["epoch"], first["steps_done"], first["steps_asked"]) == (1, 50, 100)
+    assert contract.wait_share(ran) > 0.3
+    assert len(ran.told("train.gradient_norm_missing")) == 1, "plain SGD keeps nothing to read it from"
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_of_ours_stays_with_us(fault: str, place: Path, bare: dict[str, Ran]) -> None:
+    faulty = run_script(contract.SCRIPTS / "keras_functional.py", place, fault=fault)
+    contract.check_fault_stays_inside(bare_run("keras_functional", place, bare), faulty)

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.inside import contract
+from tests.inside.contract import Ran, run_script
+
+pytest.importorskip("keras.src.version")
+
+FAULTS = (
+    "telemetry.Recorder.step",
+    "telemetry.Recorder.waited",
+    "telemetry.Recorder.wants",
+    "guarded",
+    "sometimes",
+    "all",
+    "tensorflow.adapter.install",
+    "tensorflow.loop.loop_of",
+    "tensorflow.optimizer.Apply._traced",
+)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("tensorflow")
+
+
+@pytest.fixture(scope="module")
+def bare(place: Path) -> dict[str, Ran]:
+    names = ("tf_tape_function", "tf_tape_eager")
+    return {name: run_script(contract.SCRIPTS / f"{name}.py", place, holdfast=False) for name in names}
+
+
+@pytest.mark.parametrize("name", ["tf_tape_function", "tf_tape_eager"])
+def test_a_loop_is_followed_and_left_as_it_was(name: str, place: Path, bare: dict[str, Ran]) -> None:
+    ran = run_script(contract.SCRIPTS / f"{name}.py", place)
+    contract.check_everything(bare[name], ran)
+    assert ran.values("train.gradient_norm")
+    if name == "tf_tape_function":
+        traced = [event["step"] for event in ran.told("train.compiled")]
+        assert traced == [1, 32], "once at first, once for the last, smaller batch"
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_of_ours_stays_with_us(fault: str, place: Path, bare: dict[str, Ran]) -> None:
+    faulty = run_script(contract.SCRIPTS / "tf_tape_function.py", place, fault=fault)
+    contract.check_fault_stays_inside(
+        bare["tf_tape_function"], faulty, thrown=fault != "tensorflow.optimizer.Apply._traced"
+    )
