@@ -86,6 +86,7 @@ class Cause:
     confidence: float
     evidence: tuple[Evidence, ...]
     remedies: tuple[Remedy, ...]
+    meaning: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,10 +144,11 @@ class Window:
         sample = self.last(name)
         return None if sample is None else sample.value
 
-    def rise(self, name: str) -> float:
-        """How far a counter moved over the window."""
-        values = [sample.value for sample in self._series.get(name, ()) if sample.value is not None]
-        return values[-1] - values[0] if len(values) > 1 else 0.0
+    def rise(self, name: str, since: float = float("-inf")) -> float:
+        """How far a counter moved, from its last reading before `since` (or its first) to its newest."""
+        samples = [sample for sample in self._series.get(name, ()) if sample.value is not None]
+        before = [sample for sample in samples if sample.at <= since] or samples[:1]
+        return samples[-1].value - before[-1].value if samples else 0.0  # type: ignore[operator]
 
     def output(self, stream: str) -> bytes:
         return self._output.get(stream, b"")

@@ -128,3 +128,11 @@ def test_what_was_not_staged_is_no_success(make_case: MakeCase) -> None:
     assert not score.totals([skipped]).passed
     right = score.judge(case, ran(answer("unhandled-exception")), healthy=False)
     assert score.totals([skipped, right]).passed
+
+
+def test_a_warning_that_is_wanted_and_does_not_come_is_wrong(make_case: MakeCase) -> None:
+    case = make_case(cause='cause = "none"', outcome="completed", exit_code=0, more='warns = "waits for data"')
+    silent = score.judge(case, ran(answer(None, "completed"), exit_code=0), healthy=False)
+    assert (silent.verdict, silent.note) == ("wrong", "no warning has 'waits for data': none came")
+    told = ran(answer(None, "completed"), exit_code=0, stderr="holdfast: training waits for data 80% of the time\n")
+    assert score.judge(case, told, healthy=False).verdict == "right"

@@ -20,13 +20,15 @@ from tests.workplace import HOLDFAST, Workplace, wait_for
 class OnTerminal:
     """Holdfast as the foreground job of a terminal of its own."""
 
-    def __init__(self, workplace: Workplace, command: list[str], redirect: str = "") -> None:
+    def __init__(
+        self, workplace: Workplace, command: list[str], redirect: str = "", program: list[str] | None = None
+    ) -> None:
         self.pid, self.master = pty.fork()
         if self.pid == 0:
             os.chdir(workplace.path)
-            words = [*HOLDFAST, "run", *command]
+            words = [*(program or [*HOLDFAST, "run"]), *command]
             if redirect:
-                os.execvp("bash", ["bash", "-c", f'exec "$@" {redirect}', "bash", *words])
+                os.execvp("bash", ["bash", "-c", f'"$@" {redirect}', "bash", *words])
             os.execvp(words[0], words)
         self.seen = b""
 
@@ -100,6 +102,7 @@ def test_ctrl_c_interrupts_the_script_once(workplace: Workplace) -> None:
     """)
     terminal = OnTerminal(workplace, command)
     terminal.wait_to_see(b"ready")
+    time.sleep(0.2)  # it is inside its `try` then
     terminal.type(b"\x03")
     terminal.wait_to_see(b"interrupts 1")
     assert terminal.end() == 0
@@ -114,26 +117,93 @@ def test_ctrl_c_reaches_a_script_whose_output_goes_to_a_file(workplace: Workplac
     assert workplace.why()["cause"]["id"] == "interrupted"
 
 
-def test_ctrl_z_stops_job_and_holdfast_and_they_go_on_together(workplace: Workplace) -> None:
+GAP = """
+    import time
+    print("ready", flush=True)
+    begun = last = time.monotonic(); gap = 0
+    while time.monotonic() - begun < 6 and gap < 0.5:
+        time.sleep(0.02); now = time.monotonic(); gap = max(gap, now - last); last = now
+    print("gap", gap > 0.5)
+"""
+
+
+def test_ctrl_z_stops_job_and_holdfast_and_fg_continues_them(workplace: Workplace) -> None:
+    """In a shell with job control, as people have it."""
+    words = " ".join([*HOLDFAST, "run", *workplace.script(GAP)])
+    shell = OnTerminal(workplace, ["--norc", "-i"], program=["env", "PS1=# ", "bash"])
+    shell.type(f"{words}\r".encode())
+    shell.wait_to_see(b"ready\r\n")
+    shell.type(b"\x1a")
+    shell.wait_to_see(b"Stopped")
+    time.sleep(0.7)
+    shell.type(b"fg\r")
+    shell.wait_to_see(b"gap True")
+    shell.wait_to_see(b"# ")
+    shell.type(b"exit\r")
+    assert shell.end() == 0
+
+
+def test_ctrl_z_is_ignored_where_nobody_could_continue_the_job(workplace: Workplace) -> None:
+    """As the kernel does in a session without a shell, of `ssh -t` or a container say."""
+    terminal = OnTerminal(workplace, workplace.script(GAP.replace("< 6", "< 1.5")))
+    terminal.wait_to_see(b"ready")
+    terminal.type(b"\x1a")
+    terminal.wait_to_see(b"gap False")
+    assert terminal.end() == 0
+
+
+def test_a_background_job_reads_the_keyboard_once_it_is_in_front(workplace: Workplace) -> None:
+    script = workplace.script("import time; print('ready', flush=True); time.sleep(1.5); print('read', input())")
+    shell = OnTerminal(workplace, ["--norc", "-i"], program=["env", "PS1=# ", "bash"])
+    shell.type(" ".join([*HOLDFAST, "run", *script, "&"]).encode() + b"\r")
+    shell.wait_to_see(b"ready\r")
+    shell.type(b"fg\r")
+    time.sleep(1.5)
+    shell.type(b"hello\r")
+    shell.wait_to_see(b"read hello")
+    shell.wait_to_see(b"# ")
+    shell.type(b"exit\r")
+    assert shell.end() == 0
+
+
+def test_ctrl_c_works_after_the_script_has_let_go_of_the_terminal(workplace: Workplace) -> None:
+    source = "echo ready; exec >log 2>&1 </dev/null; sleep 30"
+    terminal = OnTerminal(workplace, ["sh", "-c", source])
+    terminal.wait_to_see(b"ready")
+    time.sleep(0.3)
+    terminal.type(b"\x03")
+    assert terminal.end() == 130
+
+
+def test_a_long_paste_reaches_a_script_that_reads_late(workplace: Workplace) -> None:
     command = workplace.script("""
-        import time
-        print("ready", flush=True)
-        begun = time.monotonic(); gap = 0; last = begun
-        while time.monotonic() - begun < 4:
-            time.sleep(0.02); now = time.monotonic(); gap = max(gap, now - last); last = now
-            if gap > 0.5: break
-        print("gap", gap > 0.5)
+        import sys, time, tty
+        tty.setraw(0)
+        print("ready", flush=True); time.sleep(1)
+        got = 0
+        while got < 150_000: got += len(sys.stdin.buffer.read1(65536))
+        print("got", got)
     """)
     terminal = OnTerminal(workplace, command)
     terminal.wait_to_see(b"ready")
-    script = workplace.script_of(terminal.pid)
-    terminal.type(b"\x1a")
-    _, status = os.waitpid(terminal.pid, os.WUNTRACED)
-    assert os.WIFSTOPPED(status)
-    wait_for(lambda: script.status() == psutil.STATUS_STOPPED)
-    time.sleep(0.7)
-    os.kill(terminal.pid, signal.SIGCONT)
-    terminal.wait_to_see(b"gap True")
+    os.set_blocking(terminal.master, False)
+    left = b"x" * 150_000
+    until = time.monotonic() + 30
+    while left and time.monotonic() < until:
+        try:
+            left = left[os.write(terminal.master, left) :]
+        except BlockingIOError:
+            terminal._read(0.05)
+    os.set_blocking(terminal.master, True)
+    terminal.wait_to_see(b"got 150000")
+    assert terminal.end() == 0
+
+
+def test_a_pager_downstream_keeps_the_keyboard(workplace: Workplace) -> None:
+    """Where stdout is a pipe, its reader may want the keys: the terminal stays as it is."""
+    command = workplace.script("import time; print('x', flush=True); time.sleep(1)")
+    terminal = OnTerminal(workplace, command, redirect="| (sleep 0.5; stty -a < /dev/tty | grep -c -- -icanon; cat)")
+    terminal.wait_to_see(b"0\r\n")
     assert terminal.end() == 0
 
 

@@ -2,13 +2,16 @@ import tensorflow as tf
 
 WIDTH, BATCH = 256, 64
 
+
 def build():
     layers = [tf.keras.layers.Dense(WIDTH, activation="gelu") for _ in range(4)]
     return tf.keras.Sequential([tf.keras.Input((WIDTH,)), *layers, tf.keras.layers.Dense(1)])
 
+
 model = build()
 optimizer = tf.keras.optimizers.Adam(1e-3)
 optimizer.build(model.trainable_variables)
+
 
 def train_step(x, y, temperature):
     with tf.GradientTape(persistent=True) as tape:
@@ -16,6 +19,7 @@ def train_step(x, y, temperature):
     gradients = tape.gradient(loss, model.trainable_variables)
     optimizer.apply_gradients(zip(gradients, model.trainable_variables))
     return loss
+
 
 def main():
     tf.random.set_seed(11)
@@ -25,6 +29,7 @@ def main():
         loss = train_step(x, tf.reduce_sum(x, 1, keepdims=True), 2.0 * 0.99**step)
         if step % 100 == 99:
             print(f"step {step + 1}: loss {float(loss):.4f}", flush=True)
+
 
 if __name__ == "__main__":
     main()

@@ -6,7 +6,7 @@ BATCH = 32
 class Trainer:
     def __init__(self):
         self.model = tf.keras.Sequential(
-            [tf.keras.Input((512,)), tf.keras.layers.Dense(768, activation="relu"), tf.keras.layers.Dense(512)]
+            [tf.keras.Input((512,)), tf.keras.layers.Dense(1024, activation="relu"), tf.keras.layers.Dense(512)]
         )
         self.optimizer = tf.keras.optimizers.SGD(1e-3)
         self.averages = [tf.Variable(weight) for weight in self.model.trainable_variables]
@@ -25,9 +25,8 @@ def main():
     tf.random.set_seed(2)
     trainer = Trainer()
     print("training an autoencoder")
-    for step in range(150):
-        # Batches get larger for a while, as a warm-up, and so does what the allocator keeps.
-        rows = BATCH * min(1 + step, 40)
+    for step in range(200):
+        rows = BATCH * min(1 + step, 24)  # larger for a while, and so is what the allocator keeps
         loss = trainer.step(tf.random.normal((rows, 512)))
         if step % 50 == 49:
             print(f"step {step + 1}: loss {float(loss):.4f}", flush=True)

@@ -6,7 +6,7 @@ BATCH = 32
 class Trainer:
     def __init__(self):
         self.model = tf.keras.Sequential(
-            [tf.keras.Input((512,)), tf.keras.layers.Dense(768, activation="relu"), tf.keras.layers.Dense(512)]
+            [tf.keras.Input((512,)), tf.keras.layers.Dense(1024, activation="relu"), tf.keras.layers.Dense(512)]
         )
         self.optimizer = tf.keras.optimizers.SGD(1e-3)
         self.averages = []
@@ -25,9 +25,9 @@ def main():
     tf.random.set_seed(2)
     trainer = Trainer()
     print("training an autoencoder")
-    for step in range(400):
+    for step in range(200):
         loss = trainer.step(tf.random.normal((BATCH, 512)))
-        if step % 100 == 99:
+        if step % 50 == 49:
             print(f"step {step + 1}: loss {float(loss):.4f}", flush=True)
 
 

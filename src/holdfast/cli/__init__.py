@@ -26,6 +26,9 @@ Keeps neural-network training alive, and says why it died.
 
 def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
     if not words or words[0] in ("-h", "--help", "help"):
         print(USAGE)
         return 0 if words else 2
@@ -33,12 +36,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"holdfast {__version__}")
         return 0
     try:
-        return _dispatch(words[0], words[1:])
+        code = _dispatch(words[0], words[1:])
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return code
     except UserError as error:
         print(f"holdfast: {error}", file=sys.stderr)
         return 2
-    except BrokenPipeError:
+    except OSError as error:  # our own output: a pipe whose reader has gone, a full disk
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # so that the interpreter's own flush does not complain
+        if not isinstance(error, BrokenPipeError):
+            print(f"holdfast: {error.strerror or error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130

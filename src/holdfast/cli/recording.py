@@ -37,8 +37,14 @@ def read_run(run: Path) -> Recording:
         raise UserError(str(error)) from None
     if not any(event.kind == "script.exit" for event in events):
         events.append(_aftermath(events, series))
-    window = Window(events, series, output)
-    return Recording(run, window, diagnose(window, find_endings(window)), list(journal.damage))
+    try:
+        return _explained(run, Window(events, series, output), list(journal.damage))
+    except (KeyError, TypeError, ValueError) as error:
+        raise UserError(f"the record of {run.name} cannot be understood ({error!r})") from None
+
+
+def _explained(run: Path, window: Window, damage: list[str]) -> Recording:
+    return Recording(run, window, diagnose(window, find_endings(window)), damage)
 
 
 def _series(journal: Journal, events: list[Event]) -> dict[str, list[Sample]]:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import argparse
+import errno
+import os
 import re
 import shutil
 import sys
@@ -54,7 +56,7 @@ class RunVerb:
         task = Task(
             command=tuple(command),
             directory=directory,
-            cwd=Path.cwd(),
+            cwd=working_directory(),
             policy=options.policy,
             name=options.name,
             memory_bytes=options.memory,
@@ -65,7 +67,13 @@ class RunVerb:
         except NeverStarted as error:
             if directory is not None:
                 shutil.rmtree(directory, ignore_errors=True)
-            raise UserError(f"cannot start {command[0]}: {error}") from None
+            raise UserError(f"cannot start {command[0]}: {error}{_hint(error.errno, command[0])}") from None
+
+
+def _hint(number: int, program: str) -> str:
+    if number == errno.ENOEXEC:
+        return f"; put its interpreter in front, as in: holdfast run bash {program}"
+    return "; is the program in its first line (#!) there?" if number == errno.ENOENT else ""
 
 
 class NotYet(argparse.Action):
@@ -75,8 +83,16 @@ class NotYet(argparse.Action):
         raise UserError(f"{arguments[3]}: this version takes no checkpoints, so it cannot resume; start without it")
 
 
+def working_directory() -> Path:
+    """Also where it has been deleted, in which a command may still run."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        return Path(os.environ.get("PWD", "/"))
+
+
 def check_command(command: list[str]) -> None:
-    if not command:
+    if not command or not command[0]:
         raise UserError("no command given; for example: holdfast run python train.py")
     program = command[0]
     if shutil.which(program):
@@ -95,4 +111,6 @@ def size(text: str) -> int:
     match = SIZE.fullmatch(text.strip())
     if not match or not (number := float(match[1])):
         raise argparse.ArgumentTypeError(f"{text!r} is no size; write it as 12G, 800M or 1.5GiB")
+    if number > 1e9:
+        raise argparse.ArgumentTypeError(f"{text[:20]!r}… is more memory than any machine has")
     return int(number * 1024 ** " kmgt".index(match[2].lower() or " "))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import time
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,10 +20,15 @@ def chosen_directory(option: str | None) -> Path | None:
 
 
 def fallback_directory() -> Path:
-    """Where runs go when the working directory cannot be written."""
+    """Where runs go when the working directory cannot be written; one for each such directory."""
     import tempfile  # noqa: PLC0415 - costs the relay a megabyte it seldom needs
 
-    return Path(tempfile.gettempdir()) / f"holdfast-{os.getuid()}"
+    try:
+        here = os.getcwd()  # noqa: PTH109 - may be gone
+        temporary = tempfile.gettempdir()
+    except OSError:
+        here, temporary = os.environ.get("PWD", "/"), "/tmp"
+    return Path(temporary) / f"holdfast-{os.getuid()}" / f"{zlib.crc32(here.encode('utf-8', 'replace')):08x}"
 
 
 def search_directories(option: str | None) -> list[Path]:
@@ -51,9 +58,8 @@ def new_run(option: str | None, name: str) -> tuple[Path | None, str]:
 
 
 def _make(state: Path, name: str) -> Path:
+    _refuse_a_strangers(state.parent)
     state.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if state.stat().st_uid != os.getuid() and state.name.startswith("holdfast-"):
-        raise PermissionError(1, "it belongs to somebody else")  # a name in /tmp that anyone could have taken
     with contextlib.suppress(FileExistsError), open(state / ".gitignore", "x") as ignore:
         ignore.write("*\n")
     runs = state / "runs"
@@ -71,6 +77,14 @@ def _make(state: Path, name: str) -> Path:
         return run.absolute()
 
 
+def _refuse_a_strangers(directory: Path) -> None:
+    """A name in the temporary directory that anyone could have taken before us."""
+    if directory.name.startswith("holdfast-") and directory.is_symlink() | directory.exists():
+        status = directory.lstat()
+        if status.st_uid != os.getuid() or directory.is_symlink():
+            raise PermissionError(1, "it belongs to somebody else")
+
+
 def all_runs(option: str | None) -> list[Path]:
     """Every run found, oldest first."""
     found = [run for state in search_directories(option) for run in _runs_of(state)]
@@ -78,7 +92,8 @@ def all_runs(option: str | None) -> list[Path]:
 
 
 def _runs_of(state: Path) -> Iterator[Path]:
-    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+    with contextlib.suppress(OSError):
+        _refuse_a_strangers(state.parent)
         yield from (run for run in (state / "runs").iterdir() if run.is_dir())
 
 
@@ -92,7 +107,10 @@ def find_run(wanted: str | None, option: str | None) -> Path:
         raise UserError(f"no runs in {where}; record one with: holdfast run COMMAND")
     if wanted is None:
         return runs[-1]
-    exact = [run for run in runs if wanted in (run.name, run.name[16:])]
+    if not wanted:
+        raise UserError("an empty name is no run; leave it out for the latest")
+    again = re.compile(re.escape(wanted) + r"(-[0-9a-f]{4})?")  # a name taken twice in one second gets a suffix
+    exact = [run for run in runs if wanted == run.name or again.fullmatch(run.name[16:])]
     alike = exact or [run for run in runs if run.name.startswith(wanted) or run.name[16:].startswith(wanted)]
     if not alike:
         raise UserError(f"no such run: {wanted}; `holdfast runs` lists those in {where}")

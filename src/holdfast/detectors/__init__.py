@@ -1,4 +1,4 @@
-"""Window -> Finding | None. One failure a file; thresholds in a frozen dataclass at its top."""
+"""Window -> Finding | None. One kind of failure a file; thresholds in a frozen dataclass at its top."""
 
 from __future__ import annotations
 

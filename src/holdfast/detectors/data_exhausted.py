@@ -14,8 +14,10 @@ def find(window: Window) -> Finding | None:
     if event is None:
         return None
     done, asked = event.data.get("steps_done"), event.data.get("steps_asked")
-    text = "the data ended before the steps did" + (f": {done} of {asked} were done" if asked else "")
-    headline = "The data ended" + (f" after {done} of {asked} steps" if asked else " before the steps did")
+    epoch = event.data.get("epoch")
+    where = f" in epoch {int(epoch) + 1}" if isinstance(epoch, int) and epoch >= 0 else ""
+    text = f"the data ended{where} before the steps did" + (f": {done} of {asked} were done" if asked else "")
+    headline = "The data ended" + (f" after {done} of {asked} steps{where}" if asked else " before the steps did")
     return Finding(
         "data-exhausted",
         0.8,

@@ -45,6 +45,13 @@ EDGES = (
         "taken",
     ),
     Edge("the job's memory budget", "host-memory-exhausted", "job.rss_bytes", "job.memory_budget_bytes", "taken"),
+    Edge(
+        "the job's GPU memory budget (*)",
+        "gpu-memory-exhausted",
+        "gpu*.job_memory_bytes",
+        "job.gpu_memory_budget_bytes",
+        "taken",
+    ),
     Edge("swap", "swap-thrash", "host.swap_free_bytes", "host.swap_total_bytes", "left"),
     Edge("GPU memory (*)", "gpu-memory-exhausted", "gpu*.memory_used_bytes", "gpu*.memory_total_bytes", "taken"),
     Edge("disk *", "disk-full", "disk[*].free_bytes", "disk[*].total_bytes", "left"),

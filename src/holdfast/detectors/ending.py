@@ -16,6 +16,9 @@ OOM_KEYS = re.compile(
 OOM_SENTENCE = re.compile(r"Killed process (?P<pid>\d+) \((?P<name>[^)]*)\)")
 
 
+LAST_S = 60.0  # a trainer may take that long to notice that its worker is dead
+
+
 @dataclass(frozen=True, slots=True)
 class Ending:
     code: int
@@ -64,11 +67,24 @@ class KernelKill:
 def kernel_kills(window: Window) -> list[KernelKill]:
     """The job's own processes among those the kernel says it killed for memory."""
     kills = (kill for event in window.events("kernel.line") if (kill := _kill(str(event.data["text"]), event.at)))
+    kills = (kill for kill in kills if _near_the_end(window, kill))
     pids, names, group = job_pids(window), job_names(window), job_group(window)
     if not pids_are_the_kernels(window):
         return [kill for kill in kills if kill.name in names]
     # A process may come and be killed between two looks; its control group still says whose it was.
     return [kill for kill in kills if kill.pid in pids or (group and kill.memcg == group)]
+
+
+def _near_the_end(window: Window, kill: KernelKill) -> bool:
+    """A worker that was killed hours ago did not end the run; the script itself did."""
+    scripts = {int(event.data["script_pid"]) for event in window.events("run.start")}
+    return kill.pid in scripts or kill.evidence.at is None or kill.evidence.at > last_moments(window)
+
+
+def last_moments(window: Window) -> float:
+    """The time from which on something may have to do with the end."""
+    how = ending(window)
+    return how.at - LAST_S if how is not None else float("-inf")
 
 
 def _kill(text: str, at: float) -> KernelKill | None:
@@ -90,7 +106,9 @@ def kills_may_be_ours(window: Window) -> bool:
     """
     if _kernel_log_was_read(window):
         return False
-    return window.rise("cgroup.oom_kill_count") > 0 or window.last("cgroup.oom_kill_count") is None
+    return (
+        window.rise("cgroup.oom_kill_count", last_moments(window)) > 0 or window.last("cgroup.oom_kill_count") is None
+    )
 
 
 def _kernel_log_was_read(window: Window) -> bool:

@@ -25,8 +25,9 @@ NEVER_ON_PURPOSE = {"graph", "trace", "variable"}
 class Thresholds:
     held_steps: int = 120  # what somebody's list or attribute holds may be meant for the end of the epoch
     held_bytes: float = 64 << 20
-    unseen_steps: int = 500  # no epochs to go by, and nothing of Python's grows
-    unseen_bytes: float = 512 << 20
+    unseen_steps: int = 150  # no epochs to go by, and nothing of Python's grows
+    unseen_bytes: float = 256 << 20
+    patience_bytes: float = 640 << 20  # so long it waits to be told what grows
     explained_ratio: float = 0.2  # of the growth: a list of floats beside it is not the leak
     retraced_ratio: float = 0.2  # traces a step
 
@@ -68,7 +69,8 @@ def _recorded(event: Event) -> Finding:
 
 def _finding(window: Window, cause: str, what: str, found: Growth, thresholds: Thresholds) -> Finding:
     grower = _traced(window, found, thresholds) or _grower(window, found, thresholds)
-    named = _is_named(found, grower, thresholds)
+    awaited = _not_looked_into(window) and found.amount < thresholds.patience_bytes
+    named = _is_named(found, grower, thresholds) and not awaited
     rate = f"{what} grows {amount(found.per_step, 'bytes')} a step"
     first = rate + (f": {_in_words(grower)}" if grower else "")
     over = (
@@ -100,6 +102,11 @@ def _is_named(found: Growth, grower: Mapping[str, Any] | None, thresholds: Thres
     if grower.get("of_the_data"):
         return False  # a cache, until it has seen everything once
     return found.steps >= thresholds.held_steps and found.amount >= thresholds.held_bytes
+
+
+def _not_looked_into(window: Window) -> bool:
+    """While it runs. Afterwards there is nobody left to ask."""
+    return not window.events("examined", "script.exit", "aftermath")
 
 
 def _traced(window: Window, found: Growth, thresholds: Thresholds) -> Mapping[str, Any] | None:

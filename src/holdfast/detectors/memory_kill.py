@@ -6,7 +6,7 @@ import math
 import signal
 from dataclasses import dataclass
 
-from holdfast.detectors.ending import Ending, KernelKill, ending, kernel_kills, kills_may_be_ours
+from holdfast.detectors.ending import Ending, KernelKill, ending, kernel_kills, kills_may_be_ours, last_moments
 from holdfast.detectors.words import amount
 from holdfast.vocabulary import Evidence, Finding, Window
 
@@ -39,7 +39,7 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | Non
 def _by_counters(window: Window, how: Ending | None) -> float:
     """Counters name no process. Our group's are nearly ours; the machine's may be about anybody."""
     killed = how is None or how.signal == signal.SIGKILL
-    if window.rise("cgroup.oom_kill_count") > 0:
+    if window.rise("cgroup.oom_kill_count", last_moments(window)) > 0:
         return 0.93 if killed else 0.7
     return 0.75 if killed else 0.4
 
@@ -50,7 +50,7 @@ def _counted(window: Window) -> list[Evidence]:
         ("cgroup.oom_kill_count", "the cgroup's oom_kill counter moved by {:.0f}"),
         ("host.oom_kill_count", "oom_kill in /proc/vmstat moved by {:.0f}"),
     ):
-        rise, last = window.rise(name), window.last(name)
+        rise, last = window.rise(name, last_moments(window)), window.last(name)
         if rise > 0 and last is not None:
             counted.append(Evidence(text.format(rise), "telemetry", last.at, rise))
     return counted

@@ -22,8 +22,10 @@ def find(window: Window) -> Finding | None:
         return None
     kernel = tuple(kernel_lines(window, r"\[(?P<pid>\d+)\](?::| ) ?(?:segfault|general protection|trap)"))[:2]
     if how.signal == signal.SIGILL:
-        return Finding("illegal-instruction", 0.93, (how.evidence(), *kernel))
+        return Finding("illegal-instruction", 0.93 if how.direct else 0.4, (how.evidence(), *kernel))
     if how.signal not in CRASHES:
         return None
     headline = f"{CRASHES[signal.Signals(how.signal)]} ({signal_name(how.signal)})"
-    return Finding("native-crash", 0.9, (how.evidence(), *kernel), {"headline": headline})
+    return Finding(
+        "native-crash", 0.9 if how.direct or kernel else 0.4, (how.evidence(), *kernel), {"headline": headline}
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 
-from holdfast.detectors.ending import Ending, ending, kernel_kills, kills_may_be_ours, signal_name
+from holdfast.detectors.ending import Ending, ending, kernel_kills, kills_may_be_ours, last_moments, signal_name
 from holdfast.detectors.words import amount
 from holdfast.vocabulary import Event, Evidence, Finding, Window
 
@@ -23,7 +23,7 @@ SOON_S = 60.0  # a script that handles SIGTERM may save before it leaves
 
 def find_asked(window: Window) -> Finding | None:
     how = ending(window)
-    if how is None:
+    if how is None or how.code == 0:
         return None
     told = _told(window, how)
     number = how.signal if how.signal in ASKED else int(told.data["signal"]) if told else 0
@@ -35,8 +35,14 @@ def find_asked(window: Window) -> Finding | None:
         evidence.insert(0, _sender(told))
     if number == signal.SIGXCPU:
         evidence.append(Evidence("the kernel sends SIGXCPU when RLIMIT_CPU (ulimit -t) is used up", "exit", how.at))
-    confidence = 0.95 if how.direct and how.signal == number else 0.85
-    return Finding(cause, confidence, tuple(evidence), {"headline": headline})
+    return Finding(cause, _sure(how, number), tuple(evidence), {"headline": headline})
+
+
+def _sure(how: Ending, number: int) -> float:
+    """A signal that arrived explains an end that bears its number; a script that handled it may have ended otherwise."""
+    if how.signal == number:
+        return 0.95 if how.direct else 0.7
+    return 0.45 if number in (signal.SIGTERM, signal.SIGINT) else 0.2
 
 
 def _told(window: Window, how: Ending) -> Event | None:
@@ -60,7 +66,7 @@ def find_killed(window: Window) -> Finding | None:
         return None
     evidence = [how.evidence()]
     counters = [name for name in ("host.oom_kill_count", "cgroup.oom_kill_count") if window.last(name) is not None]
-    moved = any(window.rise(name) > 0 for name in counters)
+    moved = any(window.rise(name, last_moments(window)) > 0 for name in counters)
     if counters and not moved:
         evidence.append(Evidence("no out-of-memory kill was counted by the kernel", "telemetry", how.at, 0))
     elif moved and not kills_may_be_ours(window):
@@ -71,5 +77,5 @@ def find_killed(window: Window) -> Finding | None:
     if available is not None and available.value is not None:
         text = f"{amount(available.value, 'bytes')} of RAM were available at the last look"
         evidence.append(Evidence(text, "telemetry", available.at, available.value))
-    confidence = 0.2 if moved and kills_may_be_ours(window) else 0.9 if counters and how.direct else 0.6
+    confidence = 0.2 if moved and kills_may_be_ours(window) else 0.9 if counters and how.direct else 0.4
     return Finding("killed", confidence, tuple(evidence), {"headline": "Killed by somebody (SIGKILL), not for memory"})

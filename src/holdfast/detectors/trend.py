@@ -23,6 +23,7 @@ class Thresholds:
     grown_ratio: float = 0.02  # of what is held: large jobs breathe in larger amounts
     parts: int = 4
     border_ratio: float = 0.5  # of the slope before an epoch's border, after it
+    fall_ratio: float = 0.3  # of the growth, given back at once: a saw
     part_ratio: float = 0.4  # of the whole slope, in all parts but one, and in the last
 
 
@@ -108,6 +109,8 @@ def _steady(stretch: Sequence[Point], course: Sequence[Point], thresholds: Thres
         return None
     if amount < max(thresholds.grown_bytes, thresholds.grown_ratio * last.level):
         return None
+    if _fall(stretch) > thresholds.fall_ratio * amount:
+        return None
     per_step = slope(stretch)
     if per_step is None or per_step * steps < 0.5 * amount:
         return None  # one jump made most of it
@@ -145,6 +148,8 @@ def _survived(course: Sequence[Point], per_step: float, thresholds: Thresholds) 
 
     So the growth since the last border has to be like the growth before it, and nothing was given back there.
     """
+    if _fall(course) > thresholds.fall_ratio * (course[-1].level - course[0].level):
+        return False
     epochs = sorted({point.epoch for point in course if point.epoch is not None})
     for epoch in reversed(epochs[1:]):
         before = _thinned([point for point in course if point.epoch is not None and point.epoch < epoch])
@@ -157,6 +162,15 @@ def _survived(course: Sequence[Point], per_step: float, thresholds: Thresholds) 
         rate = min(slope(since) or 0.0, grown / steps)
         return kept and grown >= thresholds.grown_bytes / 2 and rate >= thresholds.border_ratio * expected
     return False
+
+
+def _fall(stretch: Sequence[Point]) -> float:
+    """The deepest fall from a height that had been reached."""
+    highest, fall = stretch[0].level, 0.0
+    for point in stretch:
+        highest = max(highest, point.level)
+        fall = max(fall, highest - point.level)
+    return fall
 
 
 def _thinned(stretch: Sequence[Point]) -> list[Point]:

@@ -5,9 +5,10 @@ Each says only that the thing was used up; together with the script's own error 
 
 from __future__ import annotations
 
+import signal
 from dataclasses import dataclass
 
-from holdfast.detectors.ending import ending
+from holdfast.detectors.ending import ending, last_moments
 from holdfast.detectors.words import amount
 from holdfast.vocabulary import Evidence, Finding, Window
 
@@ -16,13 +17,13 @@ from holdfast.vocabulary import Evidence, Finding, Window
 class Thresholds:
     full_ratio: float = 0.02
     files_ratio: float = 0.95
-    minutes_before_s: float = 30.0
+    before_s: float = 30.0
 
 
 def find_disk(window: Window) -> Finding | None:
     if not _failed(window):
         return None
-    full = [event for event in window.events("disk.full")]
+    full = [event for event in window.events("disk.full") if event.at > last_moments(window)]
     if not full:
         return None
     where = str(full[0].data["mountpoint"])
@@ -46,7 +47,7 @@ def find_shared_memory(window: Window, thresholds: Thresholds = Thresholds()) ->
     lowest = min(
         (
             sample
-            for sample in window.series("shm.free_bytes", how.at - thresholds.minutes_before_s)
+            for sample in window.series("shm.free_bytes", how.at - thresholds.before_s)
             if sample.value is not None
         ),
         key=lambda sample: sample.value or 0.0,
@@ -57,7 +58,7 @@ def find_shared_memory(window: Window, thresholds: Thresholds = Thresholds()) ->
     text = f"/dev/shm was full: {amount(lowest.value, 'bytes')} of {amount(total, 'bytes')} left"
     return Finding(
         "shared-memory-exhausted",
-        0.6,
+        0.6 if how.signal == signal.SIGBUS else 0.45,
         (Evidence(text, "telemetry", lowest.at, lowest.value),),
         {"size": amount(total, "bytes")},
     )
@@ -74,7 +75,10 @@ def find_open_files(window: Window, thresholds: Thresholds = Thresholds()) -> Fi
 
 
 def find_processes(window: Window) -> Finding | None:
-    refused, last = window.rise("cgroup.pids_refused_count"), window.last("cgroup.pids_refused_count")
+    refused, last = (
+        window.rise("cgroup.pids_refused_count", last_moments(window)),
+        window.last("cgroup.pids_refused_count"),
+    )
     if not _failed(window) or refused <= 0 or last is None:
         return None
     limit = window.value("cgroup.pids_limit_count")

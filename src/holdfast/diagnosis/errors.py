@@ -61,6 +61,7 @@ RULES = (
     _rule("worker-died", 0.7, words=r"worker \(pid.*(?:killed by signal|exited unexpectedly)|BrokenProcessPool"),
 )
 WORDS_IN_NO_EXCEPTION = (
+    _rule("killed", 0.3, words=r"^(?:.*: line \d+: *\d+ )?Killed\b"),
     _rule(
         "shared-memory-exhausted",
         0.9,
@@ -78,27 +79,45 @@ WORDS_IN_NO_EXCEPTION = (
         "native-crash",
         0.4,
         words=r"free\(\): |malloc\(\): |realloc\(\): |double free|corrupted .*(?:list|size)"
-        r"|terminate called|Check failed:|stack smashing",
+        r"|terminate called|Check failed:|stack smashing|Segmentation fault|\bAborted\b",
     ),
 )
-WORDS_LINES = 60
+WORDS_LINES = 25
+AFTER_LINES = 40  # what loggers and progress bars may still say after the traceback that ended the script
+HANDLED = 0.4  # a traceback that did not end the script explains little
+LINE_CHARACTERS = 1000
 QUOTED = re.compile(r"'([^']+)'")
 
 
 def find_errors(window: Window) -> list[Finding]:
-    """What the last words of each stream tell; they were said right before the end."""
+    """What the last words of each stream tell."""
     findings: list[Finding] = []
-    for stream in window.streams():
-        lines = lines_of(window.output(stream))
-        findings += _from_exceptions(last_chain(lines))
-        findings += _from_fatal(last_fatal(lines))
-        findings += _from_words(lines[-WORDS_LINES:])
     end = window.event("script.exit")
-    return [_dated(finding, end.at) for finding in findings] if end else findings
+    code = int(end.data["code"]) if end else 1
+    for stream in window.streams():
+        lines = [line[:LINE_CHARACTERS] for line in lines_of(window.output(stream))]
+        chain = last_chain(lines)
+        final = _ended_the_script(chain, lines, code)
+        raised = [_at_most(finding, 1.0 if final else HANDLED) for finding in _from_exceptions(chain)]
+        said = [_at_most(finding, HANDLED if final else 1.0) for finding in _from_words(lines[-WORDS_LINES:])]
+        found = [*raised, *_from_fatal(last_fatal(lines)), *said]
+        findings += [_from_stream(finding, stream, end.at if end and final else None) for finding in found]
+    return findings
 
 
-def _dated(finding: Finding, at: float) -> Finding:
-    return replace(finding, evidence=tuple(replace(item, at=at) for item in finding.evidence))
+def _ended_the_script(chain: Sequence[Raised], lines: Sequence[str], code: int) -> bool:
+    """An exception that nothing handled makes Python exit with 1 (or 130), and little is printed after it."""
+    if not chain or (code not in (1, 130) and code < 128):
+        return False
+    return sum(1 for line in lines[chain[-1].last_line + 1 :] if line.strip()) <= AFTER_LINES
+
+
+def _at_most(finding: Finding, confidence: float) -> Finding:
+    return replace(finding, confidence=min(finding.confidence, confidence))
+
+
+def _from_stream(finding: Finding, stream: str, at: float | None) -> Finding:
+    return replace(finding, evidence=tuple(replace(item, source=stream, at=at) for item in finding.evidence))
 
 
 def _from_exceptions(chain: Sequence[Raised]) -> list[Finding]:

@@ -6,7 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-START = re.compile(r"(?:Original )?Traceback \(most recent call last\):\s*$")
+START = re.compile(r"(?:Original |Exception Group )?Traceback \(most recent call last\):\s*$")
+SYNTAX = re.compile(r"^(?:SyntaxError|IndentationError|TabError): ")
+GROUP_MARGIN = re.compile(r"^ *[|+](?:-+ \d+ -+)? ?")
 FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+)(?:,? in (?P<function>.+))?$')
 RAISED = re.compile(r"^(?P<type>[A-Za-z_][\w.]*)(?:: (?P<message>.*)|:?\s*)$")
 LINKS = (
@@ -31,11 +33,12 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """One exception of a chain. `type` as printed, dotted or not."""
+    """One exception of a chain. `type` as printed, dotted or not; `last_line` is where its text ends."""
 
     type: str
     message: str
     frames: tuple[Frame, ...]
+    last_line: int = 0
 
     @property
     def bare_type(self) -> str:
@@ -61,6 +64,7 @@ def user_frame(frames: Sequence[Frame]) -> Frame | None:
 
 def last_chain(lines: Sequence[str]) -> list[Raised]:
     """The exceptions of the last chain printed, the first raised first."""
+    lines = [GROUP_MARGIN.sub("", line) for line in lines]
     chain: list[Raised] = []
     i = 0
     while i < len(lines):
@@ -72,9 +76,19 @@ def last_chain(lines: Sequence[str]) -> list[Raised]:
             linked = any(line.strip() in LINKS for line in lines[max(0, i - 3) : i])
             chain = [*chain, *raised] if linked else list(raised)
             i = after
+        elif SYNTAX.match(lines[i]):
+            chain, i = _syntax_error(lines, i), i + 1
         else:
             i += 1
     return chain
+
+
+def _syntax_error(lines: Sequence[str], i: int) -> list[Raised]:
+    """It has no traceback where the script itself cannot be read: file, line and caret stand right above it."""
+    kind, _, message = lines[i].partition(": ")
+    above = next((found for line in lines[max(0, i - 4) : i] if (found := FRAME.match(line))), None)
+    frames = (Frame(above["file"], int(above["line"]), above["function"] or ""),) if above else ()
+    return [Raised(kind, message, frames, i)]
 
 
 def _traceback(lines: Sequence[str], i: int) -> tuple[list[Raised] | None, int]:
@@ -95,7 +109,9 @@ def _traceback(lines: Sequence[str], i: int) -> tuple[list[Raised] | None, int]:
             break
         message.append(lines[i])
         i += 1
-    return [*inner, Raised(raised["type"], "\n".join(message).rstrip(), tuple(frames))], i
+    text = "\n".join(message).rstrip()
+    last_line = i - len(message) + text.count("\n")
+    return [*inner, Raised(raised["type"], text, tuple(frames), last_line)], i
 
 
 def _frames(lines: Sequence[str], i: int) -> tuple[list[Frame], int]:

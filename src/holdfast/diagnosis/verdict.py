@@ -19,11 +19,11 @@ def diagnose(window: Window, findings: Iterable[Finding]) -> Diagnosis:
     outcome, code = _outcome(window)
     if outcome == "running":
         return Diagnosis(outcome, None, summary="The run is still going.")
-    merged = _merge([*findings, *(find_errors(window) if outcome != "completed" else [])])
+    if outcome == "completed":
+        return Diagnosis(outcome, None, summary="The run finished.")
+    merged = _merge([*findings, *find_errors(window)])
     ranked = sorted(_explained(merged), key=lambda finding: finding.confidence, reverse=True)
     causes = [_in_words(finding, _framework(window)) for finding in ranked]
-    if outcome == "completed" and not (ranked and ranked[0].cause in STOPPED):
-        return Diagnosis(outcome, None, summary="The run finished.")
     sure = [cause for cause in causes if cause.confidence >= SURE]
     if not sure:
         return Diagnosis(outcome, None, tuple(causes), summary=_cannot_tell(window, outcome, code))
@@ -90,7 +90,9 @@ def _in_words(finding: Finding, framework: str) -> Cause:
     entry = CATALOGUE[finding.cause]
     title = str(finding.details.get("headline") or entry.title)
     evidence = tuple(sorted(finding.evidence, key=lambda item: (item.at is None, item.at or 0.0)))
-    return Cause(finding.cause, title, round(finding.confidence, 2), evidence, remedies_for(finding, framework))
+    return Cause(
+        finding.cause, title, round(finding.confidence, 2), evidence, remedies_for(finding, framework), entry.meaning
+    )
 
 
 def _framework(window: Window) -> str:
@@ -102,5 +104,5 @@ def _cannot_tell(window: Window, outcome: str, code: int | None) -> str:
     if window.event("script.gone") is not None:
         return "The process has ended; how was not seen, since Holdfast did not start it."
     if outcome == "unknown":
-        return "The record ends without an ending: Holdfast's own processes were killed before the script ended."
+        return "The record of this run has no ending, and nothing says what became of it."
     return f"The script ended with exit code {code} and left nothing that says why."

@@ -17,7 +17,7 @@ def decide(findings: Sequence[Finding], policy: str, decided_at: Mapping[str, fl
         if finding.confidence < SUSPICION:
             continue
         key = str(finding.details["key"])
-        if now - decided_at.get(key, float("-inf")) < AGAIN_S:
+        if 0 <= now - decided_at.get(key, float("-inf")) < AGAIN_S:  # a clock set back does not silence it for hours
             continue
         kind = "note" if policy == "observe" else "warn"
         decisions.append(Decision(kind, key, finding.evidence[0].text, finding.cause))

@@ -68,11 +68,16 @@ class ProbeRunner:
         self._done: list[Reading] = []
         self._worker: Worker | None = None
         self._thread_trouble = False
+        self._last_now = float("-inf")
         self._ended = False
 
     def poll(self, now: float, everything: bool = False) -> list[Sample | Event]:
         """What came in since the last call. Returns within about a quarter of a second, whatever the probes do."""
         with self._changed:
+            if now < self._last_now:  # the clock was set back: look at everything again
+                for slot in self._slots:
+                    slot.due = slot.last_gap = float("-inf")
+            self._last_now = now
             waiting = {id(task.slot) for task in self._tasks} | {id(self._running())}
             for slot in self._slots:
                 due = everything or now >= slot.due - EARLY_S

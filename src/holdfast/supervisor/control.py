@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import struct
+from collections import deque
 from typing import Any
 
 from holdfast.vocabulary import Output
@@ -15,11 +16,12 @@ _OUTPUT = struct.Struct("<cBdQ")
 
 
 class Link:
-    """One end. `send` drops nothing silently: it says whether the packet went out."""
+    """One end. What is told is never dropped: it waits here while the other side is busy. Output may be refused."""
 
     def __init__(self, end: socket.socket) -> None:
         end.setblocking(False)
         self._end = end
+        self._untold: deque[bytes] = deque()
 
     def fileno(self) -> int:
         return self._end.fileno()
@@ -27,16 +29,34 @@ class Link:
     def close(self) -> None:
         self._end.close()
 
+    @property
+    def has_untold(self) -> bool:
+        return bool(self._untold)
+
     def tell(self, kind: str, **data: Any) -> bool:
-        return self._send(b"J" + json.dumps({"kind": kind, **data}).encode())
+        """False only when nobody is there any more."""
+        self._untold.append(b"J" + json.dumps({"kind": kind, **data}).encode())
+        return self.flush()
+
+    def flush(self) -> bool:
+        """Sends what waits; call it again once the socket takes more."""
+        while self._untold:
+            try:
+                self._end.send(self._untold[0])
+            except BlockingIOError:
+                return True
+            except OSError:
+                return False
+            self._untold.popleft()
+        return True
 
     def send_output(self, piece: Output) -> bool:
+        """False when it was not taken: keep it, and try again later."""
+        if not self.flush() or self._untold:
+            return False
         head = _OUTPUT.pack(b"O", STREAMS.index(piece.stream), piece.at, piece.skipped_bytes)
-        return self._send(head + piece.data)
-
-    def _send(self, packet: bytes) -> bool:
         try:
-            return self._end.send(packet) == len(packet)
+            return self._end.send(head + piece.data) > 0
         except OSError:  # full, or the other side is gone: its end is noticed by `receive`
             return False
 

@@ -21,6 +21,9 @@ def after_the_script(watch: Watch, status: int, idle: Callable[[float], None]) -
     if code in (-signal.SIGKILL, 128 + signal.SIGKILL):
         idle(KERNEL_LOG_LAG_S)
         watch.closing_look(time.time())
+    if watch.policy == "observe":
+        return  # it takes over nothing: what the script started on purpose goes on
     stopped = stop_left_behind(idle)
     if stopped:
         watch.event("processes.left", stopped=stopped)
+        watch.say(f"holdfast: stopped what the script had left running: {', '.join(stopped)}")

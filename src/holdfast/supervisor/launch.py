@@ -26,7 +26,7 @@ def launch(
     command: Sequence[str],
     streams: Streams,
     environment: Mapping[str, str],
-    signal_mask: set[signal.Signals],
+    signal_mask: set[int],
     oom_score: str | None,
 ) -> int:
     """Forks and executes; returns the pid once the kernel has accepted the program."""
@@ -53,7 +53,7 @@ def _become(
     command: Sequence[str],
     streams: Streams,
     environment: Mapping[str, str],
-    signal_mask: set[signal.Signals],
+    signal_mask: set[int],
     oom_score: str | None,
 ) -> None:
     os.setsid()
@@ -61,7 +61,7 @@ def _become(
         fcntl.ioctl(streams.slave, termios.TIOCSCTTY, 0)
     # Copied out of the way first: one of them may itself be numbered 0, 1 or 2.
     copies = [
-        fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 10) if fd > 2 or fd != i else fd
+        fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3) if fd > 2 or fd != i else fd
         for i, fd in enumerate(streams.script_fds)
     ]
     for target, copy in enumerate(copies):

@@ -7,11 +7,11 @@ and watches on by itself.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import select
 import signal
 import termios
-import threading
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ from holdfast.supervisor.task import Task
 from holdfast.vocabulary import Output
 
 if TYPE_CHECKING:
-    from holdfast.supervisor.tick import Watch
+    from holdfast.supervisor.lone import LoneWatch
 
 FLUSH_S = 0.05
 PROMPT_BURST = 100  # pieces sent without delay before pieces are put together
@@ -51,7 +51,7 @@ class Relay:
         self._script_pid = 0
         self._status: int | None = None
         self._over = False
-        self._watch: Watch | None = None  # ours only once the watcher is gone
+        self._lone: LoneWatch | None = None  # ours only once the watcher is gone
         self._failed = ""
         self._buffer = memoryview(bytearray(PIPE_BYTES))
         self._tails = {source.stream: Tail(source.stream) for source in streams.sources}
@@ -60,6 +60,7 @@ class Relay:
         self._refilled_at = time.monotonic()
         self._mid_line: dict[int, bool] = {}
         self._to_script = bytearray()
+        self._listens = False  # to the keyboard
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_read, False)
         os.set_blocking(self._wake_write, False)
@@ -88,7 +89,7 @@ class Relay:
     def _turn(self) -> None:
         by_fd = {source.fd: source for source in self._streams.sources}
         for fd, happened in self._poll.poll(self._patience_ms()):
-            if fd in by_fd:
+            if fd in by_fd and happened & ~select.POLLOUT:
                 self._pass_on(by_fd[fd], happened)
             elif fd == self._wake_read:
                 self._woken()
@@ -96,10 +97,12 @@ class Relay:
                 self._hear(self._link)
             elif fd == 0:
                 self._take_input()
+        self._feed_script()
         self._flush_tails()
         self._check_foreground()
-        if self._watch is not None:
-            self._watch_on(self._watch)
+        self._poll.register(self._link, self._interest()) if self._link is not None else None
+        if self._lone is not None and self._status is not None:
+            self._finish_alone(self._lone)
 
     def _patience_ms(self) -> float | None:
         waits = []
@@ -109,6 +112,9 @@ class Relay:
         if terminal is not None and not terminal.entered:
             waits.append(time.monotonic() + FOREGROUND_CHECK_S)
         return max(0.0, min(waits) - time.monotonic()) * 1000 if waits else None
+
+    def _interest(self) -> int:
+        return select.POLLIN | (select.POLLOUT if self._link is not None and self._link.has_untold else 0)
 
     # -- output
 
@@ -126,24 +132,32 @@ class Relay:
         piece = self._buffer[:count]
         self._tails[source.stream].add(piece)
         self._flush_tails()  # before it is shown: should we be killed now, the watcher has it
-        if source.sink_open and not self._write(source.sink, piece):
+        if source.sink_open and (trouble := self._write(source.sink, piece)):
             source.sink_open = False
-            if source.stream != "terminal":
-                # The reader has gone (`| head`): the script must see that as it would without us.
-                self._close(source)
-                self._tell("reader-gone", stream=source.stream)
+            self._lose_sink(source, trouble)
         return count
 
-    def _write(self, fd: int, piece: memoryview) -> bool:
+    def _lose_sink(self, source: Source, trouble: int) -> None:
+        if source.stream != "terminal" and trouble == errno.EPIPE:
+            # The reader has gone (`| head`): the script must see that as it would without us.
+            self._close(source)
+            self._tell("reader-gone", stream=source.stream)
+        else:
+            self._tell("output.lost", stream=source.stream, reason=os.strerror(trouble))
+            if source.sink != 2:
+                self.say(f"holdfast: {source.stream} cannot be written any more: {os.strerror(trouble)}")
+
+    def _write(self, fd: int, piece: memoryview) -> int:
+        """Returns 0, or the error number."""
         self._mid_line[fd] = piece[-1] != 10
         while piece:
             try:
                 piece = piece[os.write(fd, piece) :]
             except BlockingIOError:  # somebody made the shared terminal non-blocking
-                select.select([], [fd], [])
-            except OSError:
-                return False
-        return True
+                _wait(fd, select.POLLOUT, None)
+            except OSError as error:
+                return error.errno or errno.EIO
+        return 0
 
     def _close(self, source: Source) -> None:
         with contextlib.suppress(KeyError):
@@ -169,8 +183,8 @@ class Relay:
                 tail.clear()
 
     def _record_output(self, piece: Output) -> bool:
-        if self._watch is not None:
-            self._watch.output(piece)
+        if self._lone is not None:
+            self._lone.do(lambda watch: watch.output(piece))
             return True
         return self._link is not None and self._link.send_output(piece)
 
@@ -179,7 +193,7 @@ class Relay:
         terminal = self._streams.terminal
         newline = "\r\n" if terminal is not None and terminal.entered else "\n"
         start = newline if self._mid_line.get(2) or (os.isatty(2) and self._mid_line.get(1)) else ""
-        return self._write(2, memoryview((start + text + newline).encode()))
+        return self._write(2, memoryview((start + text + newline).encode("utf-8", "replace"))) == 0
 
     # -- input and terminal
 
@@ -187,16 +201,20 @@ class Relay:
         terminal = self._streams.terminal
         if terminal is not None:
             terminal.enter()
-            if terminal.entered and terminal.reads:
-                self._poll.register(0, select.POLLIN)
+            self._listen(terminal.entered and terminal.reads)
 
     def _leave_terminal(self) -> None:
         terminal = self._streams.terminal
         if terminal is not None:
             terminal.leave()
-            if terminal.reads:
-                with contextlib.suppress(KeyError):
-                    self._poll.unregister(0)
+            self._listen(False)
+
+    def _listen(self, yes: bool) -> None:
+        if yes and not self._listens:
+            self._poll.register(0, select.POLLIN)
+        elif self._listens and not yes:
+            self._poll.unregister(0)
+        self._listens = yes
 
     def _check_foreground(self) -> None:
         terminal = self._streams.terminal
@@ -204,19 +222,30 @@ class Relay:
             self._enter_terminal()
 
     def _take_input(self) -> None:
-        master = self._streams.master
         try:
-            typed = os.read(0, 4096) if len(self._to_script) < INPUT_LIMIT_BYTES else b""
+            typed = os.read(0, 4096)
         except OSError:
             typed = b""
-        if not typed or master is None:
-            self._poll.unregister(0)
+        if not typed:  # the terminal is gone
+            self._listen(False)
             return
         self._to_script += typed
-        with contextlib.suppress(OSError):
-            del self._to_script[: os.write(master, self._to_script)]
+        self._feed_script()
         if self._asks_to_stop(typed):
             self._suspend(whole_group=True)
+
+    def _feed_script(self) -> None:
+        """What a pty does not take now waits, and the keyboard with it; Ctrl-C is taken by the pty at any time."""
+        master = self._streams.master
+        if master is None or not self._to_script:
+            return
+        with contextlib.suppress(OSError):
+            del self._to_script[: os.write(master, self._to_script)]
+        full = len(self._to_script) >= INPUT_LIMIT_BYTES
+        terminal = self._streams.terminal
+        if terminal is not None and terminal.entered and terminal.reads:
+            self._listen(not full)
+        self._poll.register(master, select.POLLIN | (select.POLLOUT if self._to_script else 0))
 
     def _asks_to_stop(self, typed: bytes) -> bool:
         """Ctrl-Z, where the script's terminal takes it as such and the script is in front.
@@ -241,7 +270,7 @@ class Relay:
         )
 
     def _suspend(self, whole_group: bool) -> None:
-        if not self._script_pid:
+        if not self._script_pid or signals.nobody_would_continue_us():
             return
         signals.give(self._script_pid, signal.SIGTSTP, to_group=True)  # its own handler, if it has one
         time.sleep(STOP_DELAY_S)
@@ -265,15 +294,20 @@ class Relay:
         elif received.number == signal.SIGCHLD:
             with contextlib.suppress(BlockingIOError):
                 os.write(self._wake_write, b"c")
-        elif received.number != signal.SIGCONT:
+        elif received.number == signal.SIGCONT:
+            if terminal is not None and not terminal.entered:
+                return
+            self._leave_terminal()  # somebody stopped and continued us: the shell has set its own modes meanwhile
+            self._enter_terminal()
+        else:
             self._forward(received)
 
     def _forward(self, received: signals.Received) -> None:
         number, sender, at = self._last_signal
-        self._last_signal = (received.number, received.sender_pid, time.monotonic())
         if (number, sender) == (received.number, received.sender_pid) and time.monotonic() - at < signals.TWICE_S:
             return  # `timeout` signals its child and then the group its child is in
-        if self._watch is None and self._tell(
+        self._last_signal = (received.number, received.sender_pid, time.monotonic())
+        if self._lone is None and self._tell(
             "signal",
             number=received.number,
             sender_pid=received.sender_pid,
@@ -294,8 +328,8 @@ class Relay:
     # -- the watcher
 
     def _tell(self, kind: str, **data: Any) -> bool:
-        if self._watch is not None:
-            self._watch.event(kind, **data)
+        if self._lone is not None:
+            self._lone.do(lambda watch: watch.event(kind, **data))
             return True
         return self._link is not None and self._link.tell(kind, **data)
 
@@ -320,8 +354,8 @@ class Relay:
                 self._over = True
             elif kind == "watcher.failed":
                 self._failed = packet["reason"]
-            elif kind == "recorded" and packet["lost"]:
-                self.say(f"holdfast: {packet['lost']} records of this run could not be written")
+            elif kind == "recorded":
+                self._say_lost(packet["lost"])
 
     def _woken(self) -> None:
         with contextlib.suppress(BlockingIOError):
@@ -341,12 +375,10 @@ class Relay:
             return
         if not self._script_pid:
             self._script_pid = self._adopted()
-        from holdfast.supervisor.tick import Watch  # noqa: PLC0415 - only a relay that is alone needs it
+        from holdfast.supervisor.lone import LoneWatch  # noqa: PLC0415 - only a relay that is alone needs it
 
-        self._watch = Watch(self._task, "relay", self._script_pid, self.say)
-        self._watch.event("watcher.lost", pid=self._watcher_pid, reason=self._failed)
-        # A thread, so that nothing that goes wrong in watching can hold up or end the passing on.
-        threading.Thread(target=self._watch.keep_ticking, daemon=True, name="watch").start()
+        self._lone = LoneWatch(self._task, self._script_pid, self.say)
+        self._tell("watcher.lost", pid=self._watcher_pid, reason=self._failed)
         self._collect(reap())
 
     def _adopted(self) -> int:
@@ -359,12 +391,10 @@ class Relay:
         self._streams.close_script_side()
         return int(children[0].pid)
 
-    def _watch_on(self, watch: Watch) -> None:
-        if self._status is None:
-            return
-        from holdfast.supervisor.finish import after_the_script  # noqa: PLC0415
-
-        after_the_script(watch, self._status, idle=self._keep_passing_on)
+    def _finish_alone(self, lone: LoneWatch) -> None:
+        lone.finish(self._status or 0)
+        while lone.busy():
+            self._keep_passing_on(0.05)
         self._over = True
 
     # -- the end
@@ -382,14 +412,23 @@ class Relay:
             while source in self._streams.sources and self._pass_on(source, select.POLLHUP):
                 pass
         self._flush_tails(now=True)
-        if self._watch is not None:
-            self._watch.event("run.end")
-            lost = self._watch.close()
-            if lost:
-                self.say(f"holdfast: {lost} records of this run could not be written")
+        if self._lone is not None:
+            self._say_lost(self._lone.close(RECORDED_PATIENCE_S))
         elif self._link is not None:
             self._link.tell("flushed")
             until = time.monotonic() + RECORDED_PATIENCE_S
             while self._link is not None and time.monotonic() < until:
-                if select.select([self._link], [], [], until - time.monotonic())[0]:
+                if _wait(self._link.fileno(), select.POLLIN, until - time.monotonic()):
                     self._hear(self._link)
+                self._link.flush() if self._link is not None else None
+
+    def _say_lost(self, records: int) -> None:
+        if records:
+            self.say(f"holdfast: {records} records of this run could not be written")
+
+
+def _wait(fd: int, what: int, seconds: float | None) -> bool:
+    """`select` cannot take descriptors from 1024 on."""
+    poll = select.poll()
+    poll.register(fd, what)
+    return bool(poll.poll(None if seconds is None else max(0.0, seconds) * 1000))

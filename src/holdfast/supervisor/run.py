@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import errno
 import os
-import signal
 import sys
 import traceback
 from typing import NoReturn
@@ -38,7 +38,10 @@ def supervise(task: Task) -> int:
 
     for attempt in range(ATTEMPTS):
         here, there = link_pair()
-        watcher_pid = os.fork()
+        try:
+            watcher_pid = os.fork()
+        except OSError as error:
+            raise NeverStarted(error.errno or errno.EAGAIN) from None
         if watcher_pid == 0:
             here.close()
             _be_the_watcher(task, streams, there, signal_mask, oom_score)
@@ -54,9 +57,7 @@ def supervise(task: Task) -> int:
     raise AssertionError("unreachable")
 
 
-def _be_the_watcher(
-    task: Task, streams: Streams, link: Link, signal_mask: set[signal.Signals], oom_score: str | None
-) -> NoReturn:
+def _be_the_watcher(task: Task, streams: Streams, link: Link, signal_mask: set[int], oom_score: str | None) -> NoReturn:
     try:
         watch_run(task, streams, link, signal_mask, oom_score)
     finally:

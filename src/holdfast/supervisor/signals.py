@@ -9,14 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-FORWARDED = (
-    signal.SIGHUP,
-    signal.SIGINT,
-    signal.SIGQUIT,
-    signal.SIGTERM,
-    signal.SIGUSR1,
-    signal.SIGUSR2,
-)
+# Faults are our own; stops, children and the window's size are handled; SIGURG is noise by default.
+NOT_FORWARDED = "KILL STOP CHLD CONT WINCH TSTP TTIN TTOU PIPE SEGV BUS FPE ILL TRAP SYS URG PROF XFSZ"
+FORWARDED = tuple(sorted(signal.valid_signals() - {getattr(signal, f"SIG{name}") for name in NOT_FORWARDED.split()}))
 HANDLED = (*FORWARDED, signal.SIGTSTP, signal.SIGCONT, signal.SIGWINCH, signal.SIGCHLD)
 SI_KERNEL = 0x80
 TWICE_S = 0.05
@@ -30,13 +25,18 @@ class Received:
     to_group: bool  # a terminal's Ctrl-C, `timeout` and the like mean the whole group
 
 
-def block() -> set[signal.Signals]:
+def block() -> set[int]:
     """Blocks what the thread takes; returns the former mask, which the script gets back."""
-    return {signal.Signals(n) for n in signal.pthread_sigmask(signal.SIG_BLOCK, HANDLED) if n in set(signal.Signals)}
+    return {int(number) for number in signal.pthread_sigmask(signal.SIG_BLOCK, HANDLED)}
 
 
 def start_thread(on_signal: Callable[[Received], None]) -> None:
-    threading.Thread(target=_take_for_ever, args=(on_signal,), daemon=True, name="signals").start()
+    try:
+        threading.Thread(target=_take_for_ever, args=(on_signal,), daemon=True, name="signals").start()
+    except RuntimeError:  # no more threads are allowed here: plain handlers, which know no sender
+        for number in HANDLED:
+            signal.signal(number, lambda got, _: on_signal(Received(got, 0, "", to_group=False)))
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, HANDLED)
 
 
 def _take_for_ever(on_signal: Callable[[Received], None]) -> None:
@@ -66,6 +66,16 @@ def give(pid: int, number: int, to_group: bool) -> bool:
     except (ProcessLookupError, PermissionError):
         return False
     return True
+
+
+def nobody_would_continue_us() -> bool:
+    """Whether our group is orphaned (`ssh -t host holdfast run …`, a container's terminal): the kernel then ignores
+    a stop, since no shell is there to end it.
+    """
+    try:
+        return os.getsid(0) == os.getpid() or os.getsid(os.getppid()) != os.getsid(0)
+    except OSError:
+        return True
 
 
 def ignores_stop(pid: int) -> bool:

@@ -1,7 +1,8 @@
 """How the script's three standard descriptors are laid: a pty where the user has a terminal, pipes elsewhere.
 
-Each descriptor is judged by itself: `holdfast run … > log` keeps a terminal on stdin and gets a pipe on stdout.
-A standard input that is no terminal is the script's own: it is inherited and never read by us.
+Output is judged by itself: `holdfast run … 2> log` has a terminal on stdout and a pipe on stderr; where both lead to the
+same file they share one pipe, so that lines keep their order. Input goes through the pty only where stdout does too:
+otherwise (`… | less`, `… > log`) the script inherits it and the keyboard is left to whom it belongs.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ class Streams:
 
 def open_streams() -> Streams:
     on_terminal = [_is_tty(fd) for fd in (0, 1, 2)]
+    on_terminal[0] = on_terminal[0] and on_terminal[1]
     sources: list[Source] = []
     script_fds = [0, 1, 2]
     master = slave = terminal = None
@@ -54,14 +56,15 @@ def open_streams() -> Streams:
         terminal = Terminal(user_tty, reads=on_terminal[0])
         terminal.copy_to(slave)
         os.set_blocking(master, False)
-        opened.append(slave)
         for fd in (0, 1, 2):
             if on_terminal[fd]:
                 script_fds[fd] = slave
         shown_on = next((fd for fd in (1, 2) if on_terminal[fd]), user_tty)
         sources.append(Source("terminal", master, shown_on))
     for fd, stream in ((1, "stdout"), (2, "stderr")):
-        if not on_terminal[fd]:
+        if fd == 2 and not on_terminal[1] and not on_terminal[2] and _same_file(1, 2):
+            script_fds[2] = script_fds[1]
+        elif not on_terminal[fd]:
             read_end, write_end = os.pipe()
             with contextlib.suppress(OSError):  # over the user's pipe quota: 64 KiB works too
                 fcntl.fcntl(write_end, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
@@ -79,8 +82,18 @@ def _is_tty(fd: int) -> bool:
         return False
 
 
+def _same_file(one: int, other: int) -> bool:
+    try:
+        return os.path.sameopenfile(one, other)
+    except OSError:
+        return False
+
+
 class Terminal:
-    """The user's terminal. Raw while the script's own pty does the line editing, and as it was afterwards."""
+    """The user's terminal. Raw while the script's own pty does the line editing, and as it was afterwards.
+
+    Where the script's input does not come from it (`reads` is false), it is left as it is.
+    """
 
     def __init__(self, fd: int, reads: bool) -> None:
         self.fd = fd
@@ -89,7 +102,11 @@ class Terminal:
         self._former = termios.tcgetattr(fd)
 
     def copy_to(self, slave: int) -> None:
-        termios.tcsetattr(slave, termios.TCSANOW, self._former)
+        """A fresh pty has sane modes. Those of a terminal we are not in front of are its shell's line editor's."""
+        modes = termios.tcgetattr(self.fd if self.in_foreground() else slave)
+        if not self.reads:
+            modes[1] &= ~termios.OPOST  # the user's terminal turns \n into \r\n itself, for others who write there too
+        termios.tcsetattr(slave, termios.TCSANOW, modes)
         self.copy_size(slave)
 
     def copy_size(self, pty_fd: int) -> None:
@@ -107,19 +124,15 @@ class Terminal:
         """Only in the foreground: a background job that sets modes is stopped by the kernel (SIGTTOU)."""
         if self.entered or not self.in_foreground():
             return
-        with contextlib.suppress(termios.error, OSError):
-            self._former = termios.tcgetattr(self.fd)
-            if self.reads:
+        self.entered = True
+        if self.reads:
+            with contextlib.suppress(termios.error, OSError):
+                self._former = termios.tcgetattr(self.fd)
                 tty.setraw(self.fd, termios.TCSANOW)
-            else:
-                modes = termios.tcgetattr(self.fd)
-                modes[1] &= ~termios.OPOST  # the script's pty has turned \n into \r\n already
-                termios.tcsetattr(self.fd, termios.TCSANOW, modes)
-            self.entered = True
 
     def leave(self) -> None:
         if self.entered:
             self.entered = False
-            if self.in_foreground():
+            if self.reads and self.in_foreground():
                 with contextlib.suppress(termios.error, OSError):
                     termios.tcsetattr(self.fd, termios.TCSANOW, self._former)

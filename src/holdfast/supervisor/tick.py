@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +11,7 @@ from typing import Any
 from holdfast import __version__
 from holdfast.actions import examine as asking
 from holdfast.actions import warn as saying
-from holdfast.detectors import find_troubles
+from holdfast.detectors import data_exhausted, find_troubles
 from holdfast.detectors.edge import pace_s
 from holdfast.policy import examine, warn
 from holdfast.probes import Scope
@@ -25,6 +23,7 @@ from holdfast.supervisor.task import Task
 from holdfast.supervisor.training import Training
 from holdfast.vocabulary import Decision, Event, Finding, Output, Sample, Window
 
+COMMAND_WORDS, COMMAND_CHARACTERS = 200, 1000  # of a command line that may be megabytes long
 ASKED_PACE_S, ASKED_S = 0.25, 10.0  # after the training process was asked something its answer is waited for
 
 
@@ -33,19 +32,19 @@ class Watch:
 
     def __init__(self, task: Task, stream: str, script_pid: int, say: Callable[[str], bool]) -> None:
         self._task = task
-        self._say = say
+        self.policy = task.policy
+        self.say = say
         self._recorder = Recorder(task.directory / "journal", stream) if task.directory else None
-        directories = (task.cwd, task.directory or task.cwd, Path(tempfile.gettempdir()))
+        directories = (task.cwd, task.directory or task.cwd, Path(os.environ.get("TMPDIR") or "/tmp"))
         self._probes = ProbeRunner(Scope(script_pid, os.getpid(), directories))
         self._training = Training(task.channel) if task.channel else None
         self._greeting = Greeting()
-        self._looking = threading.Lock()  # in a relay that is alone, ticks and the closing look are two threads
         self._recall = Recall()
         self._goodbye = False
         self._decided_at: dict[str, float] = {}
         self.event(
             "run.start",
-            command=list(task.command),
+            command=[word[:COMMAND_CHARACTERS] for word in task.command[:COMMAND_WORDS]],
             cwd=str(task.cwd),
             name=task.name,
             policy=task.policy,
@@ -67,14 +66,12 @@ class Watch:
         asked_at = max((at for key, at in self._decided_at.items() if key.startswith("examine:")), default=0.0)
         return min(pace_s(window), ASKED_PACE_S if now - asked_at < ASKED_S else 1.0)
 
-    def keep_ticking(self) -> None:
-        threading.excepthook = lambda failed: self.event("watch.failed", reason=repr(failed.exc_value))
-        while True:
-            time.sleep(self.tick(time.time()))
-
     def closing_look(self, now: float) -> None:
         """Right after the script has ended, before its cgroup and its last lines are gone."""
-        self._look(now, closing=True)
+        window = self._look(now, closing=True)
+        last = data_exhausted.find(window)  # a run that stops early often ends within the second
+        for decision in warn.decide([last] if last else [], self._task.policy, self._decided_at, now):
+            self._act(decision, [last] if last else [], now)
 
     def script_gone(self) -> None:
         """A process that is not our child has ended: its status is its parent's to know. A goodbye means it was well."""
@@ -95,14 +92,14 @@ class Watch:
         return self._recorder.lost_records + (0 if written else 1)
 
     def _look(self, now: float, closing: bool) -> Window:
-        with self._looking:
-            readings = self._probes.closing(now) if closing else self._probes.poll(now)
-            if self._training is not None:
-                readings += self._training.read(now)
-                self._tell_of_silence(self._greeting.missing(readings, self._training.greeted(), now))
+        readings = self._probes.closing(now) if closing else self._probes.poll(now)
+        if self._training is not None:
+            readings += self._training.read(now)
+            self._tell_of_silence(self._greeting.missing(readings, self._training.greeted(), now))
         samples = [reading for reading in readings if isinstance(reading, Sample)]
-        if self._task.memory_bytes:
-            samples.append(Sample("job.memory_budget_bytes", float(self._task.memory_bytes), now))
+        for name, budget in (("memory", self._task.memory_bytes), ("gpu_memory", self._task.gpu_memory_bytes)):
+            if budget:
+                samples.append(Sample(f"job.{name}_budget_bytes", float(budget), now))
         self._recall.take([*samples, *(reading for reading in readings if isinstance(reading, Event))])
         if self._recorder and samples:
             self._recorder.samples(now, samples)
@@ -131,16 +128,16 @@ class Watch:
     def _carry_out(self, decision: Decision) -> str:
         if decision.kind == "examine" and self._training is not None:
             return asking.carry_out(decision, self._training.send)
-        return saying.carry_out(decision, self._say)
+        return saying.carry_out(decision, self.say)
 
     def _tell_of_silence(self, line: str | None) -> None:
         if line is not None:
             self.event("inside.absent", reason=line)
-            self._say(f"holdfast: {line}")
+            self.say(f"holdfast: {line}")
 
     def _say_what_is_missing(self, event: Event) -> None:
         if event.kind == "probe.missing" and event.data.get("tell") and self._task.policy != "observe":
-            self._say(f"holdfast: {event.data['reason']}")
+            self.say(f"holdfast: {event.data['reason']}")
 
     def _record(self, event: Event) -> None:
         if self._recorder:

@@ -9,7 +9,7 @@ import contextlib
 import ctypes
 from pathlib import Path
 
-PR_SET_CHILD_SUBREAPER = 36
+PR_SET_NAME, PR_SET_CHILD_SUBREAPER = 15, 36
 MCL_CURRENT, MCL_FUTURE, MCL_ONFAULT = 1, 2, 4
 OOM_SCORE_ADJ = -900
 _OOM_PATH = Path("/proc/self/oom_score_adj")
@@ -19,6 +19,25 @@ def become_subreaper() -> bool:
     """Orphaned descendants are then reparented to this process instead of init."""
     prctl = getattr(ctypes.CDLL(None), "prctl", None)
     return prctl is not None and prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
+
+
+def take_name(name: str) -> None:
+    """A name of its own for `ps` and `pkill`: a signal meant for the process the user started goes to that one only.
+
+    The command line is overwritten where the kernel keeps it, as setproctitle does.
+    """
+    libc = ctypes.CDLL(None)
+    prctl = getattr(libc, "prctl", None)
+    if prctl is None:
+        return
+    prctl(PR_SET_NAME, name.encode(), 0, 0, 0)
+    try:
+        start, end = map(int, Path("/proc/self/stat").read_bytes().rpartition(b")")[2].split()[45:47])
+    except (OSError, ValueError):
+        return
+    if 0 < start < end:
+        ctypes.memset(start, 0, end - start)
+        ctypes.memmove(start, name.encode(), min(len(name), end - start - 1))
 
 
 def lock_memory() -> bool:

@@ -15,17 +15,14 @@ from holdfast.supervisor.control import Link
 from holdfast.supervisor.launch import CannotStart, launch, reap, script_environment
 from holdfast.supervisor.streams import Source, Streams
 from holdfast.supervisor.task import Task
-from holdfast.supervisor.toughen import become_subreaper, lock_memory
+from holdfast.supervisor.toughen import become_subreaper, lock_memory, take_name
 from holdfast.vocabulary import Output
 
 WITNESS_S = 0.06  # how long a forwarded signal waits to see whether everybody got it
-FLUSH_PATIENCE_S = 5.0
 DRAINED_LIMIT_BYTES = 256 << 20
 
 
-def watch_run(
-    task: Task, streams: Streams, link: Link, signal_mask: set[signal.Signals], oom_score: str | None
-) -> None:
+def watch_run(task: Task, streams: Streams, link: Link, signal_mask: set[int], oom_score: str | None) -> None:
     """The whole life of the watcher's process."""
     os.setsid()
     become_subreaper()
@@ -37,6 +34,7 @@ def watch_run(
     streams.close_script_side()
     link.tell("started", pid=script_pid)
     _let_go_of_the_terminal()
+    take_name("hf-watcher")
     lock_memory()
     Watcher(task, streams, link, script_pid).run()
 
@@ -84,9 +82,8 @@ class Watcher:
         self._link.tell("exit", status=self._status)
         after_the_script(self._watch, self._status, idle=self._serve)
         self._link.tell("over")
-        until = time.monotonic() + FLUSH_PATIENCE_S
-        while self._relay_here and not self._flushed and time.monotonic() < until:
-            self._serve(0.05)
+        while self._relay_here and not self._flushed:  # it may sit in a write to a pager that nobody scrolls
+            self._serve(0.5)
         if self._drained:
             self._drain_all()
         self._watch.event("run.end")
@@ -102,6 +99,7 @@ class Watcher:
             else:
                 with contextlib.suppress(BlockingIOError):
                     os.read(key.fd, 4096)
+        self._link.flush()
         self._forward_due()
 
     def _hear(self) -> None:

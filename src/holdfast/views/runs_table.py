@@ -27,7 +27,9 @@ def as_row(run: str, window: Window, diagnosis: Diagnosis) -> dict[str, Any]:
 
 
 def as_table(rows: list[dict[str, Any]], width: int) -> str:
-    shown = [["" if row[column] is None else safe(str(row[column])) for column in COLUMNS] for row in rows]
+    shown = [
+        ["" if row[column] is None else safe(str(row[column])).replace("\n", " ") for column in COLUMNS] for row in rows
+    ]
     widths = [max(len(line[i]) for line in [list(COLUMNS), *shown]) for i in range(len(COLUMNS))]
     lines = [
         "  ".join(cell.ljust(size) for cell, size in zip(line, widths, strict=True)) for line in [list(COLUMNS), *shown]

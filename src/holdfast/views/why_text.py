@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import signal
 import textwrap
 import time
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ def as_text(run: str, window: Window, diagnosis: Diagnosis, damage: list[str], c
     lines = [paint(line, BOLD + COLOURS.get(diagnosis.outcome, RED)) for line in textwrap.wrap(verdict, WIDTH)]
     lines += ["", *_about(run, window, diagnosis)]
     if diagnosis.cause is not None:
+        lines += ["", *textwrap.wrap(diagnosis.cause.meaning, WIDTH)]
         lines += ["", paint("Evidence", BOLD), *_evidence(diagnosis.cause)]
         if diagnosis.cause.remedies:
             lines += ["", paint("What to do", BOLD), *_remedies(diagnosis.cause)]
@@ -47,7 +49,7 @@ def _verdict(diagnosis: Diagnosis) -> str:
 def _about(run: str, window: Window, diagnosis: Diagnosis) -> Iterator[str]:
     start = next(iter(window.events("run.start")), None)
     end = window.event("script.exit")
-    command = shlex.join(start.data["command"]) if start else "?"
+    command = shlex.join(start.data["command"]).replace("\n", " ") if start else "?"
     yield f"  run      {run}"
     yield f"  command  {_shortened(safe(command), WIDTH - 11)}"
     took = f" after {_span(end.at - start.at)}" if start and end else ""
@@ -87,6 +89,10 @@ def _notes(window: Window) -> Iterator[str]:
             yield f"{at(event.at)}  Holdfast's watcher was killed; the relay watched on."
         elif event.kind == "relay.lost":
             yield f"{at(event.at)}  Holdfast's relay was killed; the output went on into {event.data['output']}"
+        elif event.kind == "signal.received":
+            yield f"{at(event.at)}  {_signal_name(event.data['signal'])} arrived"
+        elif event.kind == "output.lost":
+            yield f"{at(event.at)}  {event.data['stream']} could not be written: {event.data['reason']}"
         elif event.kind == "processes.left":
             yield f"{at(event.at)}  left running by the script, and stopped: {', '.join(event.data['stopped'])}"
         elif event.kind == "journal.gap":
@@ -96,6 +102,13 @@ def _notes(window: Window) -> Iterator[str]:
 def _wrapped(text: str, first: str) -> list[str]:
     rest = " " * len(first)
     return textwrap.wrap(text, WIDTH, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False) or [first]
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def _shortened(text: str, width: int) -> str:

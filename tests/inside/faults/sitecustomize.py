@@ -54,7 +54,11 @@ def spoil(module: Any) -> None:
         *owners, last = FAULT[len(name) + 1 :].split(".")
         owner = functools.reduce(lambda found, part: getattr(found, part, None), owners, module)
         if hasattr(owner, last):
-            setattr(owner, last, thrower(getattr(owner, last), FAULT))
+            function = getattr(owner, last)
+            throw = thrower(function, FAULT)
+            if hasattr(function, "__wrapped__"):  # it was guarded: throw inside the guard, not in its place
+                throw = sys.modules[PACKAGE + ".guard"].guarded(throw)
+            setattr(owner, last, throw)
 
 
 def _spoilt(function: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any, Callable
 
 from ..guard import guarded
 from ..telemetry import Recorder
+from ..tensorflow.nesting import hide_frames
 from ..tensorflow.optimizer import watch_optimizers
 from .fit import Fit
 from .step import take_over
@@ -23,6 +24,7 @@ def install(recorder: Recorder) -> None:
     tf = sys.modules.get("tensorflow") if backend == "tensorflow" else None
     values = Values(recorder, tf)
     fit = Fit(recorder, values)
+    guarded(hide_frames)("keras.src.utils.traceback_utils")
     guarded(_take_over_steps)(fit, tf)
     guarded(_notice_epochs)(fit)
     guarded(_notice_data)(fit)

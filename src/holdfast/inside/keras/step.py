@@ -11,7 +11,7 @@ import types
 import weakref
 from typing import Any, Callable, Optional, Sequence
 
-from ..guard import guarded
+from ..guard import failed, guarded
 from ..telemetry import now
 from ..tensorflow.nesting import nesting
 from .fit import Fit
@@ -65,13 +65,13 @@ def take_over(model: Any, function: Any, fit: Fit, tf: Any) -> Optional[Callable
     on_batch = _inner(function, "one_step_on_data")
     compiled = getattr(on_batch, "__wrapped__", on_batch)  # Keras wraps it to turn optionals into None
     model_ref = weakref.ref(model)
-    if tf is None or on_batch is None or not _is_plain(model, tf):
+    if tf is None or on_batch is None or not _is_plain(model):
         traces = Traces([_inner(function, "multi_step_on_iterator")])
         return _whole(function, fit, traces, model_ref)
     return _apart(function, compiled, fit, model_ref, tf)
 
 
-def _is_plain(model: Any, tf: Any) -> bool:
+def _is_plain(model: Any) -> bool:
     strategy = model.distribute_strategy
     return model.steps_per_execution == 1 and type(strategy).__name__ == "_DefaultDistributionStrategy"
 
@@ -106,7 +106,7 @@ def _apart(function: Any, compiled: Any, fit: Fit, model_ref: Any, tf: Any) -> C
             if isinstance(iterator, owned):
                 if last[0]() is not iterator:
                     fit.begins(traces)
-                    last[0] = weakref.ref(iterator) if prepare(iterator, compiled, traces, tf) is True else None
+                    last[0] = weakref.ref(iterator) if prepare(iterator, compiled, traces, tf) else None
                     if last[0] is None:
                         return whole(iterator)
                 began = now()
@@ -143,20 +143,41 @@ def _whole(function: Any, fit: Fit, traces: Traces, model_ref: Any) -> Callable[
     return train_function
 
 
-@guarded
 def prepare(iterator: Any, compiled: Any, traces: Traces, tf: Any) -> bool:
     """Traces the step for the shapes the data set declares, as Keras does, before it sees the first batch's own.
 
     Without it a last, smaller batch would mean a second trace, and a graph specialised to the batch size need not give
-    the same bits. An error of the user's own step ends up here too: Keras's function is then run whole and raises it.
+    the same bits. False where that cannot be done. An error of the step itself is the user's and goes to him.
     """
     if not traces.can_trace() or tf.config.functions_run_eagerly():
         return True
     began = now()
+    declared = declared_by(iterator, tf)
+    if declared is None:
+        return False
+    try:
+        compiled.get_concrete_function(declared[0])
+    except Exception as error:  # the edge: whose error it is, the traceback says
+        if _entered(error, "one_step_on_data"):
+            raise
+        failed("prepare", error)
+        return False
+    traces.preparing_s = now() - began
+    return True
 
+
+@guarded
+def declared_by(iterator: Any, tf: Any) -> Optional[tuple[Any]]:
     def declared(spec: Any) -> Any:
         return None if isinstance(spec, (tf.OptionalSpec, tf.NoneTensorSpec)) else spec
 
-    compiled.get_concrete_function(tf.nest.map_structure(declared, iterator.element_spec))
-    traces.preparing_s = now() - began
-    return True
+    return (tf.nest.map_structure(declared, iterator.element_spec),)
+
+
+def _entered(error: BaseException, name: str) -> bool:
+    there = error.__traceback__
+    while there is not None:
+        if there.tb_frame.f_code.co_name == name:
+            return True
+        there = there.tb_next
+    return False

@@ -48,7 +48,9 @@ class Values:
         if optimizer is None or moment < self._rate_at:
             return
         self._rate_at = moment + READ_EVERY_S
-        self._write("learning_rate", float(optimizer.learning_rate))  # a schedule's: its value at this iteration
+        rate = optimizer.learning_rate  # a schedule's: its value at this iteration
+        mirrored = self._tf is not None and hasattr(rate, "numpy")  # one of a strategy's variables is no number
+        self._write("learning_rate", float(rate.numpy() if mirrored else rate))
         if self._tf is None or moment < self._norms_at:
             return
         self._norms_at = moment + LONGEST_S

@@ -1,7 +1,9 @@
-"""Who is counting: a step inside a step that is already taken over is not counted again."""
+"""What keeps us out of the way: a step inside a step is not counted again, and our frames are not shown."""
 
 from __future__ import annotations
 
+import importlib
+import os
 import threading
 
 
@@ -10,3 +12,11 @@ class Nesting(threading.local):
 
 
 nesting = Nesting()
+
+
+def hide_frames(module: str) -> None:
+    """Keras and TensorFlow cut their own frames out of a traceback, and keep their last one only where nothing is left:
+    with ours in it, the line the error came from would be gone."""
+    filtering = importlib.import_module(module)
+    ours = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    filtering._EXCLUDED_PATHS = (*filtering._EXCLUDED_PATHS, ours)  # type: ignore[attr-defined]

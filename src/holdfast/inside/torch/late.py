@@ -110,11 +110,9 @@ def offer_memory(torch: Any, recorder: Recorder, device: Any) -> None:
     """What PyTorch's allocator holds on the GPU that trains; never the first to touch CUDA."""
     if device.type != "cuda" or not torch.cuda.is_initialized():
         return
-    for name, value in (
-        ("allocated_bytes", torch.cuda.memory_allocated(device)),
-        ("allocated_peak_bytes", torch.cuda.max_memory_allocated(device)),
-    ):
-        recorder.offer(name, lambda value=value: float(value))
+    now_bytes, peak_bytes = torch.cuda.memory_allocated(device), torch.cuda.max_memory_allocated(device)
+    recorder.offer("allocated_bytes", lambda: float(now_bytes))
+    recorder.offer("allocated_peak_bytes", lambda: float(peak_bytes))
 
 
 def gpus(torch: Any, device: Any) -> Tuple[str, Optional[int]]:

@@ -11,9 +11,10 @@ from __future__ import annotations
 import atexit
 import os
 import threading
+import weakref
 from collections import deque
 from dataclasses import replace
-from typing import Any, Callable, Deque, Dict, List, Optional, Set, Tuple
+from typing import Any, Callable, Deque, Dict, List, Optional, Tuple
 
 from ..guard import guarded
 from ..ring import PHASES
@@ -41,7 +42,7 @@ class _Loop:
         self.updating = 0  # the outermost optimizer inside `step`, by id
         self.nested = 0
         self.opens = False  # that update begins a round
-        self.round: Set[int] = set()
+        self.round: Dict[int, Any] = {}  # weak references to the optimizers in it, by id
         self.got_batch = False  # since the last update
         self.fresh: List[Iteration] = []  # that gave a batch since the last round
         self.source: Optional[Iteration] = None  # asked last
@@ -238,7 +239,7 @@ class Telemetry:
             if here.nested < NESTED:
                 return
         here.updating, here.nested = name, 0
-        here.opens = here.got_batch or not here.round or name in here.round
+        here.opens = here.got_batch or name in here.round or not _any_alive(here.round)
         if here.opens and now() >= self.norms.next_at:
             self.norms.take(optimizer)
 
@@ -257,9 +258,10 @@ class Telemetry:
         here.mark = moment
         here.quiet = 0
         if not here.opens:
-            here.round.add(name)
+            here.round[name] = weakref.ref(optimizer)
             return
-        here.round = {name}
+        if len(here.round) != 1 or name not in here.round or here.round[name]() is not optimizer:
+            here.round = {name: weakref.ref(optimizer)}
         here.got_batch = False
         self.count(here, optimizer, found_inf, moment)
 
@@ -346,6 +348,10 @@ class Telemetry:
     def say_device(self, device: Any) -> None:
         built, gpus = late.gpus(self.torch, device)
         self.recorder.event("train.device", framework="torch", device=device.type, built_for=built, gpus=gpus)
+
+
+def _any_alive(round_: Dict[int, Any]) -> bool:
+    return any(optimizer() is not None for optimizer in round_.values())
 
 
 def _device(optimizer: Any) -> Any:

@@ -1,0 +1,120 @@
+"""The containers a script holds, found from where its names are: variables of running functions, of modules, attributes.
+
+Walking down from names gives each container the name its owner would use, and visits thousands of objects where a look
+at who refers to what visits hundreds of thousands.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import deque
+from types import FrameType, ModuleType
+from typing import Any, Iterator, Optional
+
+from .telemetry import now
+
+SECONDS = 0.04
+OBJECTS = 20000
+DEPTH = 5
+FRAMES = 40
+OPENED = 64  # a container with more items is not walked into: it is what may grow
+OPTIMIZED = 0x1  # a function's frame, whose f_locals are a copy
+CONTAINERS = (list, dict, set, deque)
+ATOMS = (str, bytes, int, float, complex, bool, type(None), type, ModuleType, FrameType)
+NOT_THE_SCRIPTS = ("site-packages", "dist-packages", os.path.dirname(os.__file__))
+
+
+class Held:
+    """A container, by what name, and whether that is part of the data set. Only for as long as an examination takes."""
+
+    __slots__ = ("container", "name", "of_the_data")
+
+    def __init__(self, container: Any, name: str, of_the_data: bool) -> None:
+        self.container = container
+        self.name = name
+        self.of_the_data = of_the_data
+
+
+def held_containers() -> Iterator[Held]:
+    """Breadth first, so that the nearest name of a thing is the one it gets."""
+    deadline = now() + SECONDS
+    seen: set[int] = set()
+    queue: deque[tuple[Any, str, int, bool]] = deque((one, name, 0, False) for name, one in _names())
+    while queue and len(seen) < OBJECTS and now() < deadline:
+        one, name, depth, of_the_data = queue.popleft()
+        if id(one) in seen or isinstance(one, ATOMS):
+            continue
+        seen.add(id(one))
+        if isinstance(one, CONTAINERS):
+            if _length(one) is None:
+                continue
+            yield Held(one, name, of_the_data)
+            inner = [(item, name) for item in _items(one)] if len(one) <= OPENED else []
+        else:
+            attributes = _attributes(one)
+            short = type(one).__qualname__.rpartition(".")[2]
+            of_the_data = of_the_data or _is_data(one)
+            inner = [(value, f"{short}.{key}") for key, value in list(attributes.items()) if isinstance(key, str)]
+        if depth < DEPTH:
+            queue.extend((item, called, depth + 1, of_the_data) for item, called in inner)
+
+
+def _names() -> Iterator[tuple[str, Any]]:
+    frame: Optional[FrameType] = sys._getframe(1)
+    for _ in range(FRAMES):
+        if frame is None:
+            break
+        if not (frame.f_globals.get("__package__") or "").startswith(("holdfast_inside", "holdfast.inside")):
+            yield from _locals(frame)
+        frame = frame.f_back
+    for module in list(sys.modules.values()):
+        path = getattr(module, "__file__", None) if type(module) is ModuleType else None
+        if isinstance(path, str) and not any(place in path for place in NOT_THE_SCRIPTS) and not _is_ours(module):
+            called = os.path.splitext(os.path.basename(path))[0]
+            for name, one in list(vars(module).items()):
+                if not name.startswith("__"):
+                    yield f"{called}.{name}", one
+
+
+def _locals(frame: FrameType) -> list[tuple[str, Any]]:
+    code = frame.f_code
+    if not code.co_flags & OPTIMIZED:
+        return []
+    variables = frame.f_locals
+    place = f"{code.co_name}() of {os.path.basename(code.co_filename)}"
+    found = [(f"{name} in {place}", one) for name, one in variables.items()]
+    if type(variables) is dict:
+        # Before Python 3.13 the copy stays with the frame and would keep what the script drops.
+        for variable in (*code.co_varnames, *code.co_cellvars, *code.co_freevars):
+            variables.pop(variable, None)
+    return found
+
+
+def _is_ours(module: ModuleType) -> bool:
+    return module.__name__.startswith(("holdfast_inside", "holdfast."))
+
+
+def _length(container: Any) -> Optional[int]:
+    """None where the type has a length of its own: no code of the user's runs here."""
+    base = next(base for base in CONTAINERS if isinstance(container, base))
+    return len(container) if type(container).__len__ is base.__len__ else None
+
+
+def _items(container: Any) -> list[Any]:
+    try:
+        return list(dict.values(container)) if isinstance(container, dict) else list(container)
+    except RuntimeError:  # another thread changes it right now
+        return []
+
+
+def _attributes(one: Any) -> dict[Any, Any]:
+    try:
+        found = object.__getattribute__(one, "__dict__")  # not the class's own: no code of the user's runs here
+    except AttributeError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _is_data(one: Any) -> bool:
+    return any("Dataset" in base.__name__ or base.__name__ == "Sequence" for base in type(one).__mro__)

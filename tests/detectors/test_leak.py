@@ -1,0 +1,129 @@
+"""A slope is a suspicion; a leak is named when it outlives an epoch or something tells what grows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from holdfast.detectors import find_endings
+from holdfast.detectors.leak import NAMED, SUSPECTED, find_gpu, find_host
+from holdfast.diagnosis.verdict import diagnose
+from holdfast.vocabulary import Event, Window
+from tests.story import START, kernel, story
+
+MIB = float(1 << 20)
+KILLED = "Memory cgroup out of memory: Killed process 100 (python) total-vm:9kB, anon-rss:8kB"
+
+
+def examined(**grower: Any) -> Event:
+    about = {"kind": "data", "what": "arrays (8,) float32", "count": 20, "bytes": 40 * MIB, "holder": "train.kept"}
+    return Event("examined", START + 20, {"steps": 20, "growing": [about | grower]})
+
+
+def growing(
+    seconds: int = 30,
+    epochs: bool = True,
+    events: list[Event] | None = None,
+    level: str = "train__rss_bytes",
+    **how: Any,
+) -> Window:
+    """Two MiB a step, five steps a second."""
+    series: dict[str, list[float | None]] = {
+        level: [500 * MIB + 10 * MIB * i for i in range(seconds)],
+        f"{level}_step_count": [5.0 * i for i in range(seconds)],
+        "train__steps_count": [5.0 * i for i in range(seconds)],
+        "train__epoch_count": [0.0 if epochs else None] * seconds,
+    }
+    return story(how.pop("code", None), how.pop("signal", None), events=events, **series, **how)
+
+
+def test_a_slope_in_the_first_epoch_asks_for_a_look_inside() -> None:
+    finding = find_host(growing())
+    assert finding is not None and finding.confidence == SUSPECTED
+    assert finding.details["examine"]
+
+
+@pytest.mark.parametrize(
+    "grower",
+    [
+        {"kind": "graph", "what": "tensors () float32, each with its graph", "bytes": 80},
+        {"kind": "trace", "what": "traces of step", "bytes": 0},
+        {"kind": "variable", "what": "variables (8,)", "bytes": 0},
+    ],
+)
+def test_what_nobody_keeps_on_purpose_is_named_at_once(grower: dict[str, Any]) -> None:
+    finding = find_host(growing(15, events=[examined(**grower)]))
+    assert finding is not None and finding.confidence == NAMED
+    assert finding.evidence[0].text == f"memory grows 2 MiB a step: 20 more {grower['what']}, held by train.kept"
+
+
+def test_what_a_list_holds_may_be_for_the_end_of_the_epoch() -> None:
+    early, late = (find_host(growing(seconds, events=[examined()])) for seconds in (20, 40))
+    assert early is not None and early.confidence == SUSPECTED
+    assert late is not None and late.confidence == NAMED
+    assert late.evidence[-1].text == "memory of the job: 520 MiB at step 10, 890 MiB at step 195"
+
+
+def test_a_cache_of_the_data_set_is_left_alone_in_the_first_epoch() -> None:
+    finding = find_host(growing(60, events=[examined(of_the_data=True)]))
+    assert finding is not None and finding.confidence == SUSPECTED
+
+
+def test_a_list_of_numbers_beside_it_is_not_the_leak() -> None:
+    finding = find_host(growing(40, events=[examined(bytes=640)]))
+    assert finding is not None and "train.kept" not in finding.evidence[0].text
+
+
+def test_a_function_compiled_again_and_again_is_named_without_a_look_inside() -> None:
+    compiled = [Event("train.compiled", START + i, {"what": "train_step"}) for i in range(1, 30)]
+    looked = Event("examined", START + 20, {"steps": 20, "growing": []})
+    finding = find_host(growing(events=[*compiled, looked]))
+    assert finding is not None and finding.confidence == NAMED
+    assert "train_step was compiled again 28 times" in finding.evidence[0].text
+
+
+def test_gpu_memory_too() -> None:
+    window = growing(events=[examined(kind="graph")], level="train__allocated_bytes")
+    finding = find_gpu(window)
+    assert finding is not None and finding.cause == "gpu-memory-leak"
+    assert find_host(window) is None
+
+
+def test_a_leak_explains_the_kill_it_ended_in() -> None:
+    window = growing(40, events=[examined(kind="graph"), kernel(KILLED)], code=137, signal=9)
+    answer = diagnose(window, find_endings(window))
+    assert answer.cause is not None and answer.cause.id == "host-memory-leak"
+    assert any("kernel log" in item.text for item in answer.cause.evidence)
+    assert [cause.id for cause in answer.also] == ["container-memory-limit"]
+
+
+def test_a_leak_explains_no_bug() -> None:
+    words = {
+        "stderr": b'Traceback (most recent call last):\n  File "/a/train.py", line 3, in <module>\n    x\nKeyError: 1\n'
+    }
+    window = growing(40, events=[examined(kind="graph")], code=1, output=words)
+    answer = diagnose(window, find_endings(window))
+    assert answer.cause is not None and answer.cause.id == "unhandled-exception"
+
+
+def test_a_suspicion_does_not_hide_the_kill() -> None:
+    window = growing(40, events=[kernel(KILLED)], code=137, signal=9)
+    answer = diagnose(window, find_endings(window))
+    assert answer.cause is not None and answer.cause.id == "container-memory-limit"
+
+
+def test_what_was_named_while_it_ran_is_not_forgotten() -> None:
+    told = Event(
+        "finding",
+        START + 10,
+        {
+            "cause": "host-memory-leak",
+            "confidence": NAMED,
+            "evidence": ["memory grows 2 MiB a step"],
+            "headline": "Leak",
+        },
+    )
+    window = story(137, 9, events=[told, kernel(KILLED)])
+    answer = diagnose(window, find_endings(window))
+    assert answer.cause is not None and answer.cause.title == "Leak"

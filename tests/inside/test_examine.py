@@ -1,0 +1,107 @@
+"""What grows between two counts is named with its holder; nothing is kept alive by counting."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from holdfast.inside.examine import Examiner, compare, first_count
+from holdfast.inside.telemetry import Recorder
+
+KEPT: list[Any] = [0] * 4
+
+
+class Keeper:
+    def __init__(self) -> None:
+        self.batches: dict[int, bytes] = {-i: b"" for i in range(1, 5)}
+
+
+class PhotoDataset:
+    def __init__(self) -> None:
+        self.decoded: dict[int, bytes] = {-i: b"" for i in range(1, 5)}
+
+
+class Counted:
+    pass
+
+
+class SilentWriter:
+    def __init__(self) -> None:
+        self.told: list[tuple[str, dict[str, Any]]] = []
+
+    def text(self, kind: str, at: float, **data: Any) -> None:
+        self.told.append((kind, data))
+
+
+def holders(growing: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {grower["holder"]: grower for grower in growing}
+
+
+def test_a_variable_of_the_loop_an_attribute_and_a_modules_variable_are_named() -> None:
+    losses: list[Any] = [b""] * 4
+    keeper, photos = Keeper(), PhotoDataset()
+    before = first_count()
+    for i in range(20):
+        losses.append((i, b"x" * 10_000))
+        keeper.batches[i] = b"y" * 20_000
+        photos.decoded[i] = b"z" * 5_000
+        KEPT.append(b"k" * 5_000)
+    growing, _ = compare(before, 20)
+    KEPT.clear()
+    here = "test_a_variable_of_the_loop_an_attribute_and_a_modules_variable_are_named() of test_examine.py"
+    found = holders(growing)
+    assert set(found) >= {f"losses in {here}", "Keeper.batches", "PhotoDataset.decoded", "test_examine.KEPT"}
+    assert found["Keeper.batches"]["count"] == 20
+    assert 400_000 <= found["Keeper.batches"]["bytes"] < 450_000
+    assert found["PhotoDataset.decoded"]["of_the_data"] and not found["Keeper.batches"]["of_the_data"]
+
+
+def test_what_does_not_grow_or_is_tiny_is_not_named() -> None:
+    full, numbers = [b"x" * 10_000] * 50, [0.5] * 10
+    before = first_count()
+    full[:] = [b"y" * 10_000] * 50
+    numbers.extend([0.5] * 20)
+    assert compare(before, 20)[0] == []
+
+
+def test_nothing_is_kept_alive() -> None:
+    one = Counted()
+    watched = weakref.ref(one)
+    held = [one]
+    before = first_count()
+    compare(before, 20)
+    held.clear()
+    del one
+    assert watched() is None
+
+
+def test_code_of_the_scripts_own_is_not_run() -> None:
+    class Touchy(dict[str, Any]):
+        def __len__(self) -> int:
+            raise AssertionError("asked")
+
+        def __getattribute__(self, name: str) -> Any:
+            raise AssertionError(name)
+
+    touchy = Touchy()
+    before = first_count()
+    assert compare(before, 20)[0] == []
+    assert dict.__len__(touchy) == 0
+
+
+def test_the_second_count_comes_after_enough_steps() -> None:
+    writer = SilentWriter()
+    recorder = Recorder(writer)  # type: ignore[arg-type]
+    examiner = Examiner(recorder)
+    assert examiner.begin({"id": "examine:1"}) == "begun"
+    assert examiner.begin({"id": "examine:2"}) == "under way already"
+    began = examiner._began_at
+    recorder.steps = 19
+    examiner.look(began + 1.0)
+    assert writer.told == []
+    recorder.steps = 20
+    examiner.look(began + 1.0)
+    ((kind, about),) = writer.told
+    assert kind == "examined" and (about["id"], about["steps"]) == ("examine:1", 20)
+    examiner.look(began + 5.0)
+    assert len(writer.told) == 1
