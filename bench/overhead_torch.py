@@ -15,7 +15,7 @@ from bench.interleave import interleave
 
 ROUNDS = 30
 # ms wanted: width of the layers, rows of a batch
-STEPS = {"cpu": {1: (64, 32), 10: (512, 128)}, "cuda": {1: (512, 128), 10: (8192, 4096)}}
+STEPS = {"cpu": {1: (64, 32), 10: (448, 128)}, "cuda": {1: (512, 128), 10: (8192, 4096)}}
 
 
 def main(rounds: int = ROUNDS, device: str = "cpu") -> None:

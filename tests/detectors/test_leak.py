@@ -77,8 +77,7 @@ def test_a_list_of_numbers_beside_it_is_not_the_leak() -> None:
 
 def test_a_function_compiled_again_and_again_is_named_without_a_look_inside() -> None:
     compiled = [Event("train.compiled", START + i, {"what": "train_step"}) for i in range(1, 30)]
-    looked = Event("examined", START + 20, {"steps": 20, "growing": []})
-    finding = find_host(growing(events=[*compiled, looked]))
+    finding = find_host(growing(events=compiled))
     assert finding is not None and finding.confidence == NAMED
     assert "train_step was compiled again 28 times" in finding.evidence[0].text
 

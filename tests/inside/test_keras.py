@@ -23,7 +23,7 @@ FAULTS = (
     *contract.COMMON_FAULTS,
     "keras.adapter.install",
     "keras.adapter.take_over",
-    "keras.step.declared_by",
+    "keras.step.tracing_of",
     "keras.step.Traces.new",
     "keras.values.gradient_norms",
     "keras.fit.shape_of",
@@ -83,3 +83,17 @@ def check_end_of_data(ran: Ran) -> None:
 def test_a_fault_of_ours_stays_with_us(fault: str, place: Path, bare: dict[str, Ran]) -> None:
     faulty = run_script(contract.SCRIPTS / "keras_functional.py", place, fault=fault)
     contract.check_fault_stays_inside(bare_run("keras_functional", place, bare), faulty)
+
+
+def test_an_error_of_the_users_looks_as_it_always_did(place: Path) -> None:
+    path = contract.SCRIPTS / "keras_shape_error.py"
+    bare, ran = run_script(path, place, holdfast=False), run_script(path, place)
+    assert (ran.exit_code, ran.stdout) == (bare.exit_code, bare.stdout)
+    assert ran.exit_code == 1
+    assert not ran.told("inside.failed")
+    assert traceback_of(ran) == traceback_of(bare)
+
+
+def traceback_of(ran: Ran) -> list[str]:
+    lines = ran.stderr.splitlines()
+    return [line for line in lines[lines.index("Traceback (most recent call last):") :] if "holdfast:" not in line]

@@ -16,7 +16,7 @@ asked = []  # when each batch was asked for
 
 def load(i):
     began = time.perf_counter()
-    time.sleep(0.02)
+    time.sleep(0.05)
     batch = np.random.RandomState(i).normal(size=(64, 256)).astype("float32")
     waited[0] += time.perf_counter() - (asked[-1] if len(asked) > 1 else began)  # the first call compiles as well
     return batch
@@ -30,9 +30,9 @@ def to_batch(i):
 
 options = tf.data.Options()
 options.experimental_optimization.inject_prefetch = False
-data = tf.data.Dataset.range(80).map(to_batch).with_options(options)
+data = tf.data.Dataset.range(36).map(to_batch).with_options(options)
 
-model = keras.Sequential([keras.layers.Dense(700, activation="relu") for _ in range(3)] + [keras.layers.Dense(1)])
+model = keras.Sequential([keras.layers.Dense(1100, activation="relu") for _ in range(3)] + [keras.layers.Dense(1)])
 model.compile("adamw", "mse")
 
 losses, began = [], []

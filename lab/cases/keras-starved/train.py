@@ -5,7 +5,7 @@ import numpy as np
 def prepared(rng, rows=32, features=256):
     """Rank features, one batch after the other, in plain Python."""
     x = rng.random((rows, features), dtype=np.float32)
-    ranks = [sorted(range(features), key=row.__getitem__) for row in x.tolist() for _ in range(20)]
+    ranks = [sorted(range(features), key=row.__getitem__) for row in x.tolist() for _ in range(40)]
     return np.asarray(ranks[:rows], dtype=np.float32) / features, x.sum(1)
 
 
@@ -20,7 +20,7 @@ def main():
     model = keras.Sequential([keras.Input((256,)), keras.layers.Dense(64, activation="relu"), keras.layers.Dense(1)])
     model.compile("adam", "mse")
     print("training on ranks")
-    model.fit(batches(), steps_per_epoch=340, epochs=1, verbose=2)
+    model.fit(batches(), steps_per_epoch=700, epochs=1, verbose=2)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ def train_step(x, y, temperature):
 def main():
     tf.random.set_seed(11)
     print("training with a falling temperature")
-    for step in range(60):
+    for step in range(45):
         x = tf.random.normal((BATCH, WIDTH))
         loss = train_step(x, tf.reduce_sum(x, 1, keepdims=True), 2.0 * 0.99**step)
         if step % 20 == 19:

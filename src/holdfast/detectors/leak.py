@@ -27,7 +27,7 @@ class Thresholds:
     held_bytes: float = 64 << 20
     unseen_steps: int = 150  # no epochs to go by, and nothing of Python's grows
     unseen_bytes: float = 256 << 20
-    patience_bytes: float = 640 << 20  # so long it waits to be told what grows
+    patience_bytes: float = 640 << 20  # no more waiting: neither for what a look inside finds nor for an epoch's end
     explained_ratio: float = 0.2  # of the growth: a list of floats beside it is not the leak
     retraced_ratio: float = 0.2  # traces a step
 
@@ -69,7 +69,7 @@ def _recorded(event: Event) -> Finding:
 
 def _finding(window: Window, cause: str, what: str, found: Growth, thresholds: Thresholds) -> Finding:
     grower = _traced(window, found, thresholds) or _grower(window, found, thresholds)
-    awaited = _not_looked_into(window) and found.amount < thresholds.patience_bytes
+    awaited = grower is None and _not_looked_into(window) and found.amount < thresholds.patience_bytes
     named = _is_named(found, grower, thresholds) and not awaited
     rate = f"{what} grows {amount(found.per_step, 'bytes')} a step"
     first = rate + (f": {_in_words(grower)}" if grower else "")
@@ -101,7 +101,8 @@ def _is_named(found: Growth, grower: Mapping[str, Any] | None, thresholds: Thres
         return True
     if grower.get("of_the_data"):
         return False  # a cache, until it has seen everything once
-    return found.steps >= thresholds.held_steps and found.amount >= thresholds.held_bytes
+    long_enough = found.steps >= thresholds.held_steps and found.amount >= thresholds.held_bytes
+    return long_enough or found.amount >= thresholds.patience_bytes
 
 
 def _not_looked_into(window: Window) -> bool:

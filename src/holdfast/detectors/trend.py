@@ -116,7 +116,7 @@ def _steady(stretch: Sequence[Point], course: Sequence[Point], thresholds: Thres
         return None  # one jump made most of it
     rates = _part_rates(stretch, thresholds.parts)
     kept_on = [rate >= thresholds.part_ratio * per_step for rate in rates]
-    if len(rates) < thresholds.parts or not kept_on[-1] or sum(kept_on) < thresholds.parts - 1:
+    if not kept_on[-1] or sum(kept_on) < thresholds.parts - 1:
         return None
     return Growth(per_step, first, last, _survived(course, per_step, thresholds))
 
@@ -134,13 +134,17 @@ def slope(stretch: Sequence[Point]) -> float | None:
 
 def _part_rates(stretch: Sequence[Point], parts: int) -> list[float]:
     first, last = stretch[0].step, stretch[-1].step
-    borders = [first + (last - first) * i / parts for i in range(parts + 1)]
-    ends = [next(point for point in reversed(stretch) if point.step <= border + 1e-9) for border in borders]
-    return [
-        (after.level - before.level) / (after.step - before.step)
-        for before, after in pairwise(ends)
-        if after.step > before.step
-    ]
+    length = (last - first) / parts
+    levels = [_level_at(stretch, first + length * i) for i in range(parts + 1)]
+    return [(after - before) / length for before, after in pairwise(levels)]
+
+
+def _level_at(stretch: Sequence[Point], step: float) -> float:
+    """Between two readings, as if it had gone straight: of what is long past only a few readings are kept."""
+    for before, after in pairwise(stretch):
+        if step <= after.step and after.step > before.step:
+            return before.level + (after.level - before.level) * (step - before.step) / (after.step - before.step)
+    return stretch[-1].level
 
 
 def _survived(course: Sequence[Point], per_step: float, thresholds: Thresholds) -> bool:

@@ -84,6 +84,7 @@ WORDS_IN_NO_EXCEPTION = (
 )
 WORDS_LINES = 25
 AFTER_LINES = 40  # what loggers and progress bars may still say after the traceback that ended the script
+PROBABLY = 0.7
 HANDLED = 0.4  # a traceback that did not end the script explains little
 LINE_CHARACTERS = 1000
 QUOTED = re.compile(r"'([^']+)'")
@@ -91,25 +92,32 @@ QUOTED = re.compile(r"'([^']+)'")
 
 def find_errors(window: Window) -> list[Finding]:
     """What the last words of each stream tell."""
-    findings: list[Finding] = []
     end = window.event("script.exit")
     code = int(end.data["code"]) if end else 1
-    for stream in window.streams():
-        lines = [line[:LINE_CHARACTERS] for line in lines_of(window.output(stream))]
-        chain = last_chain(lines)
-        final = _ended_the_script(chain, lines, code)
-        raised = [_at_most(finding, 1.0 if final else HANDLED) for finding in _from_exceptions(chain)]
-        said = [_at_most(finding, HANDLED if final else 1.0) for finding in _from_words(lines[-WORDS_LINES:])]
-        found = [*raised, *_from_fatal(last_fatal(lines)), *said]
-        findings += [_from_stream(finding, stream, end.at if end and final else None) for finding in found]
+    texts = {name: [line[:LINE_CHARACTERS] for line in lines_of(window.output(name))] for name in window.streams()}
+    chains = {name: last_chain(lines) for name, lines in texts.items()}
+    trust = {name: _trust(chains[name], lines, code) for name, lines in texts.items()}
+    words_trust = HANDLED if max(trust.values(), default=0.0) > HANDLED else 1.0
+    findings: list[Finding] = []
+    for name, lines in texts.items():
+        found = [_at_most(finding, trust[name]) for finding in _from_exceptions(chains[name])]
+        found += _from_fatal(last_fatal(lines))
+        found += [_at_most(finding, words_trust) for finding in _from_words(lines[-WORDS_LINES:])]
+        at = end.at if end and trust[name] > HANDLED else None
+        findings += [_from_stream(finding, name, at) for finding in found]
     return findings
 
 
-def _ended_the_script(chain: Sequence[Raised], lines: Sequence[str], code: int) -> bool:
-    """An exception that nothing handled makes Python exit with 1 (or 130), and little is printed after it."""
+def _trust(chain: Sequence[Raised], lines: Sequence[str], code: int) -> float:
+    """How surely the last traceback is what ended the script.
+
+    An exception that nothing handled makes Python exit with 1 (or 130) and is the last that it prints; loggers and
+    threads may still say something, but so may a script that went on and left with a message.
+    """
     if not chain or (code not in (1, 130) and code < 128):
-        return False
-    return sum(1 for line in lines[chain[-1].last_line + 1 :] if line.strip()) <= AFTER_LINES
+        return HANDLED
+    after = sum(1 for line in lines[chain[-1].last_line + 1 :] if line.strip())
+    return 1.0 if after == 0 else PROBABLY if after <= AFTER_LINES else HANDLED
 
 
 def _at_most(finding: Finding, confidence: float) -> Finding:

@@ -129,7 +129,7 @@ def _grown(held: Held, first: Census, least: int) -> Optional[dict[str, Any]]:
 
 def _newest(container: Any) -> list[Any]:
     try:
-        items = list(dict.values(container)) if isinstance(container, dict) else list(container)
+        items = list(dict.values(container)) if issubclass(type(container), dict) else list(container)
     except RuntimeError:  # another thread changes it right now
         return []
     return items[-8:]

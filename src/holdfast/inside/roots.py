@@ -43,10 +43,10 @@ def held_containers() -> Iterator[Held]:
     queue: deque[tuple[Any, str, int, bool]] = deque((one, name, 0, False) for name, one in _names())
     while queue and len(seen) < OBJECTS and now() < deadline:
         one, name, depth, of_the_data = queue.popleft()
-        if id(one) in seen or isinstance(one, ATOMS):
+        if id(one) in seen or issubclass(type(one), ATOMS):
             continue
         seen.add(id(one))
-        if isinstance(one, CONTAINERS):
+        if issubclass(type(one), CONTAINERS):
             if _length(one) is None:
                 continue
             yield Held(one, name, of_the_data)
@@ -97,13 +97,13 @@ def _is_ours(module: ModuleType) -> bool:
 
 def _length(container: Any) -> Optional[int]:
     """None where the type has a length of its own: no code of the user's runs here."""
-    base = next(base for base in CONTAINERS if isinstance(container, base))
+    base = next(base for base in CONTAINERS if issubclass(type(container), base))
     return len(container) if type(container).__len__ is base.__len__ else None
 
 
 def _items(container: Any) -> list[Any]:
     try:
-        return list(dict.values(container)) if isinstance(container, dict) else list(container)
+        return list(dict.values(container)) if issubclass(type(container), dict) else list(container)
     except RuntimeError:  # another thread changes it right now
         return []
 

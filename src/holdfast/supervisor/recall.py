@@ -24,7 +24,7 @@ KEPT_EVENTS = ("train.", "gpu.found", "examined", "inside.hello")
 class Recall:
     def __init__(self) -> None:
         self._latest: dict[str, deque[Sample]] = {}
-        self._courses: dict[str, list[Sample]] = {}
+        self._courses: dict[str, _Course] = {}
         self._events: deque[Event] = deque(maxlen=EVENTS)
 
     def take(self, readings: Iterable[Sample | Event]) -> None:
@@ -33,17 +33,35 @@ class Recall:
                 if reading.kind.startswith(KEPT_EVENTS):
                     self._events.append(reading)
             elif reading.name in WHOLE_COURSE:
-                self._add_to_course(reading)
+                self._courses.setdefault(reading.name, _Course()).add(reading)
             else:
                 self._latest.setdefault(reading.name, deque(maxlen=REMEMBERED)).append(reading)
 
     def window(self) -> Window:
         series = {name: list(samples) for name, samples in self._latest.items()}
-        return Window(self._events, series | self._courses)
+        return Window(self._events, series | {name: course.samples() for name, course in self._courses.items()})
 
-    def _add_to_course(self, sample: Sample) -> None:
-        """The older half is thinned by two each time it is full: the older, the coarser, and never forgotten."""
-        course = self._courses.setdefault(sample.name, [])
-        course.append(sample)
-        if len(course) > 2 * REMEMBERED:
-            course[:REMEMBERED] = course[:REMEMBERED:2]
+
+class _Course:
+    """The latest as they came; of what is older an even choice over the whole run, coarser as it gets longer."""
+
+    def __init__(self) -> None:
+        self._latest: deque[Sample] = deque()
+        self._older: list[Sample] = []
+        self._every = 1
+        self._passed = 0
+
+    def add(self, sample: Sample) -> None:
+        self._latest.append(sample)
+        if len(self._latest) <= REMEMBERED:
+            return
+        passing = self._latest.popleft()
+        if self._passed % self._every == 0:
+            self._older.append(passing)
+        self._passed += 1
+        if len(self._older) > REMEMBERED:
+            self._older = self._older[::2]
+            self._every *= 2
+
+    def samples(self) -> list[Sample]:
+        return [*self._older, *self._latest]

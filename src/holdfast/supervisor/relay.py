@@ -309,6 +309,7 @@ class Relay:
         self._last_signal = (received.number, received.sender_pid, time.monotonic())
         if self._lone is None and self._tell(
             "signal",
+            at=time.monotonic(),
             number=received.number,
             sender_pid=received.sender_pid,
             sender_name=received.sender_name,

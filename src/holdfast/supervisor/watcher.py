@@ -19,6 +19,7 @@ from holdfast.supervisor.toughen import become_subreaper, lock_memory, take_name
 from holdfast.vocabulary import Output
 
 WITNESS_S = 0.06  # how long a forwarded signal waits to see whether everybody got it
+TOGETHER_S = 1.5  # on a loaded machine the two of us notice the same signal that far apart
 DRAINED_LIMIT_BYTES = 256 << 20
 
 
@@ -125,7 +126,7 @@ class Watcher:
         for at, packet in [item for item in self._to_forward if item[0] <= now]:
             self._to_forward.remove((at, packet))
             number = packet["number"]
-            everybody = abs(self._witnessed.get(number, float("-inf")) - at) < 0.3
+            everybody = abs(self._witnessed.get(number, float("-inf")) - packet["at"]) < TOGETHER_S
             if not everybody and self._status is None:
                 signals.give(self._script_pid, number, packet["to_group"])
             self._watch.event(

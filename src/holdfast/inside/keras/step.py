@@ -7,6 +7,8 @@ so waiting and computing are told apart, and a batch outlives a step that fails.
 
 from __future__ import annotations
 
+import functools
+import importlib
 import types
 import weakref
 from typing import Any, Callable, Optional, Sequence
@@ -152,11 +154,11 @@ def prepare(iterator: Any, compiled: Any, traces: Traces, tf: Any) -> bool:
     if not traces.can_trace() or tf.config.functions_run_eagerly():
         return True
     began = now()
-    declared = declared_by(iterator, tf)
-    if declared is None:
+    ready = tracing_of(iterator, compiled, tf)
+    if ready is None:
         return False
     try:
-        compiled.get_concrete_function(declared[0])
+        ready()
     except Exception as error:  # the edge: whose error it is, the traceback says
         if _entered(error, "one_step_on_data"):
             raise
@@ -167,11 +169,14 @@ def prepare(iterator: Any, compiled: Any, traces: Traces, tf: Any) -> bool:
 
 
 @guarded
-def declared_by(iterator: Any, tf: Any) -> Optional[tuple[Any]]:
+def tracing_of(iterator: Any, compiled: Any, tf: Any) -> Optional[Callable[[], Any]]:
     def declared(spec: Any) -> Any:
         return None if isinstance(spec, (tf.OptionalSpec, tf.NoneTensorSpec)) else spec
 
-    return (tf.nest.map_structure(declared, iterator.element_spec),)
+    data = tf.nest.map_structure(declared, iterator.element_spec)
+    # A call of a tf.function cuts TensorFlow's frames out of a traceback; this way in does not by itself.
+    filtering: Any = importlib.import_module("tensorflow.python.util.traceback_utils")
+    return functools.partial(filtering.filter_traceback(compiled.get_concrete_function), data)
 
 
 def _entered(error: BaseException, name: str) -> bool:

@@ -36,7 +36,7 @@ class Norms:
         self._torch = torch
         self._recorder = recorder
         self.next_at = 0.0
-        self._ready: Optional[Dict[str, Read]] = None
+        self.taken: Optional[Dict[str, Read]] = None
 
     def take(self, optimizer: Any) -> None:
         began = now()
@@ -44,12 +44,12 @@ class Norms:
             self.next_at = began + 0.05
             return
         with self._torch.no_grad():
-            self._ready = self._norms(optimizer)
+            self.taken = self._norms(optimizer)
         self.next_at = began + max(0.5, (now() - began) / NORM_SHARE)
 
     def ready(self) -> Optional[Dict[str, Read]]:
         """What was taken for the step that is over."""
-        ready, self._ready = self._ready, None
+        ready, self.taken = self.taken, None
         return ready
 
     def _norms(self, optimizer: Any) -> Dict[str, Read]:

@@ -35,7 +35,7 @@ class Loading:
         self.last: Optional[Iteration] = None
         self._loaders: Any = weakref.WeakValueDictionary()
         self._feeding: Dict[int, Any] = {}
-        self._current: Optional[Iteration] = None
+        self.current: Optional[Iteration] = None
         self._epoch = -1
         self._entered = 0
         self._enter_at = 0.0
@@ -78,7 +78,7 @@ class Loading:
 
         A pass that is over without any update was a validation, whatever the gradients' state.
         """
-        if len(fed) == 1 and fed[0] is self._current:
+        if len(fed) == 1 and fed[0] is self.current:
             wait_s, fed[0].wait_s = fed[0].wait_s, 0.0
             return self._epoch, wait_s
         wait_s = 0.0
@@ -86,9 +86,9 @@ class Loading:
         for iteration in feeding:
             wait_s += iteration.wait_s
             iteration.wait_s = 0.0
-        if feeding and self._current not in feeding:
-            self._current = feeding[0]
-            if not self._current.trained:
+        if feeding and self.current not in feeding:
+            self.current = feeding[0]
+            if not self.current.trained:
                 self._epoch += 1
         for iteration in feeding:
             if not iteration.trained:
@@ -97,15 +97,19 @@ class Loading:
         return self._epoch, wait_s
 
 
-def shape_of(batch: Any, tensor: Any, depth: int = 3) -> Tuple[int, ...]:
+def shape_of(batch: Any, depth: int = 3) -> Tuple[int, ...]:
     """Of the first tensor in a batch."""
-    if isinstance(batch, tensor):
+    kind = type(batch)
+    if kind is list or kind is tuple:
+        parts = batch
+    elif hasattr(batch, "shape"):
         return batch.shape  # type: ignore[no-any-return]
-    if depth == 0 or isinstance(batch, (str, bytes)):
-        return ()
-    parts = batch.values() if hasattr(batch, "values") else batch if isinstance(batch, (list, tuple)) else ()
+    elif hasattr(batch, "values") and depth:
+        parts = batch.values()
+    else:
+        parts = batch if isinstance(batch, tuple) else ()
     for part in parts:
-        shape = shape_of(part, tensor, depth - 1)
+        shape = getattr(part, "shape", None) or (shape_of(part, depth - 1) if depth else ())
         if shape:
             return shape
     return ()

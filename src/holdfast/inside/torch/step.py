@@ -35,6 +35,18 @@ def _nothing(_optimizer: Any) -> None:
     return None
 
 
+def in_turn(first: Call, second: Call) -> Call:
+    """Two that are told of an update."""
+    if first is _nothing or second is _nothing:
+        return second if first is _nothing else first
+
+    def both(optimizer: Any) -> None:
+        first(optimizer)
+        second(optimizer)
+
+    return both
+
+
 def take_over(torch: Any, aspects: Sequence[Aspect]) -> List[str]:
     """Returns what this version of PyTorch does not have; the rest is taken over all the same."""
     loader: Any = sys.modules.get("torch.utils.data.dataloader")
