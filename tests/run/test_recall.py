@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from holdfast.supervisor.recall import REMEMBERED, Recall
 from holdfast.vocabulary import Event, Sample
 
@@ -15,7 +17,7 @@ def test_a_long_course_keeps_its_beginning_its_end_and_an_even_choice_between() 
     assert course[0] == 0 and course[-REMEMBERED:] == list(range(20_000 - REMEMBERED, 20_000))
     assert len(course) <= 2 * REMEMBERED + 1
     older = course[:-REMEMBERED]
-    assert len({after - before for before, after in zip(older, older[1:], strict=False)}) == 1
+    assert len({after - before for before, after in pairwise(older)}) == 1
     assert course == [sample.at for sample in window.series("train.rss_bytes_step_count")]
     assert len(window.series("x")) == REMEMBERED
 

@@ -3,7 +3,11 @@
 A step is a round of updates: it begins when an optimizer updates that has already done so in the current round, or
 when a batch has come since the last update. So a GAN's two optimizers make one step, a critic's five updates five,
 gradient accumulation one per update, and an update that AMP skipped none. An update inside another one's `step` (SAM,
-wrappers) is part of it.
+wrappers) is part of it. The first update of a further optimizer without a batch of its own joins the round at hand.
+
+Not seen: an `optimizer.step` or a whole step under torch.compile (the compiler leaves nothing of the hooks), replays of
+a CUDA graph, optimizers that are no torch.optim.Optimizer. The loss is what `backward` was called on: with gradient
+accumulation the last part's, divided as the script divides it.
 """
 
 from __future__ import annotations
