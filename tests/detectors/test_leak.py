@@ -121,8 +121,10 @@ def test_what_was_named_while_it_ran_is_not_forgotten() -> None:
             "confidence": NAMED,
             "evidence": ["memory grows 2 MiB a step"],
             "headline": "Leak",
+            "holder": "Trainer.averages",
         },
     )
     window = story(137, 9, events=[told, kernel(KILLED)])
     answer = diagnose(window, find_endings(window))
     assert answer.cause is not None and answer.cause.title == "Leak"
+    assert any("Trainer.averages" in remedy.how for remedy in answer.cause.remedies)

@@ -61,10 +61,8 @@ def find_ending(window: Window) -> list[Finding]:
 
 def _recorded(event: Event) -> Finding:
     evidence = tuple(Evidence(str(text), "telemetry", event.at) for text in event.data.get("evidence", ()))
-    headline = event.data.get("headline")
-    return Finding(
-        str(event.data["cause"]), float(event.data["confidence"]), evidence, {"headline": headline} if headline else {}
-    )
+    details = {key: event.data[key] for key in ("headline", "holder") if event.data.get(key)}
+    return Finding(str(event.data["cause"]), float(event.data["confidence"]), evidence, details)
 
 
 def _finding(window: Window, cause: str, what: str, found: Growth, thresholds: Thresholds) -> Finding:

@@ -121,6 +121,7 @@ class Watch:
                     key=decision.key,
                     evidence=[item.text for item in finding.evidence],
                     headline=finding.details.get("headline"),
+                    holder=finding.details.get("holder"),
                 )
         self.event("decision", decision=decision.kind, key=decision.key, text=decision.text)
         self.event("action", key=decision.key, decision=decision.text, result=self._carry_out(decision))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from holdfast.inside.ring import PHASES, STEP, STEP_BODY, TEXT, VALUE, VALUE_BOD
 from holdfast.vocabulary import Event, Sample
 
 RINGS = 64  # processes; a job with more has its first ones read
-EVENTS = 2000  # a run
+EVENTS_OF_A_KIND = 200  # a run: phases and batch shapes come with every epoch
 
 
 class Training:
@@ -22,7 +23,7 @@ class Training:
         self._channel = channel
         self._processes: dict[str, _Process] = {}
         self._main_pid: int | None = None
-        self._events_left = EVENTS
+        self._events: Counter[str] = Counter()
 
     def read(self, now: float) -> list[Sample | Event]:
         self._find_new()
@@ -31,8 +32,8 @@ class Training:
             for reading in process.read(now, self._prefix):
                 if isinstance(reading, Sample):
                     readings.append(reading)
-                elif self._events_left > 0:
-                    self._events_left -= 1
+                elif self._events[reading.kind] < EVENTS_OF_A_KIND:
+                    self._events[reading.kind] += 1
                     readings.append(reading)
         return readings
 
