@@ -1,4 +1,4 @@
-"""A small model in Lightning, with validation, a scheduler and accumulation."""
+"""A small model in Lightning, with validation and a scheduler."""
 
 import hashlib
 import json

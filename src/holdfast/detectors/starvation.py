@@ -20,7 +20,7 @@ class Thresholds:
     blocked_count: float = 0.3
     disk_per_s: float = 30e6
     network_per_s: float = 5e6
-    busy_cores: float = 0.3  # a machine shared with others gave a busy generator 0.4; a sleeping one takes 0.05
+    busy_cores: float = 0.3  # low, since on a shared machine a busy loader does not get a whole one
 
 
 def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen

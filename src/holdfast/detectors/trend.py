@@ -19,7 +19,7 @@ class Thresholds:
     points: int = 8
     steps: int = 20
     seconds: float = 1.5
-    grown_bytes: float = 32 << 20  # a small TensorFlow program was seen to take 20 MiB in its first hundred steps
+    grown_bytes: float = 32 << 20  # small Keras programs took 1 to 6 MiB after their first step
     grown_ratio: float = 0.02  # of what is held: large jobs breathe in larger amounts
     parts: int = 4
     border_ratio: float = 0.5  # of the slope before an epoch's border, after it

@@ -97,7 +97,7 @@ def compare(first: Census, steps: int) -> tuple[list[dict[str, Any]], bool]:
 
 
 def _count_sorts(census: Census, deadline: float) -> None:
-    """Tensors, variables and traces among all objects: 65 ms for the 350 000 of a small TensorFlow program."""
+    """Tensors, variables and traces among all objects: 44 to 57 ms for the 348 000 of an imported TensorFlow."""
     modules = [(sys.modules.get(module), name) for module, name in COUNTED]
     types = {getattr(module, name, None) for module, name in modules if module is not None}
     if not types or now() > deadline:

@@ -1,7 +1,7 @@
 """The containers a script holds, found from where its names are: variables of running functions, of modules, attributes.
 
-Walking down from names gives each container the name its owner would use, and visits thousands of objects where a look
-at who refers to what visits hundreds of thousands.
+Walking down from names gives each container the name its owner would use, and is bounded; asking who refers to what
+visits every object there is, 350 000 with TensorFlow.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from holdfast.vocabulary import Decision, Finding
 
-MOST = 6  # a run: each costs the training about a quarter of a second
+MOST = 6  # a run: each is two counts, of 0.05 to 0.17 s on a busy machine
 FIRST_WAIT_S = 8.0  # doubled with each
 
 
