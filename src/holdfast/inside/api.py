@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
-from typing import Any, Optional
+from typing import Any, Callable, Optional
 
 from .guard import guarded
 from .telemetry import Recorder, now
@@ -79,11 +79,21 @@ def _step(
     recorder.count_step(max(0.0, moment - _loop.last - wait_s))
     _loop.last = moment
     if loss is not None and recorder.wants("loss"):
-        value = loss.detach() if hasattr(loss, "detach") else loss
-        recorder.offer("loss", lambda: _number(value))
+        read = _reading(loss)
+        if read is not None:
+            recorder.offer("loss", read)
     if learning_rate is not None and recorder.wants("learning_rate"):
         rate = learning_rate
         recorder.offer("learning_rate", lambda: float(rate))
+
+
+def _reading(loss: Any) -> Optional[Callable[[], Optional[float]]]:
+    torch: Any = sys.modules.get("torch")
+    if torch is not None and isinstance(loss, torch.Tensor):
+        from .torch.late import reading
+
+        return reading(torch, loss.detach())
+    return lambda: _number(loss)
 
 
 def _number(value: Any) -> Optional[float]:

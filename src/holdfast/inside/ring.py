@@ -27,6 +27,7 @@ BODY_BYTES = SLOT_BYTES - 16
 
 STEP, VALUE, TEXT = 1, 2, 3
 STEP_BODY = struct.Struct("<dQiBHffB4I")  # at, step, epoch, phase, count, wait_s, compute_s, dimensions, shape
+_STEP_SLOT = struct.Struct("<QBBH4xdQiBHffB4I")
 VALUE_BODY = struct.Struct("<dQd32s")  # at, step, value, name
 TEXT_BODY = struct.Struct("<IHH")  # id, part, parts; then a piece of JSON
 TEXT_BYTES = BODY_BYTES - TEXT_BODY.size
@@ -53,6 +54,8 @@ class Writer:
         self._numbers = itertools.count(1)
         self._texts = itertools.count(1)
         self._commands_seen = 0
+        self._shape: tuple[int, ...] = ()
+        self._dims: tuple[int, ...] = (0, 0, 0, 0, 0)
         _HEAD.pack_into(self._map, 0, MAGIC, slots, os.getpid())
 
     def step(
@@ -68,10 +71,11 @@ class Writer:
     ) -> None:
         number = next(self._numbers)
         offset = HEADER_BYTES + (number - 1) % self._slots * SLOT_BYTES
-        dims = (tuple(shape) + (0, 0, 0, 0))[:4]
-        _SLOT.pack_into(self._map, offset, 0, STEP, 0, STEP_BODY.size)
-        STEP_BODY.pack_into(
-            self._map, offset + 16, at, step, epoch, phase, count, wait_s, compute_s, min(len(shape), 4), *dims
+        if shape is not self._shape:
+            self._shape = shape
+            self._dims = (min(len(shape), 4), *(tuple(shape) + (0, 0, 0, 0))[:4])
+        _STEP_SLOT.pack_into(
+            self._map, offset, 0, STEP, 0, STEP_BODY.size, at, step, epoch, phase, count, wait_s, compute_s, *self._dims
         )
         _NUMBER.pack_into(self._map, offset, number)
 

@@ -16,7 +16,10 @@ READ_EVERY_S = 0.5  # values living on a device: at most two a second of each…
 READ_AFTER_S = 0.2  # …and not before the device has had time to finish with them
 READ_WITHIN_S = 30.0  # a queue that is longer than this is not waited for
 
+LOOK_EVERY_S = 0.1
+
 now = time.perf_counter
+wall_clock = time.time
 
 
 class Recorder:
@@ -26,10 +29,10 @@ class Recorder:
         self.by_hand = False  # the script says itself when a step is over; adapters then do not
         self.epoch_number = -1
         self.phase_number = PHASES.index("start-up")
-        self._wait_s = 0.0
+        self.wait_s = 0.0
         self._shape: tuple[int, ...] = ()
         self._offers: dict[str, _Offer] = {}
-        self._next_look = 0.0
+        self._looked_at = 0.0
         self._commands: dict[str, Callable[[dict[str, Any]], object]] = {}
         self._looks: list[Callable[[float], None]] = []
 
@@ -37,7 +40,7 @@ class Recorder:
         """In a forked child: what the parent had begun is the parent's."""
         self.writer = writer
         self.steps = 0
-        self._wait_s = 0.0
+        self.wait_s = 0.0
         self._offers.clear()
 
     # -- what an adapter reports
@@ -56,7 +59,7 @@ class Recorder:
 
     def waited(self, seconds: float) -> None:
         """Time spent waiting for data, for the step to come."""
-        self._wait_s += seconds
+        self.wait_s += seconds
 
     def batch(self, shape: tuple[int, ...]) -> None:
         self._shape = shape
@@ -67,22 +70,15 @@ class Recorder:
             self.count_step(compute_s, count)
 
     def count_step(self, compute_s: float, count: int = 1) -> None:
+        at = wall_clock()
         self.steps += count
         self.writer.step(
-            time.time(),
-            self.steps,
-            self.epoch_number,
-            self.phase_number,
-            count,
-            self._wait_s,
-            compute_s,
-            self._shape,
+            at, self.steps, self.epoch_number, self.phase_number, count, self.wait_s, compute_s, self._shape
         )
-        self._wait_s = 0.0
-        moment = now()
-        if moment >= self._next_look:
-            self._next_look = moment + 0.1
-            self._now_and_then(moment)
+        self.wait_s = 0.0
+        if not -1.0 < at - self._looked_at < LOOK_EVERY_S:  # a clock that was set back does not stop it
+            self._looked_at = at
+            self._now_and_then(now())
 
     def wants(self, name: str) -> bool:
         """Whether an offer of this value would be taken: ask before preparing one."""
