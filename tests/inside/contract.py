@@ -25,6 +25,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from holdfast.journal import Journal
 from holdfast.vocabulary import Event, Sample
 
@@ -203,3 +205,9 @@ def check_fault_stays_inside(bare: Ran, faulty: Ran, thrown: bool = True) -> Non
     assert faulty.exit_code == bare.exit_code, faulty.stderr
     assert "thrown by a test" not in faulty.stdout + faulty.stderr
     check_unchanged(bare, faulty)
+
+
+def faults(*names: str) -> list[Any]:
+    """The broad ones in every run; one hook at a time with `pytest -m slow`, since each is a process of its own."""
+    quick = ("all", "sometimes", "guarded", "telemetry.Recorder.step")
+    return [name if name in quick else pytest.param(name, marks=pytest.mark.slow) for name in names]

@@ -79,7 +79,7 @@ def check_end_of_data(ran: Ran) -> None:
     assert len(ran.told("train.gradient_norm_missing")) == 1, "plain SGD keeps nothing to read it from"
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", contract.faults(*FAULTS))
 def test_a_fault_of_ours_stays_with_us(fault: str, place: Path, bare: dict[str, Ran]) -> None:
     faulty = run_script(contract.SCRIPTS / "keras_functional.py", place, fault=fault)
     contract.check_fault_stays_inside(bare_run("keras_functional", place, bare), faulty)

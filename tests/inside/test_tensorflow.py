@@ -44,7 +44,7 @@ def test_a_loop_is_followed_and_left_as_it_was(name: str, place: Path, bare: dic
         assert traced == [1, 32], "once at first, once for the last, smaller batch"
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", contract.faults(*FAULTS))
 def test_a_fault_of_ours_stays_with_us(fault: str, place: Path, bare: dict[str, Ran]) -> None:
     faulty = run_script(contract.SCRIPTS / "tf_tape_function.py", place, fault=fault)
     contract.check_fault_stays_inside(

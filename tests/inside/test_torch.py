@@ -60,7 +60,7 @@ def test_a_trainer_of_a_framework_comes_through_the_same_hooks(place: Path, name
     contract.check_everything(_ran(place, name, False), _ran(place, name, True))
 
 
-@pytest.mark.parametrize("fault", (*contract.COMMON_FAULTS, *OWN_FAULTS))
+@pytest.mark.parametrize("fault", contract.faults(*contract.COMMON_FAULTS, *OWN_FAULTS))
 def test_a_fault_in_the_adapter_stays_there(place: Path, fault: str) -> None:
     name = "torch_scheduler_validation" if fault.endswith((".enter", ".look")) else "torch_plain"
     faulty = run_script(SCRIPTS / f"{name}.py", place, fault=fault)

@@ -31,9 +31,7 @@ class Count(keras.callbacks.Callback):
         losses.append(logs["loss"])
 
 
-history = model.fit(
-    x, y, batch_size=32, epochs=10, validation_data=(x_val, y_val), callbacks=[Count()], verbose=0
-)
+history = model.fit(x, y, batch_size=32, epochs=10, validation_data=(x_val, y_val), callbacks=[Count()], verbose=0)
 print("epochs", len(history.history["loss"]), "val_loss %.6f" % history.history["val_loss"][-1])
 model.save("model.keras")
 print("saved", sorted(zipfile.ZipFile("model.keras").namelist()))

@@ -44,5 +44,15 @@ def fingerprint(*models):
     return found.hexdigest()
 
 
-print(json.dumps({"steps": len(losses), "epochs": epoch + 1, "losses": losses, "batch_shape": list(x.shape),
-                  "wait_share": None, "weights": fingerprint(model)}))
+print(
+    json.dumps(
+        {
+            "steps": len(losses),
+            "epochs": epoch + 1,
+            "losses": losses,
+            "batch_shape": list(x.shape),
+            "wait_share": None,
+            "weights": fingerprint(model),
+        }
+    )
+)

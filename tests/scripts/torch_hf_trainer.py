@@ -49,14 +49,34 @@ losses = Losses()
 trainer = OwnTrainer(
     model=model,
     args=TrainingArguments(
-        output_dir="out", num_train_epochs=3, per_device_train_batch_size=8, gradient_accumulation_steps=2,
-        eval_strategy="epoch", save_strategy="no", report_to=[], use_cpu=True, disable_tqdm=True, seed=0,
+        output_dir="out",
+        num_train_epochs=3,
+        per_device_train_batch_size=8,
+        gradient_accumulation_steps=2,
+        eval_strategy="epoch",
+        save_strategy="no",
+        report_to=[],
+        use_cpu=True,
+        disable_tqdm=True,
+        seed=0,
         logging_strategy="no",
     ),
-    train_dataset=Sentences(640), eval_dataset=Sentences(64), callbacks=[losses],
+    train_dataset=Sentences(640),
+    eval_dataset=Sentences(64),
+    callbacks=[losses],
 )
 trainer.remove_callback(PrinterCallback)
 trainer.train()
 weights = hashlib.sha256(b"".join(t.numpy().tobytes() for t in model.state_dict().values())).hexdigest()
-print(json.dumps({"steps": trainer.state.global_step, "epochs": 3, "losses": losses.seen, "batch_shape": [8, 12],
-                  "wait_share": None, "weights": weights}))
+print(
+    json.dumps(
+        {
+            "steps": trainer.state.global_step,
+            "epochs": 3,
+            "losses": losses.seen,
+            "batch_shape": [8, 12],
+            "wait_share": None,
+            "weights": weights,
+        }
+    )
+)

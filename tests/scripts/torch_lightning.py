@@ -45,10 +45,25 @@ def made(count):
 
 model = Model()
 trainer = lightning.Trainer(
-    max_epochs=6, accelerator="cpu", devices=1, logger=False, enable_checkpointing=False, enable_progress_bar=False,
+    max_epochs=6,
+    accelerator="cpu",
+    devices=1,
+    logger=False,
+    enable_checkpointing=False,
+    enable_progress_bar=False,
     enable_model_summary=False,
 )
 trainer.fit(model, DataLoader(made(1600), batch_size=32, shuffle=True), DataLoader(made(320), batch_size=32))
 weights = hashlib.sha256(b"".join(t.numpy().tobytes() for t in model.state_dict().values())).hexdigest()
-print(json.dumps({"steps": trainer.global_step, "epochs": trainer.current_epoch, "losses": model.seen,
-                  "batch_shape": model.shape, "wait_share": None, "weights": weights}))
+print(
+    json.dumps(
+        {
+            "steps": trainer.global_step,
+            "epochs": trainer.current_epoch,
+            "losses": model.seen,
+            "batch_shape": model.shape,
+            "wait_share": None,
+            "weights": weights,
+        }
+    )
+)

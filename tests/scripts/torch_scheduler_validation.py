@@ -54,5 +54,15 @@ def fingerprint(*models):
     return found.hexdigest()
 
 
-print(json.dumps({"steps": len(losses), "epochs": epoch + 1, "losses": losses, "batch_shape": list(inputs.shape),
-                  "wait_share": None, "weights": fingerprint(model)}))
+print(
+    json.dumps(
+        {
+            "steps": len(losses),
+            "epochs": epoch + 1,
+            "losses": losses,
+            "batch_shape": list(inputs.shape),
+            "wait_share": None,
+            "weights": fingerprint(model),
+        }
+    )
+)

@@ -43,5 +43,15 @@ def fingerprint(*models):
     return found.hexdigest()
 
 
-print(json.dumps({"steps": len(losses), "epochs": epoch + 1, "losses": losses, "batch_shape": list(real.shape),
-                  "wait_share": None, "weights": fingerprint(generator, critic)}))
+print(
+    json.dumps(
+        {
+            "steps": len(losses),
+            "epochs": epoch + 1,
+            "losses": losses,
+            "batch_shape": list(real.shape),
+            "wait_share": None,
+            "weights": fingerprint(generator, critic),
+        }
+    )
+)

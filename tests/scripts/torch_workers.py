@@ -48,8 +48,18 @@ def main():
             losses.append(loss.item())
             ended = time.perf_counter()
             began = began or ended
-    print(json.dumps({"steps": len(losses), "epochs": epoch + 1, "losses": losses, "batch_shape": list(inputs.shape),
-                      "wait_share": waited / (ended - began), "weights": fingerprint(model)}))
+    print(
+        json.dumps(
+            {
+                "steps": len(losses),
+                "epochs": epoch + 1,
+                "losses": losses,
+                "batch_shape": list(inputs.shape),
+                "wait_share": waited / (ended - began),
+                "weights": fingerprint(model),
+            }
+        )
+    )
 
 
 def fingerprint(*models):

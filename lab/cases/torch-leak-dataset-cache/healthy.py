@@ -25,7 +25,9 @@ def main():
     torch.set_num_threads(1)
     torch.manual_seed(8)
     loader = DataLoader(Photos(), batch_size=BATCH, shuffle=True)
-    model = nn.Sequential(nn.Conv2d(3, 12, 5, stride=2), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(12, 4))
+    model = nn.Sequential(
+        nn.Conv2d(3, 12, 5, stride=2), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(12, 4)
+    )
     optimizer = torch.optim.Adam(model.parameters())
     print(f"training on {COUNT} photos")
     for epoch in range(6):

@@ -7,7 +7,7 @@ the whole GPU at once and a page cache that fills are all healthy.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 from holdfast.detectors.words import amount, duration
@@ -33,6 +33,7 @@ class Edge:
     level: str
     whole: str
     counts: str
+    patience_s: float = 2.0  # a trend lasts at least so long; a framework may take a whole card within a second or two
 
 
 EDGES = (
@@ -53,7 +54,14 @@ EDGES = (
         "taken",
     ),
     Edge("swap", "swap-thrash", "host.swap_free_bytes", "host.swap_total_bytes", "left"),
-    Edge("GPU memory (*)", "gpu-memory-exhausted", "gpu*.memory_used_bytes", "gpu*.memory_total_bytes", "taken"),
+    Edge(
+        "GPU memory (*)",
+        "gpu-memory-exhausted",
+        "gpu*.memory_used_bytes",
+        "gpu*.memory_total_bytes",
+        "taken",
+        patience_s=8.0,
+    ),
     Edge("disk *", "disk-full", "disk[*].free_bytes", "disk[*].total_bytes", "left"),
     Edge("/dev/shm", "shared-memory-exhausted", "shm.free_bytes", "shm.total_bytes", "left"),
     Edge("open files", "too-many-open-files", "job.open_files_count", "job.open_files_limit_count", "taken"),
@@ -100,7 +108,7 @@ def _find(window: Window, edge: Edge, thresholds: Thresholds) -> Finding | None:
         return None
     recent = window.series(edge.level, since=newest.at - thresholds.span_s)
     fall_per_s = fall(edge, recent, whole, thresholds.samples)
-    if fall_per_s is None or fall_per_s <= 0:
+    if fall_per_s is None or fall_per_s <= 0 or newest.at - recent[0].at < edge.patience_s:
         return None
     seconds = max(0.0, left) / fall_per_s
     tight = left < thresholds.tight_ratio * whole and seconds < thresholds.tight_s
@@ -145,4 +153,4 @@ def _instances(window: Window, edge: Edge) -> Iterator[Edge]:
     for name in window.names(prefix, suffix):
         instance = name[len(prefix) : len(name) - len(suffix)]
         fill = [text.replace("*", instance) for text in (edge.what, edge.level, edge.whole)]
-        yield Edge(fill[0], edge.cause, fill[1], fill[2], edge.counts)
+        yield replace(edge, what=fill[0], level=fill[1], whole=fill[2])

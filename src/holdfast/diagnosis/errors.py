@@ -35,7 +35,7 @@ RULES = (
     _rule(
         "shared-memory-exhausted",
         0.93,
-        words=r"(?:insufficient|out of|raise your) shared memory|(No space left|write to file).*(" + SHM + ")",
+        words=r"(?:insufficient|out of|raise your|allocate) shared memory|(No space left|write to file).*(" + SHM + ")",
     ),
     _rule("shared-memory-exhausted", 0.9, words=r"(" + SHM + r").*(No space left|Bus error)"),
     _rule(

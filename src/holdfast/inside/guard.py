@@ -43,7 +43,7 @@ def failed(place: str, error: BaseException) -> None:
 def guarded(function: Function) -> Function:
     """For what we do beside the user's call, never around it: his own exceptions are not ours to catch."""
 
-    place = function.__qualname__
+    place = getattr(function, "__qualname__", repr(function))
 
     def safe(*args: Any, **kwargs: Any) -> Any:
         if _edge.failures >= FAILURES:

@@ -13,7 +13,7 @@ from holdfast.supervisor.control import Link, link_pair
 from holdfast.supervisor.relay import NeverStarted, Relay
 from holdfast.supervisor.streams import Streams, open_streams
 from holdfast.supervisor.task import Task
-from holdfast.supervisor.toughen import become_subreaper, lock_memory, lower_oom_score
+from holdfast.supervisor.toughen import become_subreaper, lock_memory, lower_oom_score, slim
 from holdfast.supervisor.watcher import watch_run
 
 ATTEMPTS = 3  # at a watcher, should one be killed before it has started the command
@@ -29,6 +29,7 @@ def supervise(task: Task) -> int:
     signal_mask = signals.block()
     become_subreaper()
     oom_score = lower_oom_score()
+    slim()
     lock_memory()
     relay: Relay | None = None
 

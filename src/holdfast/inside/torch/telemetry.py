@@ -144,10 +144,10 @@ class Telemetry:
             if here.mark:
                 here.busy_s += began - here.mark
             here.mark = moment
-            iteration.wait_s += moment - began
+            iteration.wait_s += moment - began  # type: ignore[union-attr]
             here.quiet = 1
             here.got_batch = True
-            here.fresh.append(iteration)
+            here.fresh.append(iteration)  # type: ignore[arg-type] # it is this iterator's, not merely the last one's
             return batch
 
         return __next__
