@@ -11,12 +11,12 @@ import errno
 import os
 import select
 import signal
-import termios
 import time
 from typing import TYPE_CHECKING, Any
 
 from holdfast.supervisor import signals
 from holdfast.supervisor.control import Link
+from holdfast.supervisor.keyboard import Keyboard
 from holdfast.supervisor.launch import reap
 from holdfast.supervisor.streams import PIPE_BYTES, Source, Streams
 from holdfast.supervisor.tail import Tail
@@ -28,10 +28,7 @@ if TYPE_CHECKING:
 
 FLUSH_S = 0.05
 PROMPT_BURST = 100  # pieces sent without delay before pieces are put together
-FOREGROUND_CHECK_S = 0.5
 RECORDED_PATIENCE_S = 3.0
-STOP_DELAY_S = 0.05
-INPUT_LIMIT_BYTES = 1 << 16
 
 
 class NeverStarted(Exception):
@@ -59,13 +56,12 @@ class Relay:
         self._prompt = float(PROMPT_BURST)
         self._refilled_at = time.monotonic()
         self._mid_line: dict[int, bool] = {}
-        self._to_script = bytearray()
-        self._listens = False  # to the keyboard
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_read, False)
         os.set_blocking(self._wake_write, False)
         self._last_signal: tuple[int, int, float] = (0, 0, 0.0)
         self._poll = select.poll()
+        self._keyboard = Keyboard(streams, self._poll, self._tell)
         self._poll.register(self._wake_read, select.POLLIN)
         self._poll.register(link, select.POLLIN)
         for source in streams.sources:
@@ -74,12 +70,12 @@ class Relay:
     def run(self) -> int:
         """Until the script has ended and everything it printed is passed on."""
         try:
-            self._enter_terminal()
+            self._keyboard.enter()
             while not self._over:
                 self._turn()
             self._say_goodbye()
         finally:
-            self._leave_terminal()
+            self._keyboard.leave()
         assert self._status is not None
         code = os.waitstatus_to_exitcode(self._status)
         return code if code >= 0 else 128 - code
@@ -96,10 +92,10 @@ class Relay:
             elif self._link is not None and fd == self._link.fileno():
                 self._hear(self._link)
             elif fd == 0:
-                self._take_input()
-        self._feed_script()
+                self._keyboard.take()
+        self._keyboard.feed()
+        self._keyboard.enter()
         self._flush_tails()
-        self._check_foreground()
         self._poll.register(self._link, self._interest()) if self._link is not None else None
         if self._lone is not None and self._status is not None:
             self._finish_alone(self._lone)
@@ -108,9 +104,8 @@ class Relay:
         waits = []
         if any(self._tails.values()):
             waits.append(self._last_flush + FLUSH_S)
-        terminal = self._streams.terminal
-        if terminal is not None and not terminal.entered:
-            waits.append(time.monotonic() + FOREGROUND_CHECK_S)
+        if self._keyboard.check_again_s is not None:
+            waits.append(time.monotonic() + self._keyboard.check_again_s)
         return max(0.0, min(waits) - time.monotonic()) * 1000 if waits else None
 
     def _interest(self) -> int:
@@ -195,110 +190,18 @@ class Relay:
         start = newline if self._mid_line.get(2) or (os.isatty(2) and self._mid_line.get(1)) else ""
         return self._write(2, memoryview((start + text + newline).encode("utf-8", "replace"))) == 0
 
-    # -- input and terminal
-
-    def _enter_terminal(self) -> None:
-        terminal = self._streams.terminal
-        if terminal is not None:
-            terminal.enter()
-            self._listen(terminal.entered and terminal.reads)
-
-    def _leave_terminal(self) -> None:
-        terminal = self._streams.terminal
-        if terminal is not None:
-            terminal.leave()
-            self._listen(False)
-
-    def _listen(self, yes: bool) -> None:
-        if yes and not self._listens:
-            self._poll.register(0, select.POLLIN)
-        elif self._listens and not yes:
-            self._poll.unregister(0)
-        self._listens = yes
-
-    def _check_foreground(self) -> None:
-        terminal = self._streams.terminal
-        if terminal is not None and not terminal.entered:
-            self._enter_terminal()
-
-    def _take_input(self) -> None:
-        try:
-            typed = os.read(0, 4096)
-        except OSError:
-            typed = b""
-        if not typed:  # the terminal is gone
-            self._listen(False)
-            return
-        self._to_script += typed
-        self._feed_script()
-        if self._asks_to_stop(typed):
-            self._suspend(whole_group=True)
-
-    def _feed_script(self) -> None:
-        """What a pty does not take now waits, and the keyboard with it; Ctrl-C is taken by the pty at any time."""
-        master = self._streams.master
-        if master is None or not self._to_script:
-            return
-        with contextlib.suppress(OSError):
-            del self._to_script[: os.write(master, self._to_script)]
-        full = len(self._to_script) >= INPUT_LIMIT_BYTES
-        terminal = self._streams.terminal
-        if terminal is not None and terminal.entered and terminal.reads:
-            self._listen(not full)
-        self._poll.register(master, select.POLLIN | (select.POLLOUT if self._to_script else 0))
-
-    def _asks_to_stop(self, typed: bytes) -> bool:
-        """Ctrl-Z, where the script's terminal takes it as such and the script is in front.
-
-        The kernel ignores a terminal's stop in a group whose parents are outside its session, as the script's is.
-        """
-        master = self._streams.master
-        if master is None or not self._script_pid:
-            return False
-        try:
-            modes = termios.tcgetattr(master)
-            in_front = os.tcgetpgrp(master) == self._script_pid
-        except (termios.error, OSError):
-            return False
-        suspend_key = modes[6][termios.VSUSP]
-        return bool(
-            modes[3] & termios.ISIG
-            and isinstance(suspend_key, bytes)
-            and suspend_key in typed
-            and in_front
-            and not signals.ignores_stop(self._script_pid)
-        )
-
-    def _suspend(self, whole_group: bool) -> None:
-        if not self._script_pid or signals.nobody_would_continue_us():
-            return
-        signals.give(self._script_pid, signal.SIGTSTP, to_group=True)  # its own handler, if it has one
-        time.sleep(STOP_DELAY_S)
-        signals.give(self._script_pid, signal.SIGSTOP, to_group=True)
-        self._tell("run.suspended")
-        self._leave_terminal()
-        os.kill(0 if whole_group else os.getpid(), signal.SIGSTOP)
-        self._enter_terminal()
-        signals.give(self._script_pid, signal.SIGCONT, to_group=True)
-        self._tell("run.resumed")
-
     # -- signals (in their own thread)
 
     def on_signal(self, received: signals.Received) -> None:
-        terminal, master = self._streams.terminal, self._streams.master
         if received.number == signal.SIGWINCH:
-            if terminal is not None and master is not None:
-                terminal.copy_size(master)
+            self._keyboard.resized()
         elif received.number == signal.SIGTSTP:
-            self._suspend(whole_group=False)
+            self._keyboard.suspend(whole_group=False)
         elif received.number == signal.SIGCHLD:
             with contextlib.suppress(BlockingIOError):
                 os.write(self._wake_write, b"c")
         elif received.number == signal.SIGCONT:
-            if terminal is not None and not terminal.entered:
-                return
-            self._leave_terminal()  # somebody stopped and continued us: the shell has set its own modes meanwhile
-            self._enter_terminal()
+            self._keyboard.enter_again()
         else:
             self._forward(received)
 
@@ -343,7 +246,7 @@ class Relay:
             assert isinstance(packet, dict)
             kind = packet["kind"]
             if kind == "started":
-                self._script_pid = packet["pid"]
+                self._script_pid = self._keyboard.script_pid = packet["pid"]
                 self._streams.close_script_side()
             elif kind == "cannot-start":
                 raise NeverStarted(packet["errno"])
@@ -375,7 +278,7 @@ class Relay:
             self._over = True
             return
         if not self._script_pid:
-            self._script_pid = self._adopted()
+            self._script_pid = self._keyboard.script_pid = self._adopted()
         from holdfast.supervisor.lone import LoneWatch  # noqa: PLC0415 - only a relay that is alone needs it
 
         self._lone = LoneWatch(self._task, self._script_pid, self.say)

@@ -1,0 +1,128 @@
+"""The user's keyboard and terminal, while the script has a pty: what is typed, Ctrl-Z, who is in front."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import termios
+import time
+from collections.abc import Callable
+
+from holdfast.supervisor import signals
+from holdfast.supervisor.streams import Streams
+
+FOREGROUND_CHECK_S = 0.5
+STOP_DELAY_S = 0.05
+INPUT_LIMIT_BYTES = 1 << 16
+
+
+class Keyboard:
+    """Without a terminal it does nothing."""
+
+    def __init__(self, streams: Streams, poll: select.poll, tell: Callable[[str], bool]) -> None:
+        self._streams = streams
+        self._poll = poll
+        self._tell = tell
+        self._to_script = bytearray()
+        self._listens = False
+        self.script_pid = 0
+
+    @property
+    def check_again_s(self) -> float | None:
+        """A job in the background looks now and then whether it has come to the front."""
+        terminal = self._streams.terminal
+        return FOREGROUND_CHECK_S if terminal is not None and not terminal.entered else None
+
+    def enter(self) -> None:
+        terminal = self._streams.terminal
+        if terminal is not None and not terminal.entered:
+            terminal.enter()
+            self._listen(terminal.entered and terminal.reads)
+
+    def leave(self) -> None:
+        terminal = self._streams.terminal
+        if terminal is not None:
+            terminal.leave()
+            self._listen(False)
+
+    def enter_again(self) -> None:
+        """Somebody stopped and continued us: the shell has set its own modes meanwhile."""
+        terminal = self._streams.terminal
+        if terminal is not None and terminal.entered:
+            self.leave()
+            self.enter()
+
+    def resized(self) -> None:
+        if self._streams.terminal is not None and self._streams.master is not None:
+            self._streams.terminal.copy_size(self._streams.master)
+
+    def take(self) -> None:
+        """Something was typed."""
+        try:
+            typed = os.read(0, 4096)
+        except OSError:
+            typed = b""
+        if not typed:  # the terminal is gone
+            self._listen(False)
+            return
+        self._to_script += typed
+        self.feed()
+        if self._asks_to_stop(typed):
+            self.suspend(whole_group=True)
+
+    def feed(self) -> None:
+        """What a pty does not take now waits, and the keyboard with it; Ctrl-C is taken by the pty at any time."""
+        master = self._streams.master
+        if master is None or not self._to_script:
+            return
+        with contextlib.suppress(OSError):
+            del self._to_script[: os.write(master, self._to_script)]
+        full = len(self._to_script) >= INPUT_LIMIT_BYTES
+        terminal = self._streams.terminal
+        if terminal is not None and terminal.entered and terminal.reads:
+            self._listen(not full)
+        self._poll.register(master, select.POLLIN | (select.POLLOUT if self._to_script else 0))
+
+    def _listen(self, yes: bool) -> None:
+        if yes and not self._listens:
+            self._poll.register(0, select.POLLIN)
+        elif self._listens and not yes:
+            self._poll.unregister(0)
+        self._listens = yes
+
+    def _asks_to_stop(self, typed: bytes) -> bool:
+        """Ctrl-Z, where the script's terminal takes it as such and the script is in front.
+
+        The kernel ignores a terminal's stop in a group whose parents are outside its session, as the script's is.
+        """
+        master = self._streams.master
+        if master is None or not self.script_pid:
+            return False
+        try:
+            modes = termios.tcgetattr(master)
+            in_front = os.tcgetpgrp(master) == self.script_pid
+        except (termios.error, OSError):
+            return False
+        suspend_key = modes[6][termios.VSUSP]
+        return bool(
+            modes[3] & termios.ISIG
+            and isinstance(suspend_key, bytes)
+            and suspend_key in typed
+            and in_front
+            and not signals.ignores_stop(self.script_pid)
+        )
+
+    def suspend(self, whole_group: bool) -> None:
+        if not self.script_pid or signals.nobody_would_continue_us():
+            return
+        signals.give(self.script_pid, signal.SIGTSTP, to_group=True)  # its own handler, if it has one
+        time.sleep(STOP_DELAY_S)
+        signals.give(self.script_pid, signal.SIGSTOP, to_group=True)
+        self._tell("run.suspended")
+        self.leave()
+        os.kill(0 if whole_group else os.getpid(), signal.SIGSTOP)
+        self.enter()
+        signals.give(self.script_pid, signal.SIGCONT, to_group=True)
+        self._tell("run.resumed")

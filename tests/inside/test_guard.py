@@ -1,0 +1,59 @@
+"""Whatever we hang beside the user's call, its failure stays with us and is told once."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+
+import pytest
+
+from holdfast.inside import guard
+
+
+@pytest.fixture(autouse=True)
+def _fresh_edge(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(guard, "_edge", guard._Edge())
+    yield
+
+
+class Hook:
+    def one(self, value: int) -> int:
+        return 10 // value
+
+    def with_default(self, value: int = 1) -> int:
+        return 10 // value
+
+
+def test_results_pass_and_faults_do_not() -> None:
+    told: list[tuple[str, str]] = []
+    guard.on_failure(lambda place, reason: told.append((place, reason)))
+    for safe in (guard.guarded(Hook().one), guard.guarded(Hook().with_default), guard.guarded(lambda v: 10 // v)):
+        assert safe(5) == 2
+        assert safe(0) is None
+    assert [reason for _, reason in told] == ["ZeroDivisionError: integer division or modulo by zero"] * 3
+
+
+def test_defaults_keywords_and_partials_are_called_as_they_are() -> None:
+    assert guard.guarded(Hook().with_default)() == 10
+    assert guard.guarded(Hook().one)(5) == 2
+    assert guard.guarded(functools.partial(max, 3))(7) == 7
+
+
+def test_after_many_failures_hooks_do_nothing_any_more() -> None:
+    safe = guard.guarded(Hook().one)
+    for _ in range(guard.FAILURES):
+        safe(0)
+    assert safe(5) is None
+
+
+def test_a_telling_that_fails_itself_is_not_heard_of() -> None:
+    guard.on_failure(lambda *_: 1 // 0)
+    assert guard.guarded(Hook().one)(0) is None
+
+
+def test_ctrl_c_is_not_ours_to_catch() -> None:
+    def interrupted(_: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        guard.guarded(interrupted)(1)
