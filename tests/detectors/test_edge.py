@@ -70,3 +70,17 @@ def test_the_pace_quickens_as_memory_gets_tight() -> None:
     assert pace([0.5 * GIB] * 5) == 0.2
     assert pace([4 * GIB, 2 * GIB]) == pytest.approx(0.125)
     assert pace([4 * GIB, 0.1 * GIB]) == 0.05
+
+
+def test_a_card_taken_within_two_seconds_is_no_trend_however_often_we_look() -> None:
+    from holdfast.vocabulary import Sample, Window
+
+    at = [float(i) for i in range(10)] + [10 + 0.05 * i for i in range(60)]
+    used = [1.0 * GIB] * 10 + [min(93.0, 1 + 2.5 * i) * GIB for i in range(60)]
+    series = {
+        "gpu0.memory_used_bytes": [Sample("gpu0.memory_used_bytes", u, t) for u, t in zip(used, at, strict=True)],
+        "gpu0.memory_total_bytes": [Sample("gpu0.memory_total_bytes", 100 * GIB, 0.0)],
+    }
+    for end in range(12, 70):
+        shown = {name: samples[:end] for name, samples in series.items()}
+        assert find_edges(Window(series=shown)) == []

@@ -108,7 +108,7 @@ def _find(window: Window, edge: Edge, thresholds: Thresholds) -> Finding | None:
         return None
     recent = window.series(edge.level, since=newest.at - thresholds.span_s)
     fall_per_s = fall(edge, recent, whole, thresholds.samples)
-    if fall_per_s is None or fall_per_s <= 0 or newest.at - recent[0].at < edge.patience_s:
+    if fall_per_s is None or fall_per_s <= 0:
         return None
     seconds = max(0.0, left) / fall_per_s
     tight = left < thresholds.tight_ratio * whole and seconds < thresholds.tight_s
@@ -127,7 +127,10 @@ def _find(window: Window, edge: Edge, thresholds: Thresholds) -> Finding | None:
 
 def fall(edge: Edge, samples: Sequence[Sample], whole: float, at_least: int) -> float | None:
     """How fast the room shrinks, by the median of all pairwise slopes (Theil-Sen): one jump does not make a trend."""
-    points = [(sample.at, left) for sample in samples if (left := _left(edge, sample, whole)) is not None][-24:]
+    points = _spread(
+        [(sample.at, left) for sample in samples if (left := _left(edge, sample, whole)) is not None],
+        edge.patience_s / at_least,
+    )[-24:]
     if len(points) < at_least:
         return None
     slopes = [
@@ -137,6 +140,15 @@ def fall(edge: Edge, samples: Sequence[Sample], whole: float, at_least: int) -> 
         if later[0] > earlier[0]
     ]
     return median(slopes) if slopes else None
+
+
+def _spread(points: list[tuple[float, float]], apart_s: float) -> list[tuple[float, float]]:
+    """So that a second of looking twenty times does not outweigh the minute before it."""
+    kept: list[tuple[float, float]] = []
+    for point in reversed(points):
+        if not kept or kept[-1][0] - point[0] >= apart_s:
+            kept.append(point)
+    return kept[::-1]
 
 
 def _left(edge: Edge, sample: Sample, whole: float | None) -> float | None:
