@@ -12,11 +12,11 @@ pytestmark = pytest.mark.skipif(find_spec("keras") is None, reason="needs Keras 
 
 SCRIPTS = (
     "keras_functional",
-    "keras_subclassed",
-    "keras_tf_data",
+    pytest.param("keras_subclassed", marks=pytest.mark.slow),
+    pytest.param("keras_tf_data", marks=pytest.mark.slow),
     "keras_generator",
     "keras_custom_train_step",
-    "keras_steps_per_execution",
+    pytest.param("keras_steps_per_execution", marks=pytest.mark.slow),
     "keras_train_on_batch",
 )
 FAULTS = (
