@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import psutil
 import pytest
@@ -58,7 +59,7 @@ def test_a_working_directory_that_is_gone_does_not_matter(workplace: Workplace) 
 @pytest.mark.root
 def test_a_machine_on_which_nothing_can_be_written(workplace: Workplace) -> None:
     """As `docker run --read-only`: no state, no temporary directory. The script does not notice."""
-    folders = " ".join(sorted({"/tmp", "/var", "/dev/shm", "/work", str(workplace.path)}))
+    folders = " ".join(sorted({"/tmp", "/var", "/dev/shm", str(Path.cwd()), str(workplace.path)}))
     script = (
         f"mount -o remount,ro,bind /; for m in {folders}; do [ -d $m ] && mount --bind $m $m && "
         f"mount -o remount,ro,bind $m; done; cd {workplace.path}; "
