@@ -92,9 +92,9 @@ def _judge(place: Path, code: int, out: bytes, target: str, planned: str) -> str
     expected_code, outcome, cause = ENDINGS[planned][1:]
     runs = list((place / ".holdfast/runs").glob("*")) if (place / ".holdfast").exists() else []
     if target == "relay":
-        if not runs or (not list((runs[0] / "journal").iterdir()) and not (place / "finished").exists()):
-            time.sleep(0.5)
-            if not (place / "finished").exists() and not any((run / "journal").glob("*.seg") for run in runs):
+        if not any(list((run / "journal").iterdir()) for run in runs):
+            time.sleep(1.0)  # the watcher may be about to begin
+            if not any(list((run / "journal").iterdir()) for run in runs) and not (place / "finished").exists():
                 return ""  # killed before anything had begun
         expected_code = -signal.SIGKILL
     answer = _answer(place)
@@ -115,15 +115,13 @@ def _judge(place: Path, code: int, out: bytes, target: str, planned: str) -> str
 def _answer(place: Path) -> dict[str, Any]:
     """What `why` says once nothing runs any more."""
     until = time.monotonic() + 30
-    while True:
-        done = subprocess.run([*HOLDFAST, "why", "--json"], cwd=place, capture_output=True, timeout=30, check=False)
-        answer: dict[str, Any] = (
-            json.loads(done.stdout) if done.stdout else {"outcome": done.stderr.decode(), "cause": None}
-        )
-        settled = answer["outcome"] != "running" and not _still_there(place)
-        if settled or time.monotonic() > until:
-            return answer
-        time.sleep(0.1)
+    while _still_there(place) and time.monotonic() < until:
+        time.sleep(0.05)
+    done = subprocess.run([*HOLDFAST, "why", "--json"], cwd=place, capture_output=True, timeout=30, check=False)
+    answer: dict[str, Any] = (
+        json.loads(done.stdout) if done.stdout else {"outcome": done.stderr.decode(), "cause": None}
+    )
+    return answer
 
 
 def _still_there(place: Path) -> bool:

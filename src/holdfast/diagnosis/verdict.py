@@ -39,7 +39,7 @@ def _outcome(window: Window) -> tuple[str, int | None]:
     if exit_event is not None:
         code = int(exit_event.data["code"])
         return ("completed" if code == 0 else "failed"), code
-    if aftermath is not None and aftermath.data.get("script_alive"):
+    if aftermath is not None and (aftermath.data.get("script_alive") or aftermath.data.get("watcher_alive")):
         return "running", None
     return "unknown", None
 
