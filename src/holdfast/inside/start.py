@@ -7,7 +7,7 @@ import os
 import sys
 from typing import Optional
 
-from . import guard
+from . import guard, settings
 from .ring import Writer
 from .telemetry import Recorder
 
@@ -51,7 +51,7 @@ def open_channel(channel: str) -> Recorder:
     """Once a process."""
     if _here.recorder is not None:
         return _here.recorder
-    here = _here.recorder = Recorder(_new_ring(channel))
+    here = _here.recorder = Recorder(_new_ring(channel), settings.read(channel))
     _here.channel = channel
     guard.on_failure(lambda place, reason: here.event("inside.failed", place=place, reason=reason))
     os.register_at_fork(after_in_child=_go_silent)

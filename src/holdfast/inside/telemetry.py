@@ -23,8 +23,9 @@ wall_clock = time.time
 
 
 class Recorder:
-    def __init__(self, writer: Writer) -> None:
+    def __init__(self, writer: Writer, settings: Optional[dict[str, Any]] = None) -> None:
         self.writer = writer
+        self.settings = settings or {}  # of this attempt, from the supervisor
         self.steps = 0
         self.by_hand = False  # the script says itself when a step is over; adapters then do not
         self.epoch_number = -1

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
+import json
 import os
 import signal
 import struct
@@ -10,7 +12,9 @@ import termios
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from holdfast.inside import settings
 from holdfast.supervisor.streams import Streams
+from holdfast.supervisor.task import Task
 from holdfast.supervisor.toughen import restore_oom_score
 
 BOOTSTRAP = Path(__file__).parent.parent / "inside" / "bootstrap"
@@ -81,6 +85,15 @@ def script_environment(environment: Mapping[str, str], channel: Path | None) -> 
         paths = [str(BOOTSTRAP), *filter(None, [environment.get("PYTHONPATH")])]
         ours |= {"PYTHONPATH": os.pathsep.join(paths), "HOLDFAST_CHANNEL": str(channel)}
     return ours
+
+
+def leave_settings(task: Task, attempt: int = 1) -> None:
+    """What the part inside the training process is to do in this attempt. A disk that takes nothing means it only watches."""
+    if task.channel is None or task.directory is None:
+        return
+    wanted = {"policy": task.policy, "attempt": attempt}
+    with contextlib.suppress(OSError):
+        (task.channel / settings.FILE).write_text(json.dumps(wanted))
 
 
 def reap() -> dict[int, int]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from holdfast.supervisor import signals
 from holdfast.supervisor.control import Link
-from holdfast.supervisor.launch import CannotStart, launch, reap, script_environment
+from holdfast.supervisor.launch import CannotStart, launch, leave_settings, reap, script_environment
 from holdfast.supervisor.streams import Source, Streams
 from holdfast.supervisor.task import Task
 from holdfast.supervisor.toughen import become_subreaper, lock_memory, take_name
@@ -27,6 +27,7 @@ def watch_run(task: Task, streams: Streams, link: Link, signal_mask: set[int], o
     """The whole life of the watcher's process."""
     os.setsid()
     become_subreaper()
+    leave_settings(task)
     try:
         script_pid = launch(task.command, streams, script_environment(os.environ, task.channel), signal_mask, oom_score)
     except CannotStart as error:

@@ -1,0 +1,19 @@
+"""What the supervisor wants of this attempt, as it left it beside the channel. Read once, when the channel is opened."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+FILE = "settings.json"
+
+
+def read(channel: str) -> dict[str, Any]:
+    """Empty where there is none: then nothing is taken over beyond watching."""
+    try:
+        with open(os.path.join(channel, FILE), encoding="utf-8") as file:
+            found = json.load(file)
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
