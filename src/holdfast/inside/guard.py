@@ -67,6 +67,21 @@ def guarded(function: Function) -> Function:
     return functools.wraps(function)(safe_of_one if _takes_one(function) else safe)  # type: ignore[return-value]
 
 
+def guarded_hook(function: Callable[[Any], Any], unless: Callable[[], bool]) -> Callable[[Any, Any, Any], None]:
+    """The same for a hook that a framework calls with an object and two arguments more: one frame instead of two."""
+    place = getattr(function, "__qualname__", repr(function))
+
+    def hook(subject: Any, _args: Any, _kwargs: Any) -> None:
+        if unless() or _edge.failures >= FAILURES:
+            return
+        try:
+            function(subject)
+        except Exception as error:  # noqa: BLE001 - the edge
+            failed(place, error)
+
+    return hook
+
+
 def _takes_one(function: Callable[..., Any]) -> bool:
     """A bound method of one argument more than itself."""
     code = getattr(function, "__code__", None)

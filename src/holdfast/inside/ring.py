@@ -1,7 +1,8 @@
 """The channel between a training process and the watcher: a small file, mapped by both.
 
 Writing is a copy into memory: it cannot block, and what was written survives kill -9 of the writer, since the pages are
-the kernel's. Slots are of one size and are numbered; a slot's number is written last, so a reader knows a whole one.
+the kernel's. Slots are of one size and are numbered; a slot's number stands at its end and is written last, so a reader
+knows a whole one.
 The header carries one command the other way.
 """
 
@@ -14,20 +15,24 @@ import os
 import struct
 from typing import Any
 
-MAGIC = b"HFRING1\0"
+MAGIC = b"HFRING2\0"
 HEADER_BYTES = 4096
 SLOT_BYTES = 128
 _HEAD = struct.Struct("<8sII")  # magic, slots, pid
-_SLOT = struct.Struct("<QBBH")  # number from 1, kind, spare, length
-_NUMBER = struct.Struct("<Q")
+_SLOT = struct.Struct("<BBH4x")  # kind, spare, length; then the body
+_NUMBER = struct.Struct("<Q")  # from 1
 _COMMAND = struct.Struct("<QI")  # number, length of the JSON behind it
 COMMAND_AT = 64
 COMMAND_BYTES = 2048
-BODY_BYTES = SLOT_BYTES - 16
+BODY_AT = _SLOT.size
+NUMBER_AT = SLOT_BYTES - _NUMBER.size
+BODY_BYTES = NUMBER_AT - BODY_AT
 
 STEP, VALUE, TEXT = 1, 2, 3
 STEP_BODY = struct.Struct("<dQiBHffB4I")  # at, step, epoch, phase, count, wait_s, compute_s, dimensions, shape
-_STEP_SLOT = struct.Struct("<QBBH4xdQiBHffB4I")
+_SHAPE = struct.Struct("<B4I")
+# A whole slot in one call, packed in order: its number last. Half of what a step costs is the number of such calls.
+_STEP_SLOT = struct.Struct(f"<BBH4xdQiBHff{_SHAPE.size}s{NUMBER_AT - BODY_AT - STEP_BODY.size}xQ")
 VALUE_BODY = struct.Struct("<dQd32s")  # at, step, value, name
 TEXT_BODY = struct.Struct("<IHH")  # id, part, parts; then a piece of JSON
 TEXT_BYTES = BODY_BYTES - TEXT_BODY.size
@@ -55,7 +60,7 @@ class Writer:
         self._texts = itertools.count(1)
         self._commands_seen = 0
         self._shape: tuple[int, ...] = ()
-        self._dims: tuple[int, ...] = (0, 0, 0, 0, 0)
+        self._packed_shape = _SHAPE.pack(0, 0, 0, 0, 0)
         _HEAD.pack_into(self._map, 0, MAGIC, slots, os.getpid())
 
     def step(
@@ -70,21 +75,18 @@ class Writer:
         shape: tuple[int, ...],
     ) -> None:
         number = next(self._numbers)
-        offset = HEADER_BYTES + (number - 1) % self._slots * SLOT_BYTES
         if shape is not self._shape:
             self._shape = shape
-            self._dims = (min(len(shape), 4), *(tuple(shape) + (0, 0, 0, 0))[:4])
+            self._packed_shape = _SHAPE.pack(
+                min(len(shape), 4), *(min(size, 0xFFFFFFFF) for size in (*shape, 0, 0, 0, 0)[:4])
+            )
         _STEP_SLOT.pack_into(
-            self._map, offset, 0, STEP, 0, STEP_BODY.size, at, step, epoch, phase, count, wait_s, compute_s, *self._dims
-        )
-        _NUMBER.pack_into(self._map, offset, number)
+            self._map, HEADER_BYTES + (number - 1) % self._slots * SLOT_BYTES,
+            STEP, 0, STEP_BODY.size, at, step, epoch, phase, count, wait_s, compute_s, self._packed_shape, number,
+        )  # fmt: skip
 
     def value(self, at: float, step: int, name: str, value: float) -> None:
-        number = next(self._numbers)
-        offset = HEADER_BYTES + (number - 1) % self._slots * SLOT_BYTES
-        _SLOT.pack_into(self._map, offset, 0, VALUE, 0, VALUE_BODY.size)
-        VALUE_BODY.pack_into(self._map, offset + 16, at, step, value, name.encode("utf-8")[:32])
-        _NUMBER.pack_into(self._map, offset, number)
+        self._put(VALUE, VALUE_BODY.pack(at, step, value, name.encode("utf-8")[:32]))
 
     def text(self, kind: str, at: float, **data: object) -> None:
         """An event, as JSON over as many slots as it takes."""
@@ -92,13 +94,15 @@ class Writer:
         pieces = [packed[i : i + TEXT_BYTES] for i in range(0, len(packed), TEXT_BYTES)]
         identity = next(self._texts) & 0xFFFFFFFF
         for part, piece in enumerate(pieces):
-            number = next(self._numbers)
-            offset = HEADER_BYTES + (number - 1) % self._slots * SLOT_BYTES
-            _SLOT.pack_into(self._map, offset, 0, TEXT, 0, TEXT_BODY.size + len(piece))
-            TEXT_BODY.pack_into(self._map, offset + 16, identity, part, len(pieces))
-            start = offset + 16 + TEXT_BODY.size
-            self._map[start : start + len(piece)] = piece
-            _NUMBER.pack_into(self._map, offset, number)
+            self._put(TEXT, TEXT_BODY.pack(identity, part, len(pieces)) + piece)
+
+    def _put(self, kind: int, body: bytes) -> None:
+        number = next(self._numbers)
+        offset = HEADER_BYTES + (number - 1) % self._slots * SLOT_BYTES
+        _NUMBER.pack_into(self._map, offset + NUMBER_AT, 0)
+        _SLOT.pack_into(self._map, offset, kind, 0, len(body))
+        self._map[offset + BODY_AT : offset + BODY_AT + len(body)] = body
+        _NUMBER.pack_into(self._map, offset + NUMBER_AT, number)
 
     def command(self) -> dict[str, Any] | None:
         """A command that has come since the last call; one integer compare when there is none."""
@@ -135,11 +139,12 @@ class Reader:
         found: list[tuple[int, bytes]] = []
         while len(found) < limit:
             offset = HEADER_BYTES + (self._next - 1) % self._slots * SLOT_BYTES
-            number, kind, _, length = _SLOT.unpack_from(self._map, offset)
+            number = _NUMBER.unpack_from(self._map, offset + NUMBER_AT)[0]
             if number < self._next:
                 break
-            body = bytes(self._map[offset + 16 : offset + 16 + min(length, BODY_BYTES)])
-            if number > self._next or _NUMBER.unpack_from(self._map, offset)[0] != number:
+            kind, _, length = _SLOT.unpack_from(self._map, offset)
+            body = bytes(self._map[offset + BODY_AT : offset + BODY_AT + min(length, BODY_BYTES)])
+            if number > self._next or _NUMBER.unpack_from(self._map, offset + NUMBER_AT)[0] != number:
                 newest = max(number, self._next)
                 self.lost += newest - self._next
                 self._next = newest  # the writer is a whole round ahead: go on from what is here

@@ -65,16 +65,20 @@ class Recorder:
     def batch(self, shape: tuple[int, ...]) -> None:
         self._shape = shape
 
-    def step(self, compute_s: float, count: int = 1) -> None:
-        """One optimizer step is over (or `count` of them, where the framework runs several at once)."""
-        if not self.by_hand:
-            self.count_step(compute_s, count)
+    def step(self, compute_s: float, count: int = 1, counted: int = 0) -> None:
+        """One optimizer step is over (or `count` of them, where the framework runs several at once).
 
-    def count_step(self, compute_s: float, count: int = 1) -> None:
+        `counted` ones before it are in `steps` already and are told with it: an adapter may put short steps together.
+        """
+        if not self.by_hand:
+            self.count_step(compute_s, count, counted)
+
+    def count_step(self, compute_s: float, count: int = 1, counted: int = 0) -> None:
         at = wall_clock()
         self.steps += count
+        told = count + counted
         self.writer.step(
-            at, self.steps, self.epoch_number, self.phase_number, count, self.wait_s, compute_s, self._shape
+            at, self.steps, self.epoch_number, self.phase_number, told, self.wait_s, compute_s, self._shape
         )
         self.wait_s = 0.0
         if not -1.0 < at - self._looked_at < LOOK_EVERY_S:  # a clock that was set back does not stop it

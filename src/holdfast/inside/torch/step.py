@@ -12,6 +12,8 @@ import sys
 from dataclasses import dataclass
 from typing import Any, Callable, List, Sequence
 
+from ..guard import guarded, guarded_hook
+
 Call = Callable[..., Any]
 
 
@@ -24,7 +26,7 @@ class Step:
     scale: Call  # a GradScaler, a loss -> the scaled loss
     backward: Call  # a tensor, …
     save: Call  # torch.save
-    before_update: Call  # an optimizer: told, cannot change anything
+    before_update: Call  # an optimizer: told, cannot change anything; what goes wrong there ends there
     after_update: Call
 
 
@@ -79,23 +81,19 @@ def _replace(owner: Any, attribute: str, original: Call, ours: Call) -> None:
 
 def _hook_updates(torch: Any, step: Step) -> None:
     """Through PyTorch's own global hooks. Where it compiles an optimizer, the hooks leave no trace in the graph."""
-    is_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", lambda: False)
     before, after = step.before_update, step.after_update
-
-    def pre(optimizer: Any, _args: Any, _kwargs: Any) -> None:
-        if not is_compiling():
-            before(optimizer)
-
-    def post(optimizer: Any, _args: Any, _kwargs: Any) -> None:
-        if not is_compiling():
-            after(optimizer)
-
     module: Any = sys.modules["torch.optim.optimizer"]
     if hasattr(module, "register_optimizer_step_pre_hook") and hasattr(module, "register_optimizer_step_post_hook"):
-        module.register_optimizer_step_pre_hook(pre)
-        module.register_optimizer_step_post_hook(post)
+        module.register_optimizer_step_pre_hook(guarded_hook(before, unless=compiling(torch)))
+        module.register_optimizer_step_post_hook(guarded_hook(after, unless=compiling(torch)))
     else:
-        _wrap_step_of_every_class(module.Optimizer, before, after)
+        _wrap_step_of_every_class(module.Optimizer, guarded(before), guarded(after))
+
+
+def compiling(torch: Any) -> Callable[[], bool]:
+    """True while the compiler reads our code, and then a constant to it. The cheapest one this version has."""
+    compiler = getattr(torch, "compiler", None)
+    return getattr(compiler, "is_dynamo_compiling", None) or getattr(compiler, "is_compiling", None) or (lambda: False)
 
 
 def _wrap_step_of_every_class(optimizer_class: Any, before: Call, after: Call) -> None:

@@ -18,7 +18,7 @@ import threading
 import weakref
 from collections import deque
 from dataclasses import replace
-from typing import Any, Callable, Deque, Dict, List, Optional, Tuple
+from typing import Any, Callable, Deque, Dict, Optional, Tuple
 
 from ..guard import guarded
 from ..ring import PHASES
@@ -26,50 +26,13 @@ from ..telemetry import Recorder, now
 from . import late
 from .compiling import Compiling
 from .loading import Iteration, Loading, shape_of
-from .step import Step, in_turn
+from .loop import Loop, Loops, Round
+from .step import Step, compiling, in_turn
 
 LOOK_EVERY_S = 0.05  # whether the cheap values are due
+TELL_EVERY_S = 0.01  # steps that are shorter are told together
 TRAIN = PHASES.index("train")
 NESTED = 100  # updates inside another's `step`; after so many that other one must have raised
-
-
-class _Loop:
-    """One thread's loop: it waits and computes for itself."""
-
-    __slots__ = (
-        "busy_s", "fresh", "got_batch", "loss", "mark", "nested", "opens", "quiet", "round", "scaled", "shape", "source",
-        "trains", "updating",
-    )  # fmt: skip
-
-    def __init__(self) -> None:
-        self.trains = False
-        self.updating = 0  # the outermost optimizer inside `step`, by id
-        self.nested = 0
-        self.opens = False  # that update begins a round
-        self.round: Dict[int, Any] = {}  # weak references to the optimizers in it, by id
-        self.got_batch = False  # since the last update
-        self.fresh: List[Iteration] = []  # that gave a batch since the last round
-        self.source: Optional[Iteration] = None  # asked last
-        self.shape: Tuple[int, ...] = ()
-        self.quiet = 0  # batches since the last backward
-        self.mark = 0.0  # since when it computes; 0: it does not
-        self.busy_s = 0.0
-        self.loss: Any = None
-        self.scaled: Any = None  # what GradScaler.scale made last, and of which loss
-
-
-class _Loops(threading.local):
-    def __init__(self) -> None:
-        self.here = _Loop()
-
-
-class _Round:
-    __slots__ = ("busy_s", "epoch", "shape", "values", "wait_s")
-
-    def __init__(
-        self, epoch: int, wait_s: float, busy_s: float, shape: Tuple[int, ...], values: Optional[Dict[str, late.Read]]
-    ) -> None:
-        self.epoch, self.wait_s, self.busy_s, self.shape, self.values = epoch, wait_s, busy_s, shape, values
 
 
 class Telemetry:
@@ -77,15 +40,18 @@ class Telemetry:
         self.recorder = recorder
         self.torch = torch
         self.compiling = compiling
-        self.loops = _Loops()
+        self.loops = Loops()
         self.loading = Loading(recorder)
         self.norms = late.Norms(torch, recorder)
         self.grad_enabled = torch.is_grad_enabled
         self.look_at = 0.0
+        self.tell_at = 0.0
         self.shape_at = 0.0
-        self.loss_at = 0.0
+        self.loss_due = True  # whether backward is to look; so is the norm: clocks are read in one place
+        self.norm_due = True
+        self.scales = False  # a GradScaler is at work: an update may be skipped
         self.shape: Tuple[int, ...] = ()  # told last
-        self.unsure: Deque[Tuple[late.Read, _Round]] = deque()
+        self.unsure: Deque[Tuple[late.Read, Round]] = deque()
 
     def aspect(self, step: Step) -> Step:
         return replace(
@@ -95,8 +61,8 @@ class Telemetry:
             scale=self._scale(step.scale),
             backward=self._backward(step.backward),
             save=self._save(step.save),
-            before_update=in_turn(step.before_update, guarded(self.before)),
-            after_update=in_turn(guarded(self.after), step.after_update),
+            before_update=in_turn(step.before_update, self.before),
+            after_update=in_turn(self.after, step.after_update),
         )
 
     # -- the user's calls, with what is told beside them
@@ -163,12 +129,14 @@ class Telemetry:
         return scale
 
     def _backward(self, inner: Callable[..., Any]) -> Callable[..., Any]:
-        noted = guarded(self.backward)
-        is_compiling = getattr(getattr(self.torch, "compiler", None), "is_compiling", lambda: False)
+        noted, is_compiling, loops = guarded(self.backward), compiling(self.torch), self.loops
 
         def backward(tensor: Any, *args: Any, **kwargs: Any) -> Any:
             if not is_compiling():
-                noted(tensor)
+                here = loops.here
+                here.quiet = 0
+                if self.loss_due or not here.mark:
+                    noted(tensor)
             return inner(tensor, *args, **kwargs)
 
         return backward
@@ -190,6 +158,7 @@ class Telemetry:
     def pause(self, iteration: Optional[Iteration], moment: float) -> None:
         """What lies between two batches of one iterator is the step's; what lies beside it only with a backward."""
         here = self.loops.here
+        self.flush(here)
         if here.mark:
             if here.quiet == 0 or iteration is here.source:
                 here.busy_s += moment - here.mark
@@ -232,27 +201,27 @@ class Telemetry:
         self.loops.here.source = iteration
 
     def scaled(self, outputs: Any, result: Any) -> None:
-        if self.recorder.wants("loss") and isinstance(outputs, self.torch.Tensor):
+        self.scales = True
+        if self.loss_due and isinstance(outputs, self.torch.Tensor):
             self.loops.here.scaled = (id(result), outputs.detach())
 
     def backward(self, tensor: Any) -> None:
         here = self.loops.here
-        here.quiet = 0
-        moment = now()
         if not here.mark:
-            here.mark = moment
-        if moment >= self.loss_at:
-            self.note_loss(here, tensor, moment)
+            here.mark = now()
+        if self.loss_due:
+            self.note_loss(here, tensor)
 
-    def note_loss(self, here: _Loop, tensor: Any, moment: float) -> None:
+    def note_loss(self, here: Loop, tensor: Any) -> None:
         """Until it is offered, the last one before the update counts."""
         scaled, here.scaled = here.scaled, None
         if not self.recorder.wants("loss"):
-            self.loss_at = moment + LOOK_EVERY_S
+            self.loss_due = False
         elif tensor.numel() == 1:
             here.loss = scaled[1] if scaled is not None and scaled[0] == id(tensor) else tensor.detach()
 
     def saving(self) -> float:
+        self.flush(self.loops.here)
         if self.loops.here.trains:
             self.loading.enter("save")
         return now()
@@ -272,16 +241,17 @@ class Telemetry:
                 return
         here.updating, here.nested = name, 0
         here.opens = here.got_batch or name in here.round or not _any_alive(here.round)
-        if here.opens and now() >= self.norms.next_at:
+        if self.norm_due and here.opens:
+            self.norm_due = False
             self.norms.take(optimizer)
 
     def after(self, optimizer: Any) -> None:
-        here, name = self.loops.here, id(optimizer)
-        if here.updating != name:
+        here = self.loops.here
+        if here.updating != id(optimizer):
             return
         here.updating = 0
         moment = now()
-        found_inf = getattr(optimizer, "found_inf", None)  # a fused optimizer skips in its own kernel
+        found_inf = getattr(optimizer, "found_inf", None) if self.scales else None  # a fused one skips in its kernel
         if found_inf is not None and found_inf.device.type == "cpu" and float(found_inf) > 0:
             self.norms.ready()
             return
@@ -290,49 +260,63 @@ class Telemetry:
         here.mark = moment
         here.quiet = 0
         if not here.opens:
-            here.round[name] = weakref.ref(optimizer)
+            here.round[id(optimizer)] = weakref.ref(optimizer)
+            here.sole = _nobody
             return
-        if len(here.round) != 1 or name not in here.round or here.round[name]() is not optimizer:
-            here.round = {name: weakref.ref(optimizer)}
+        if here.sole() is not optimizer:
+            here.sole = weakref.ref(optimizer)
+            here.round = {id(optimizer): here.sole}
         here.got_batch = False
-        if moment >= self.look_at or found_inf is not None or not self.count_plain(here):
+        if moment >= self.look_at or found_inf is not None or not self.is_plain(here):
             self.count(here, optimizer, found_inf, moment)
+            return
+        # The usual step: told together with those of the same hundredth of a second, since in a loop of 1 ms steps
+        # all this code is out of the processor's caches each time, and each call costs a microsecond or two.
+        here.fresh.clear()
+        here.pending += 1
+        self.recorder.steps += 1
+        if moment >= self.tell_at:
+            self.tell_at = moment + TELL_EVERY_S
+            self.flush(here)
 
-    def count_plain(self, here: _Loop) -> bool:
-        """The usual step: nothing but its time is new. Worth a path of its own, since what a step costs is mostly the
-        number of calls: in a loop of 0.7 ms steps all this code is out of the processor's caches each time."""
-        recorder, loading, fresh = self.recorder, self.loading, here.fresh
-        if (
-            here.loss is not None
-            or self.norms.taken is not None
-            or self.unsure
-            or recorder.by_hand
-            or recorder.phase_number != TRAIN
-            or not here.trains
-        ):
-            return False
-        if fresh:
-            if len(fresh) > 1 or fresh[0] is not loading.current:
-                return False
-            recorder.wait_s += fresh[0].wait_s
-            fresh[0].wait_s = 0.0
-            fresh.clear()
-            if here.shape != self.shape:
-                self.shape = here.shape
-                recorder.batch(here.shape)
-        elif here.source is None and loading.last is not None:
-            return False
-        busy_s, here.busy_s = here.busy_s, 0.0
-        recorder.count_step(busy_s)
-        return True
+    def flush(self, here: Loop) -> None:
+        """Tells the usual steps that were not told yet: their waiting and computing has been adding up."""
+        if here.pending:
+            count, here.pending = here.pending, 0
+            busy_s, here.busy_s = here.busy_s, 0.0
+            current = self.loading.current
+            if current is not None:
+                self.recorder.waited(current.wait_s)
+                current.wait_s = 0.0
+            self.recorder.step(busy_s, 0, count)
 
-    def count(self, here: _Loop, optimizer: Any, found_inf: Any, moment: float) -> None:
+    def is_plain(self, here: Loop) -> bool:
+        """Nothing but its time is new."""
+        fresh = here.fresh
+        return (
+            here.loss is None
+            and self.norms.taken is None
+            and not self.unsure
+            and not self.recorder.by_hand
+            and self.recorder.phase_number == TRAIN
+            and here.trains
+            and (
+                (len(fresh) == 1 and fresh[0] is self.loading.current and here.shape is self.shape)
+                if fresh
+                else here.source is not None or self.loading.last is None
+            )
+        )
+
+    def count(self, here: Loop, optimizer: Any, found_inf: Any, moment: float) -> None:
+        if found_inf is not None:  # whether this one counts is not known yet, those before it do
+            self.flush(here)
+        here.pending, pending = 0, here.pending
         if not here.trains:
             here.trains = True
             self.first(optimizer)
         fed = here.fresh if here.source is not None else self.loading.elsewhere()
         epoch, wait_s = self.loading.trained(fed)
-        over = _Round(epoch, wait_s, here.busy_s, here.shape, self.norms.ready())
+        over = Round(pending, epoch, wait_s, here.busy_s, here.shape, self.norms.ready())
         here.fresh.clear()
         here.busy_s = 0.0
         if here.loss is not None:
@@ -340,6 +324,8 @@ class Telemetry:
             self.add(over, "loss", loss)
         if moment >= self.look_at:
             self.look_at = moment + LOOK_EVERY_S
+            self.loss_due = self.recorder.wants("loss")
+            self.norm_due = moment >= self.norms.next_at
             self.look(over, optimizer)
         if found_inf is not None:
             skipped = late.reading(self.torch, found_inf)
@@ -349,14 +335,14 @@ class Telemetry:
                 return
         self.tell(over)
 
-    def look(self, over: _Round, optimizer: Any) -> None:
+    def look(self, over: Round, optimizer: Any) -> None:
         recorder = self.recorder
         if recorder.wants("learning_rate"):
             self.add(over, "learning_rate", optimizer.param_groups[0].get("lr"))
         if recorder.wants("allocated_bytes"):
             late.offer_memory(self.torch, recorder, _device(optimizer))
 
-    def add(self, over: _Round, name: str, value: Any) -> None:
+    def add(self, over: Round, name: str, value: Any) -> None:
         read: Optional[late.Read] = None
         if isinstance(value, self.torch.Tensor):
             read = late.reading(self.torch, value)
@@ -376,7 +362,7 @@ class Telemetry:
             if not skipped:
                 self.tell(over)
 
-    def tell(self, over: _Round) -> None:
+    def tell(self, over: Round) -> None:
         recorder = self.recorder
         if recorder.by_hand:
             return
@@ -387,13 +373,13 @@ class Telemetry:
         self.shape = over.shape
         recorder.batch(over.shape)
         recorder.waited(over.wait_s)
-        recorder.step(over.busy_s)
+        recorder.step(over.busy_s, 1, over.pending)
         if over.values:
             for name, read in over.values.items():
                 recorder.offer(name, read)
 
     def first(self, optimizer: Any) -> None:
-        atexit.register(guarded(self.settle))
+        atexit.register(guarded(self.last_words), self.loops.here)
         os.register_at_fork(after_in_child=self.forked)
         device = _device(optimizer)
         say = guarded(self.say_device)
@@ -402,14 +388,22 @@ class Telemetry:
         else:
             say(device)
 
+    def last_words(self, here: Loop) -> None:
+        self.flush(here)
+        self.settle()
+
     def forked(self) -> None:
         """What the parent has begun is the parent's to tell."""
-        self.loops.here = _Loop()
+        self.loops.here = Loop()
         self.unsure = deque()
 
     def say_device(self, device: Any) -> None:
         built, gpus = late.gpus(self.torch, device)
         self.recorder.event("train.device", framework="torch", device=device.type, built_for=built, gpus=gpus)
+
+
+def _nobody() -> None:
+    return None
 
 
 def _any_alive(round_: Dict[int, Any]) -> bool:
