@@ -1,40 +1,163 @@
-"""The time of a training step with and without Holdfast around the script: a loop of 10 ms CPU steps."""
+"""The time of a training step with and without Holdfast: steps of about 1 ms and 10 ms of each framework.
+
+A bare process and one under `holdfast run` live side by side and measure in turns of 0.8 s, in random order; while the
+bare one measures, Holdfast's own processes are stopped. Several such pairs, so that the luck of a memory layout evens out.
+
+    python -m bench.overhead                      what this machine has, on the CPU
+    python -m bench.overhead --on cuda            PyTorch, and Keras on PyTorch, on a GPU
+"""
 
 from __future__ import annotations
 
-import hashlib
+import argparse
+import contextlib
+import os
+import random
+import select
+import signal
+import subprocess
 import sys
-import time
+import tempfile
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from types import TracebackType
 
-from bench.holdfast_command import HOLDFAST, figure_of, program
-from bench.interleave import interleave
+import psutil
 
-ROUNDS = 30
-STEPS = 200
+from bench.holdfast_command import HOLDFAST, program
+from bench.interleave import Comparison
 
-
-def main() -> None:
-    block = str(_block_for(0.010))
-    loop = [sys.executable, program("steps.py"), str(STEPS), block]
-    compared = interleave(
-        lambda: figure_of(loop, "step_ms"), lambda: figure_of([*HOLDFAST, *loop], "step_ms"), rounds=ROUNDS
-    )
-    print(f"step of a 10 ms CPU loop, ms: {compared}")
+PAIRS, TURNS = 3, 12
+PATIENCE_S = 180.0  # a framework's import and compilation on a loaded machine
 
 
-def _block_for(seconds: float) -> int:
-    """How many bytes this machine hashes in that time."""
-    size = 1 << 20
-    best = min(_hash_time(size) for _ in range(9))
-    return int(size * seconds / best)
+@dataclass(frozen=True)
+class Kind:
+    title: str
+    needs: str
+    program: str
+    device: str
+    backend: str
+    sizes: tuple[tuple[int, int], ...]  # width of the layers, rows of a batch: from small steps to long ones
 
 
-def _hash_time(size: int) -> float:
-    block = b"x" * size
-    begun = time.perf_counter()
-    hashlib.sha256(block)
-    return time.perf_counter() - begun
+SMALL = ((64, 32), (96, 64), (112, 80), (128, 96), (160, 112), (192, 128))
+KINDS = (
+    Kind("Keras on TensorFlow", "tensorflow", "keras_steps.py", "cpu", "tensorflow",
+         ((64, 64), (96, 96), (128, 128), (192, 128), (256, 192), (320, 256), (400, 320), (480, 384), (640, 512), (800, 640))),
+    Kind("PyTorch", "torch", "torch_steps.py", "cpu", "",
+         (*SMALL, (384, 160), (448, 192), (512, 256), (640, 320), (768, 384))),
+    Kind("PyTorch", "torch", "torch_steps.py", "cuda", "",
+         ((512, 128), (1024, 256), (4096, 2048), (6144, 4096), (8192, 4096), (8192, 8192), (8192, 12288))),
+    Kind("Keras on PyTorch", "torch", "keras_steps.py", "cuda", "torch",
+         ((64, 64), (256, 128), (512, 256), (4096, 4096), (8192, 4096), (8192, 8192), (12288, 8192))),
+)  # fmt: skip
+
+
+def main(on: str = "cpu", wanted: tuple[float, ...] = (1.0, 10.0), pairs: int = PAIRS, turns: int = TURNS) -> None:
+    for kind in KINDS:
+        if kind.device == on and find_spec(kind.needs) and find_spec("keras" if kind.backend else kind.needs):
+            for wanted_ms in wanted:
+                size = size_for(kind, wanted_ms)
+                print(f"step of {kind.title} on {on}, ms: {compare(kind, size, pairs, turns)}", flush=True)
+
+
+def size_for(kind: Kind, wanted_ms: float) -> tuple[int, int]:
+    """The size whose bare step is nearest to what is wanted, here and now."""
+    nearest = kind.sizes[0]
+    best = float("inf")
+    for size in kind.sizes:
+        with Trainer(kind, size, bare=True) as trainer:
+            off = trainer.turn() / wanted_ms
+        if max(off, 1 / off) < best:
+            nearest, best = size, max(off, 1 / off)
+        if off > 1.5:
+            break
+    return nearest
+
+
+def compare(kind: Kind, size: tuple[int, int], pairs: int, turns: int) -> Comparison:
+    chance = random.Random(0)
+    results: tuple[list[float], list[float]] = ([], [])
+    for _ in range(pairs):
+        with Trainer(kind, size, bare=True) as bare, Trainer(kind, size, bare=False) as ours:
+            for _ in range(turns):
+                both = [(results[0], bare), (results[1], ours)]
+                chance.shuffle(both)
+                for found, trainer in both:
+                    found.append(trainer.turn())
+    return Comparison(*results)
+
+
+class Trainer:
+    """A training process that measures when it is asked."""
+
+    def __init__(self, kind: Kind, size: tuple[int, int], bare: bool) -> None:
+        self._folder = tempfile.TemporaryDirectory()
+        paths = [str(Path(self._folder.name) / name) for name in ("ask", "answer")]
+        for path in paths:
+            os.mkfifo(path)
+        self._ask, self._answer = (os.open(path, os.O_RDWR) for path in paths)
+        command = [sys.executable, program(kind.program), kind.device, *map(str, size), *paths]
+        environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"} | (
+            {"KERAS_BACKEND": kind.backend} if kind.backend else {}
+        )
+        self._process = subprocess.Popen(
+            command if bare else [*HOLDFAST, *command],
+            cwd=self._folder.name,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        self._watchers: list[psutil.Process] = []
+        self._bare = bare
+
+    def __enter__(self) -> Trainer:
+        self.turn()  # compiled, and its processes are all there
+        if not self._bare:
+            relay = psutil.Process(self._process.pid)
+            self._watchers = [relay, *relay.children()]
+            self._signal(signal.SIGSTOP)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._signal(signal.SIGCONT)
+        for process in psutil.Process(self._process.pid).children(recursive=True):
+            if process not in self._watchers:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    process.kill()
+        if self._bare:
+            self._process.kill()
+        self._process.wait()
+        os.close(self._ask)
+        os.close(self._answer)
+        self._folder.cleanup()
+
+    def turn(self) -> float:
+        self._signal(signal.SIGCONT)
+        os.write(self._ask, b"go\n")
+        waited = 0.0
+        while not select.select([self._answer], [], [], 1.0)[0]:
+            waited += 1.0
+            if self._process.poll() is not None or waited > PATIENCE_S:
+                raise RuntimeError(f"the training process does not answer (exit {self._process.poll()})")
+        answer = float(os.read(self._answer, 100))
+        self._signal(signal.SIGSTOP)
+        return answer
+
+    def _signal(self, number: int) -> None:
+        for process in self._watchers:
+            process.send_signal(number)
 
 
 if __name__ == "__main__":
-    main()
+    words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    words.add_argument("--on", choices=("cpu", "cuda"), default="cpu")
+    words.add_argument("--wanted", type=float, nargs="+", default=(1.0, 10.0), metavar="MS")
+    words.add_argument("--pairs", type=int, default=PAIRS)
+    words.add_argument("--turns", type=int, default=TURNS, help="in each pair")
+    asked = words.parse_args()
+    main(asked.on, tuple(asked.wanted), asked.pairs, asked.turns)
