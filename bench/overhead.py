@@ -1,6 +1,6 @@
 """The time of a training step with and without Holdfast: steps of about 1 ms and 10 ms of each framework.
 
-A bare process and one under `holdfast run` live side by side and measure in turns of 0.8 s, in random order; while the
+A bare process and one under `holdfast run` live side by side and measure in turns of 0.2 s, in random order; while the
 bare one measures, Holdfast's own processes are stopped. Several such pairs, so that the luck of a memory layout evens out.
 
     python -m bench.overhead                      what this machine has, on the CPU
@@ -28,7 +28,7 @@ import psutil
 from bench.holdfast_command import HOLDFAST, program
 from bench.interleave import Comparison
 
-PAIRS, TURNS = 3, 12
+PAIRS, TURNS = 3, 60
 PATIENCE_S = 180.0  # a framework's import and compilation on a loaded machine
 
 
@@ -65,16 +65,14 @@ def main(on: str = "cpu", wanted: tuple[float, ...] = (1.0, 10.0), pairs: int = 
 
 def size_for(kind: Kind, wanted_ms: float) -> tuple[int, int]:
     """The size whose bare step is nearest to what is wanted, here and now."""
-    nearest = kind.sizes[0]
-    best = float("inf")
-    for size in kind.sizes:
-        with Trainer(kind, size, bare=True) as trainer:
+    low, high, took = 0, len(kind.sizes), {}
+    while low < high:
+        middle = (low + high) // 2
+        with Trainer(kind, kind.sizes[middle], bare=True) as trainer:
             off = trainer.turn() / wanted_ms
-        if max(off, 1 / off) < best:
-            nearest, best = size, max(off, 1 / off)
-        if off > 1.5:
-            break
-    return nearest
+        took[middle] = max(off, 1 / off)
+        low, high = (middle + 1, high) if off < 1 else (low, middle)
+    return kind.sizes[min(took, key=lambda index: took[index])]
 
 
 def compare(kind: Kind, size: tuple[int, int], pairs: int, turns: int) -> Comparison:

@@ -4,7 +4,7 @@ import sys
 import time
 from statistics import median
 
-WARM_S, MEASURED_S = 0.2, 0.8
+WARM_S, MEASURED_S = 0.05, 0.2
 
 
 class Turns:

@@ -84,3 +84,9 @@ def test_a_card_taken_within_two_seconds_is_no_trend_however_often_we_look() -> 
     for end in range(12, 70):
         shown = {name: samples[:end] for name, samples in series.items()}
         assert find_edges(Window(series=shown)) == []
+
+
+@pytest.mark.parametrize("before", range(1, 25))
+def test_one_jump_is_no_trend_wherever_it_lies(before: int) -> None:
+    for after in range(1, 25):
+        assert available([12 * GIB] * before + [0.5 * GIB] * after) == []

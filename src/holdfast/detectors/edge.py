@@ -126,20 +126,27 @@ def _find(window: Window, edge: Edge, thresholds: Thresholds) -> Finding | None:
 
 
 def fall(edge: Edge, samples: Sequence[Sample], whole: float, at_least: int) -> float | None:
-    """How fast the room shrinks, by the median of all pairwise slopes (Theil-Sen): one jump does not make a trend."""
+    """How fast the room shrinks, by the median of all pairwise slopes (Theil-Sen): one jump does not make a trend.
+
+    A jump in the middle crosses more than half of the pairs: so the later half has to shrink by itself as well.
+    """
     points = _spread(
         [(sample.at, left) for sample in samples if (left := _left(edge, sample, whole)) is not None],
         edge.patience_s / at_least,
     )[-24:]
     if len(points) < at_least:
         return None
+    return min(_slope(points), _slope(points[len(points) // 2 :]))
+
+
+def _slope(points: list[tuple[float, float]]) -> float:
     slopes = [
         (earlier[1] - later[1]) / (later[0] - earlier[0])
         for i, earlier in enumerate(points)
         for later in points[i + 1 :]
         if later[0] > earlier[0]
     ]
-    return median(slopes) if slopes else None
+    return median(slopes) if slopes else 0.0
 
 
 def _spread(points: list[tuple[float, float]], apart_s: float) -> list[tuple[float, float]]:
