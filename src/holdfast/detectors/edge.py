@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from statistics import median
+from statistics import median_low
 
 from holdfast.detectors.words import amount, duration
 from holdfast.vocabulary import Evidence, Finding, Sample, Window, unit_of
@@ -146,7 +146,7 @@ def _slope(points: list[tuple[float, float]]) -> float:
         for later in points[i + 1 :]
         if later[0] > earlier[0]
     ]
-    return median(slopes) if slopes else 0.0
+    return median_low(slopes) if slopes else 0.0
 
 
 def _spread(points: list[tuple[float, float]], apart_s: float) -> list[tuple[float, float]]:
