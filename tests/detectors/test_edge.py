@@ -90,3 +90,4 @@ def test_a_card_taken_within_two_seconds_is_no_trend_however_often_we_look() -> 
 def test_one_jump_is_no_trend_wherever_it_lies(before: int) -> None:
     for after in range(1, 25):
         assert available([12 * GIB] * before + [0.5 * GIB] * after) == []
+        assert available([12 * GIB] * before + [5 * GIB] + [0.5 * GIB] * after) == []

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from statistics import median_low
+from itertools import pairwise
+from statistics import median
 
 from holdfast.detectors.words import amount, duration
 from holdfast.vocabulary import Evidence, Finding, Sample, Window, unit_of
@@ -128,7 +129,7 @@ def _find(window: Window, edge: Edge, thresholds: Thresholds) -> Finding | None:
 def fall(edge: Edge, samples: Sequence[Sample], whole: float, at_least: int) -> float | None:
     """How fast the room shrinks, by the median of all pairwise slopes (Theil-Sen): one jump does not make a trend.
 
-    A jump in the middle crosses more than half of the pairs: so the later half has to shrink by itself as well.
+    A jump in the middle crosses more than half of the pairs: so a trend has to be there without its two largest ones.
     """
     points = _spread(
         [(sample.at, left) for sample in samples if (left := _left(edge, sample, whole)) is not None],
@@ -136,7 +137,14 @@ def fall(edge: Edge, samples: Sequence[Sample], whole: float, at_least: int) -> 
     )[-24:]
     if len(points) < at_least:
         return None
-    return min(_slope(points), _slope(points[len(points) // 2 :]))
+    steepness = _slope(points)
+    return steepness if _slope(_without_jumps(points)) > steepness / 4 else 0.0
+
+
+def _without_jumps(points: list[tuple[float, float]], jumps: int = 2) -> list[tuple[float, float]]:
+    falls = [before[1] - after[1] for before, after in pairwise(points)]
+    largest = sorted(range(len(falls)), key=lambda i: falls[i])[-jumps:]
+    return [(at, left + sum(falls[jump] for jump in largest if jump < i)) for i, (at, left) in enumerate(points)]
 
 
 def _slope(points: list[tuple[float, float]]) -> float:
@@ -146,7 +154,7 @@ def _slope(points: list[tuple[float, float]]) -> float:
         for later in points[i + 1 :]
         if later[0] > earlier[0]
     ]
-    return median_low(slopes) if slopes else 0.0
+    return median(slopes) if slopes else 0.0
 
 
 def _spread(points: list[tuple[float, float]], apart_s: float) -> list[tuple[float, float]]:
