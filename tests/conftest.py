@@ -24,3 +24,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason="needs root"))
         if item.get_closest_marker("gpu") and not Path("/dev/nvidiactl").exists():
             item.add_marker(pytest.mark.skip(reason="needs an NVIDIA GPU"))
+
+
+def pytest_sessionfinish() -> None:
+    """Rings of training processes that were started without a watcher: nobody else takes them out of memory."""
+    for ring in Path("/dev/shm").glob("holdfast-*.ring"):
+        if not Path(f"/proc/{ring.name.split('-')[1]}").exists():
+            ring.unlink(missing_ok=True)

@@ -9,6 +9,7 @@ from typing import Optional
 
 from . import guard, settings
 from .ring import Writer
+from .room import new_ring
 from .telemetry import Recorder
 
 ADAPTERS = {"torch", "tensorflow", "keras"}
@@ -76,7 +77,7 @@ def _install_looks(recorder: Recorder) -> None:
 
 def _new_ring(channel: str) -> Writer:
     """A later process with the same pid finds the name taken: then there is no ring, and the edge keeps us silent."""
-    return Writer(os.path.join(channel, f"{os.getpid()}.ring"))
+    return new_ring(os.path.join(channel, f"{os.getpid()}.ring"))
 
 
 def _say_hello(recorder: Recorder) -> None:

@@ -13,6 +13,7 @@ from holdfast.actions import examine as asking
 from holdfast.actions import warn as saying
 from holdfast.detectors import data_exhausted, find_troubles
 from holdfast.detectors.edge import pace_s
+from holdfast.inside import room
 from holdfast.policy import examine, warn
 from holdfast.probes import Scope
 from holdfast.probes.runner import ProbeRunner
@@ -86,6 +87,8 @@ class Watch:
 
     def close(self, patience_s: float = 2.0) -> int:
         """Returns how many records could not be written."""
+        if self._task.channel is not None:
+            room.clear(str(self._task.channel))
         if self._recorder is None:
             return 0
         written = self._recorder.close(patience_s)
