@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 import time
-from typing import Any, Callable
+from typing import Any, Callable, Optional
 
 from ..guard import guarded
 from ..telemetry import READ_EVERY_S, Recorder, now
+from ..torch import late
 
 LOOK_EVERY_S = 0.1
 PARAMETERS = 20_000_000  # of a model whose gradient norm is read: 80 MB to go through
@@ -38,8 +40,9 @@ class Values:
         if self._recorder.wants("loss"):
             # Keras's logs are means over the epoch so far; this is the number its progress bar shows.
             loss = logs.get("loss") if isinstance(logs, dict) else None
-            if loss is not None:
-                self._recorder.offer("loss", lambda: float(loss))
+            read = reading(loss)
+            if read is not None:
+                self._recorder.offer("loss", read)
 
     @guarded
     def _look(self, moment: float) -> None:
@@ -50,7 +53,9 @@ class Values:
         self._rate_at = moment + READ_EVERY_S
         rate = optimizer.learning_rate  # a schedule's: its value at this iteration
         mirrored = self._tf is not None and hasattr(rate, "numpy")  # one of a strategy's variables is no number
-        self._write("learning_rate", float(rate.numpy() if mirrored else rate))
+        read = reading(rate.numpy() if mirrored else getattr(rate, "value", rate))
+        if read is not None:
+            self._recorder.offer("learning_rate", read)
         if self._tf is None or moment < self._norms_at:
             return
         self._norms_at = moment + LONGEST_S
@@ -65,6 +70,16 @@ class Values:
 
     def _write(self, name: str, value: float) -> None:
         self._recorder.writer.value(time.time(), self._recorder.steps, name, value)
+
+
+def reading(value: Any) -> Optional[late.Read]:
+    """How to read a number later. On a GPU of PyTorch's the copy begins now, so that reading it waits for nothing."""
+    torch = sys.modules.get("torch")
+    if value is None:
+        return None
+    if torch is not None and isinstance(value, getattr(torch, "Tensor", ())):
+        return late.reading(torch, value)
+    return lambda: float(value)
 
 
 def gradient_norms(optimizer: Any, tf: Any) -> tuple[dict[str, float], str]:
