@@ -96,10 +96,11 @@ def test_a_script_that_read_its_input_is_not_started_again(workplace: Workplace,
         workplace, KILLED_ONCE, before="import sys; print(sys.stdin.readline(), end='', flush=True)"
     )
     (workplace.path / "given").write_text("some words\n")
-    how = {"input": b"some words\n"} if fed == "pipe" else {"stdin": open(workplace.path / "given", "rb")}
-    done = workplace.run(command, **how)
-    if fed == "file":
-        how["stdin"].close()  # type: ignore[union-attr]
+    if fed == "pipe":
+        done = workplace.run(command, input=b"some words\n")
+    else:
+        with open(workplace.path / "given", "rb") as given:
+            done = workplace.run(command, stdin=given)
     assert done.returncode == 137
     assert done.stdout.startswith(b"some words\nattempt 1")
     assert b"not started again: it has read its standard input" in done.stderr
