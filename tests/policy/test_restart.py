@@ -50,6 +50,13 @@ def test_what_was_never_seen_training_or_was_asked_to_stop_is_no_matter_for_us()
     assert _decide(replace(KILLED, asked_to_stop=True)).kind == "note"
 
 
+def test_one_killed_on_its_way_back_is_started_again_all_the_same() -> None:
+    again = _decide(KILLED, replace(KILLED, step=None, since_checkpoint_s=3.0))
+    assert again.text == (
+        "killed by somebody before its first step; starting again from step 1180 (0 steps, 3 s lost), attempt 3"
+    )
+
+
 def test_standard_input_that_was_read_is_gone() -> None:
     assert "standard input" in _decide(replace(KILLED, read_input=True)).text
 

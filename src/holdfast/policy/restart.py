@@ -1,6 +1,6 @@
 """Whether a script that failed is started again. Pure: what is known of every attempt -> one decision.
 
-Started again is what was seen training, did not read its standard input, was not asked to stop, and failed in a way that
+Started again is what was seen training, in this attempt or one before, did not read its standard input, was not asked to stop, and failed in a way that
 may pass:
 - killed for memory: next time in smaller micro-batches, as long as they get smaller each time; a leak, which starts
   afresh with the process, as long as there is progress;
@@ -42,7 +42,7 @@ class Attempt:
 
     cause: str  # "" where it cannot be told
     killed: bool  # by a signal nobody can handle, itself or one of its processes
-    step: int | None  # the last one seen; None: it was never seen training
+    step: int | None  # the last one seen; None: it did not come to one
     seconds: float  # it lasted
     k: int = 1  # micro-batches a step at its end
     checkpoint: int | None = None  # the newest then, by a number that grows
@@ -58,7 +58,8 @@ def decide(attempts: Sequence[Attempt], policy: str, max_restarts: int) -> Decis
     "note" is a stop that nobody needs to be told of: nothing else was to be expected.
     """
     last, number = attempts[-1], len(attempts) + 1
-    if policy != "protect" or max_restarts <= 0 or last.step is None or last.asked_to_stop:
+    trained = any(attempt.step is not None for attempt in attempts)
+    if policy != "protect" or max_restarts <= 0 or not trained or last.asked_to_stop:
         return _stop("note", last, "nothing to start again")
     if last.cause not in WORDS or (last.cause in MEMORY and not last.killed):
         return _stop("stop" if len(attempts) > 1 else "note", last, "it would fail again the same way")
@@ -103,29 +104,32 @@ def _would_not_help(attempts: Sequence[Attempt]) -> str:
         if before.cause != last.cause or further:
             continue
         if last.cause in MAY_PASS_ONCE or last.cause == LEAK:
-            return f"it failed the same way at step {last.step} before"
+            return "it failed the same way there before"
         if last.cause in MEMORY and last.k <= before.k:
             return "smaller micro-batches were asked for and could not be had"
     return ""
 
 
 def _stop(kind: str, last: Attempt, reason: str) -> Decision:
-    what = WORDS.get(last.cause, "failed")
-    at = f" at step {last.step}" if last.step is not None else ""
-    return Decision(kind, "restart", f"{what}{at}; not started again: {reason}", last.cause)
+    return Decision(kind, "restart", f"{_what(last)}; not started again: {reason}", last.cause)
 
 
 def _told(last: Attempt, k: int, number: int) -> str:
-    what = f"{WORDS[last.cause]} at step {last.step}"
+    what = _what(last)
     smaller = f" in {k} micro-batches a step" if k > last.k else ""
     if last.checkpoint is None:
         return f"{what}; starting again from the beginning{smaller} ({_span(last.seconds)} lost), attempt {number}"
-    if last.checkpoint_step is None or last.step is None:
+    if last.checkpoint_step is None:
         return f"{what}; starting again from the last checkpoint{smaller}, attempt {number}"
-    steps = max(0, last.step - last.checkpoint_step)
+    steps = max(0, (last.step or 0) - last.checkpoint_step)
     seconds = f", {_span(last.since_checkpoint_s)}" if last.since_checkpoint_s is not None else ""
     lost = f"{steps} step{'' if steps == 1 else 's'}{seconds} lost"
     return f"{what}; starting again from step {last.checkpoint_step}{smaller} ({lost}), attempt {number}"
+
+
+def _what(last: Attempt) -> str:
+    at = f"at step {last.step}" if last.step is not None else "before its first step"
+    return f"{WORDS.get(last.cause, 'failed')} {at}"
 
 
 def _span(seconds: float) -> str:

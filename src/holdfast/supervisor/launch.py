@@ -49,6 +49,8 @@ class Launcher:
     def start(self, attempt: int, again: bool, k: int | None) -> int:
         """Returns the pid once the kernel has accepted the program."""
         task = self._task
+        if attempt > 1:
+            _take_away_rings(task.channel)
         leave_settings(task, attempt, again, k)
         command = [*task.command, *(_words_to_resume(task) if again and task.resume_args else [])]
         if attempt > 1 and self._modes is not None and self._streams.slave is not None:
@@ -133,6 +135,13 @@ def leave_settings(task: Task, attempt: int = 1, again: bool = False, k: int | N
         }
     with contextlib.suppress(OSError):
         (task.channel / settings.FILE).write_text(json.dumps(wanted))
+
+
+def _take_away_rings(channel: Path | None) -> None:
+    """Those of an attempt that is over have been read; the next one's process may bear the same number."""
+    for ring in channel.glob("*.ring") if channel is not None else ():
+        with contextlib.suppress(OSError):
+            ring.unlink()
 
 
 def reap() -> dict[int, int]:
