@@ -34,17 +34,29 @@ open("finished", "w").close()
 """
 TRAINS = """
 import json, os, time, holdfast
+from holdfast.inside import store
 settings = json.load(open(os.path.join(os.environ["HOLDFAST_CHANNEL"], "settings.json")))
-begin = int(open("saved").read()) if settings["checkpoint"]["resume"] and os.path.exists("saved") else 0
-folder = os.path.join(settings["checkpoint"]["directory"], "%08d")
+folder = settings["checkpoint"]["directory"]
+found = store.newest(folder) if settings["checkpoint"]["resume"] else None
+begin = found["step"] if found else 0
+
+
+def save(step):
+    if hasattr(store, "write"):
+        store.write(folder, {"step": step}, lambda place: None)
+        return
+    os.makedirs(os.path.join(folder, "part"))
+    with open(os.path.join(folder, "part", "manifest.json"), "w") as file:
+        json.dump({"step": step}, file)
+    os.rename(os.path.join(folder, "part"), os.path.join(folder, "%08d" % step))
+
+
 print("attempt", settings["attempt"], flush=True)
 for step in range(begin + 1, 41):
     time.sleep(0.02)
     holdfast.step()
-    if step % 10 == 0 and not os.path.exists(folder % step):
-        os.makedirs(folder % step)
-        open("saved", "w").write(str(step))
-        open(os.path.join(folder % step, "manifest.json"), "w").write(json.dumps({"step": step}))
+    if step % 10 == 0:
+        save(step)
     if step == 25 and not os.path.exists("died"):
         open("died", "w").close()
         time.sleep(0.3)

@@ -10,7 +10,7 @@ from holdfast.policy.restart import CHEAP_S, LARGEST_K, Attempt, decide
 from holdfast.vocabulary import Decision
 
 KILLED = Attempt("killed", True, 1200, 3600.0, checkpoint=7, checkpoint_step=1180, since_checkpoint_s=12.4)
-FOR_MEMORY = replace(KILLED, cause="container-memory-limit")
+FOR_MEMORY = replace(KILLED, cause="container-memory-limit", can_shrink=True)
 CRASHED = replace(KILLED, cause="native-crash", killed=False)
 
 
@@ -90,6 +90,15 @@ def test_after_a_kill_for_memory_the_micro_batches_get_smaller_each_time() -> No
 def test_never_twice_with_the_same_micro_batches_at_the_same_place() -> None:
     again = _decide(FOR_MEMORY, FOR_MEMORY)  # asked for 2, and the step was still whole
     assert again.kind == "stop" and "could not be had" in again.text
+
+
+def test_where_steps_cannot_be_made_smaller_that_is_not_promised() -> None:
+    bare = replace(FOR_MEMORY, can_shrink=False)
+    assert "micro-batches" not in _decide(bare).text
+    assert _decide(bare, bare).kind == "stop"
+
+
+def test_getting_further_or_smaller_is_a_reason_to_go_on() -> None:
     assert _decide(FOR_MEMORY, replace(FOR_MEMORY, step=5000, checkpoint=9)).kind == "restart"
     assert _decide(replace(FOR_MEMORY, k=LARGEST_K)).kind == "stop"
 

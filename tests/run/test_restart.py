@@ -10,6 +10,8 @@ import time
 import psutil
 import pytest
 
+from lab.case import Limits
+from lab.stage import Stage
 from tests.fake_training import fake_training
 from tests.run.test_terminal import OnTerminal
 from tests.workplace import HOLDFAST, Workplace, wait_for
@@ -276,3 +278,67 @@ def test_a_relay_killed_before_a_restart_does_not_prevent_it(workplace: Workplac
     assert workplace.why()["outcome"] == "recovered"
     (log,) = (workplace.path / ".holdfast/runs").glob("*/output.log")
     assert log.read_text().endswith("trained 60\n")
+
+
+# -- memory
+
+
+@pytest.mark.root
+def test_killed_for_memory_it_goes_on_in_smaller_steps(workplace: Workplace) -> None:
+    """A whole step needs more than the container has; in two pieces it fits."""
+    fault = """
+k = SETTINGS["rescue"]["k"] or 1
+if step == 1: _recorder().event("rescue.k", k=k, where="train")
+if step == 25: time.sleep(0.3); bytearray((200 << 20) // k); time.sleep(0.1)
+"""
+    command = fake_training(workplace, fault)
+    with Stage(Limits(memory=180 << 20), f"holdfast-restart-{os.getpid()}") as stage:
+        words = stage.wrap([*HOLDFAST, "run", "--", *command])
+        done = subprocess.run(words, cwd=workplace.path, capture_output=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert _lines(done.stdout) == ["attempt 1 from 0 k None", "attempt 2 from 20 k 2", "trained 60"]
+    assert (
+        b"killed for memory at step 25; starting again from step 20 in 2 micro-batches a step (5 steps" in done.stderr
+    )
+    answer = workplace.why()
+    assert (answer["outcome"], answer["cause"]["id"]) == ("recovered", "container-memory-limit")
+
+
+def test_a_worker_that_died_may_have_been_bad_luck(workplace: Workplace) -> None:
+    said = "DataLoader worker (pid 17) is killed by signal: Killed."
+    done = workplace.run(
+        fake_training(workplace, f"if ATTEMPT == 1 and step == 25: time.sleep(.2); raise RuntimeError({said!r})")
+    )
+    assert done.returncode == 0, done.stderr
+    assert b"holdfast: a worker process died at step 25; starting again from step 20" in done.stderr
+    listed = subprocess.run([*HOLDFAST, "runs"], cwd=workplace.path, capture_output=True, check=True).stdout.decode()
+    assert "recovered  worker-died  0" in listed
+
+
+# -- a terminal that is only read from
+
+
+def test_with_its_output_in_a_file_it_is_started_again(workplace: Workplace) -> None:
+    terminal = OnTerminal(workplace, fake_training(workplace, KILLED_ONCE), redirect="> log 2>&1")
+    assert terminal.end() == 0
+    assert "starting again from step 20" in (workplace.path / "log").read_text()
+
+
+def test_in_the_background_the_shells_own_reading_is_not_the_jobs(workplace: Workplace) -> None:
+    words = " ".join([*HOLDFAST, "run", *fake_training(workplace, KILLED_ONCE)])
+    shell = OnTerminal(workplace, ["--norc", "-i"], program=["env", "PS1=# ", "bash"])
+    shell.type(f"{words} > log 2>&1 &\r".encode())
+    wait_for(lambda: (workplace.path / "log").exists() and "attempt 1" in (workplace.path / "log").read_text())
+    shell.type(b"echo typed\r")
+    wait_for(lambda: "trained 60" in (workplace.path / "log").read_text())
+    shell.type(b"exit\r")
+    shell.end()
+
+
+def test_an_answer_from_a_terminal_is_not_asked_for_again(workplace: Workplace) -> None:
+    command = fake_training(workplace, KILLED_ONCE, before="print('sure?', flush=True); input()")
+    terminal = OnTerminal(workplace, command, redirect="> log 2>&1")
+    wait_for(lambda: (workplace.path / "log").exists() and "sure?" in (workplace.path / "log").read_text())
+    terminal.type(b"yes\r")
+    assert terminal.end() == 137
+    assert "it has read its standard input" in (workplace.path / "log").read_text()

@@ -15,7 +15,7 @@ from tests.fake_training import fake_training
 from tests.workplace import HOLDFAST, Workplace, wait_for
 
 WAITS = "if step == 35 and not KEEP['resume']: print('here', flush=True), time.sleep(30)"
-SAVES_ON_TERM = "import signal, sys; signal.signal(signal.SIGTERM, lambda *_: (save(99, 35), sys.exit(143)))"
+SAVES_ON_TERM = "import signal, sys; signal.signal(signal.SIGTERM, lambda *_: (save(35), sys.exit(143)))"
 
 
 def _stopped(workplace: Workplace, *options: str, everything: bool = False) -> tuple[list[str], dict[str, object]]:
@@ -67,8 +67,10 @@ def test_the_old_run_keeps_its_checkpoints_and_they_take_no_room_twice(workplace
     (old,) = (workplace.path / ".holdfast/runs").iterdir()
     assert _say(workplace, "--resume")[0] == 0
     (new,) = (run for run in (workplace.path / ".holdfast/runs").iterdir() if run != old)
-    kept = old / "checkpoints/00000099/manifest.json"
-    assert kept.stat().st_ino == (new / "checkpoints/00000099/manifest.json").stat().st_ino
+    kept = max((old / "checkpoints").glob("*/manifest.json"))
+    taken_over = new / "checkpoints" / kept.parent.name / "manifest.json"
+    inodes = {path.stat().st_ino for path in (new / "checkpoints").glob("*/manifest.json")}
+    assert kept.stat().st_ino in inodes or not taken_over.exists()  # the new run keeps only its last two
 
 
 def test_a_resumed_run_can_be_resumed(workplace: Workplace) -> None:

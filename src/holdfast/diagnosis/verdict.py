@@ -82,10 +82,15 @@ def _explained(findings: Sequence[Finding]) -> list[Finding]:
     A symptom is the cause only where no likely explanation of it is.
     """
     findings = _with_what_led_there(findings)
-    likely = max((f.confidence for f in findings if f.cause not in GENERIC and f.confidence >= SURE), default=0.0)
+
+    def likeliest(but_not: frozenset[str]) -> float:
+        return max((f.confidence for f in findings if f.cause not in but_not and f.confidence >= SURE), default=0.0)
+
+    particular = likeliest(GENERIC)
+    told = max(particular, likeliest(GENERIC - {"worker-died"}))  # the exception only reports that worker's death
+    limits = {cause: 1 - (told if cause == "unhandled-exception" else particular) for cause in GENERIC}
     return [
-        replace(finding, confidence=min(finding.confidence, 1 - likely)) if finding.cause in GENERIC else finding
-        for finding in findings
+        replace(finding, confidence=min(finding.confidence, limits.get(finding.cause, 1.0))) for finding in findings
     ]
 
 

@@ -2,8 +2,8 @@
 
 Started again is what was seen training, in this attempt or one before, did not read its standard input, was not asked to stop, and failed in a way that
 may pass:
-- killed for memory: next time in smaller micro-batches, as long as they get smaller each time; a leak, which starts
-  afresh with the process, as long as there is progress;
+- killed for memory: next time in smaller micro-batches, as long as they get smaller each time or it gets further; a
+  leak, which starts afresh with the process, as long as it gets further;
 - killed by somebody (SIGKILL);
 - a worker that died, a native crash: unless it has not got beyond the step it failed at before.
 Anything else (an exception, a full disk, an exit code that means nothing to us) would come again.
@@ -45,6 +45,7 @@ class Attempt:
     step: int | None  # the last one seen; None: it did not come to one
     seconds: float  # it lasted
     k: int = 1  # micro-batches a step at its end
+    can_shrink: bool = False  # the framework's part can make them smaller
     checkpoint: int | None = None  # the newest then, by a number that grows
     checkpoint_step: int | None = None
     since_checkpoint_s: float | None = None
@@ -106,7 +107,7 @@ def _would_not_help(attempts: Sequence[Attempt]) -> str:
         if last.cause in MAY_PASS_ONCE or last.cause == LEAK:
             return "it failed the same way there before"
         if last.cause in MEMORY and last.k <= before.k:
-            return "smaller micro-batches were asked for and could not be had"
+            return "smaller steps could not be had, and it needs as much memory as before"
     return ""
 
 
@@ -116,7 +117,7 @@ def _stop(kind: str, last: Attempt, reason: str) -> Decision:
 
 def _told(last: Attempt, k: int, number: int) -> str:
     what = _what(last)
-    smaller = f" in {k} micro-batches a step" if k > last.k else ""
+    smaller = f" in {k} micro-batches a step" if k > last.k and last.can_shrink else ""
     if last.checkpoint is None:
         return f"{what}; starting again from the beginning{smaller} ({_span(last.seconds)} lost), attempt {number}"
     if last.checkpoint_step is None:

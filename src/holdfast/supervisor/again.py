@@ -34,13 +34,14 @@ class Attempts:
         self._launcher = launcher
         self._ended: list[Attempt] = []
         self._began = time.time()
+        self._handed_k = task.micro_batches
 
     @property
     def number(self) -> int:
         return len(self._ended) + 1
 
-    def began_again(self) -> None:
-        self._began = time.time()
+    def began_again(self, k: int | None) -> None:
+        self._began, self._handed_k = time.time(), k
 
     def judge(self, watch: Watch, ended: Event) -> Decision:
         window = watch.attempt_window(ended)
@@ -54,10 +55,12 @@ class Attempts:
         return Attempt(
             cause=cause.id if cause else IMPLIED.get(number, ""),  # type: ignore[call-overload]
             killed=number == signal.SIGKILL
+            or window.event("guard.stopped") is not None
             or (cause is not None and any(item.source == "kernel-log" for item in cause.evidence)),
             step=_last_step(window),
             seconds=ended.at - self._began,
-            k=_micro_batches(window),
+            k=_micro_batches(window, self._handed_k),
+            can_shrink=_can_shrink(window),
             checkpoint=checkpoint,
             checkpoint_step=step,
             since_checkpoint_s=ended.at - max(saved_at, self._began) if saved_at is not None else None,
@@ -100,9 +103,15 @@ def _last_step(window: Window) -> int | None:
     return max(before + int(counts[-1]), *saved, 0)
 
 
-def _micro_batches(window: Window) -> int:
+def _micro_batches(window: Window, handed: int | None) -> int:
     taken = window.event("rescue.k")
-    return max(1, _whole(taken.data.get("k")) or 1) if taken is not None else 1
+    k = _whole(taken.data.get("k")) if taken is not None else handed if _can_shrink(window) else None
+    return max(1, k or 1)
+
+
+def _can_shrink(window: Window) -> bool:
+    adapters = [(event.data.get("name"), event.data.get("backend")) for event in window.events("adapter.ready")]
+    return ("keras", "tensorflow") in adapters or bool(window.events("rescue.k", "rescue.ready"))
 
 
 def _whole(value: object) -> int | None:

@@ -129,7 +129,7 @@ class Watcher:
             return f"could not be started: {error}"
         self._status = None
         self._link.tell("started", pid=self._script_pid)
-        self._attempts.began_again()
+        self._attempts.began_again(decision.settings["k"])
         self._watch.next_attempt(number, self._script_pid, decision.text)
         return f"started as attempt {number}"
 
