@@ -223,6 +223,31 @@ def test_ctrl_c_between_two_attempts_ends_the_run(workplace: Workplace) -> None:
     assert workplace.why()["cause"]["id"] == "interrupted"
 
 
+def test_ctrl_z_stops_the_attempt_that_runs(workplace: Workplace) -> None:
+    fault = """
+if ATTEMPT == 1 and step == 25: die()
+if ATTEMPT == 2 and step == 30:
+    print("ready", flush=True)
+    begun = last = time.monotonic(); gap = 0
+    while time.monotonic() - begun < 6 and gap < 0.5:
+        time.sleep(0.02); now = time.monotonic(); gap = max(gap, now - last); last = now
+    print("gap", gap > 0.5, flush=True)
+"""
+    words = " ".join([*HOLDFAST, "run", *fake_training(workplace, fault)])
+    shell = OnTerminal(workplace, ["--norc", "-i"], program=["env", "PS1=# ", "bash"])
+    shell.type(f"{words}\r".encode())
+    shell.wait_to_see(b"ready\r\n")
+    shell.type(b"\x1a")
+    shell.wait_to_see(b"Stopped")
+    time.sleep(0.7)
+    shell.type(b"fg\r")
+    shell.wait_to_see(b"gap True")
+    shell.wait_to_see(b"trained 60")
+    shell.wait_to_see(b"# ")
+    shell.type(b"exit\r")
+    assert shell.end() == 0
+
+
 def test_an_answered_prompt_is_not_asked_again(workplace: Workplace) -> None:
     command = fake_training(workplace, KILLED_ONCE, before="input('sure? ')")
     terminal = OnTerminal(workplace, command)

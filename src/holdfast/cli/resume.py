@@ -51,7 +51,8 @@ def take_over(resumed: Resumed, directory: Path) -> None:
     if not source.is_dir():
         return
     try:
-        shutil.copytree(source, directory / "checkpoints", copy_function=_link_or_copy)
+        torn = shutil.ignore_patterns(".*")  # being saved or removed when it ended
+        shutil.copytree(source, directory / "checkpoints", copy_function=_link_or_copy, ignore=torn)
     except (OSError, shutil.Error) as error:
         raise UserError(f"--resume: the checkpoints of {resumed.run.name} cannot be copied: {error}") from None
 
