@@ -18,11 +18,11 @@ from holdfast.supervisor.launch import Launcher
 from holdfast.supervisor.own_checkpoint import newest_own
 from holdfast.supervisor.task import PLACEHOLDER, Task
 from holdfast.supervisor.tick import Watch
-from holdfast.vocabulary import Decision, Diagnosis, Event, Window
+from holdfast.vocabulary import Cause, Decision, Diagnosis, Event, Window
 
 GRACE_S = 900.0  # schedulers ask first and kill minutes later: that kill is no accident either
 # What an exit code of 128+N says, where a shell stands between and nothing else is known.
-IMPLIED = {
+IMPLIED: dict[int, str] = {
     signal.SIGKILL: "killed",
     **dict.fromkeys((signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE), "native-crash"),
 }
@@ -53,7 +53,7 @@ class Attempts:
         number = how.signal if how is not None else 0
         checkpoint, step, saved_at = self._checkpoint(window)
         return Attempt(
-            cause=cause.id if cause else IMPLIED.get(number, ""),  # type: ignore[call-overload]
+            cause=_cause(cause, number),
             killed=number == signal.SIGKILL
             or window.event("guard.stopped") is not None
             or (cause is not None and any(item.source == "kernel-log" for item in cause.evidence)),
@@ -89,6 +89,13 @@ class Attempts:
         ]
         asked += [event.at for event in window.events("key.interrupt")]
         return any(ended.at - at < GRACE_S for at in asked)
+
+
+def _cause(cause: Cause | None, number: int) -> str:
+    """Nothing that a script does to itself ends in SIGKILL, whatever else was found."""
+    if cause is None or (number == signal.SIGKILL and cause.id not in restart.WORDS):
+        return IMPLIED.get(number, "")
+    return cause.id
 
 
 def _last_step(window: Window) -> int | None:
