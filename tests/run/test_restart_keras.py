@@ -40,7 +40,7 @@ def _undisturbed(workplace: Workplace, kind: str) -> dict[str, Any]:
 
 def _training_for(workplace: Workplace, seconds: float) -> None:
     """The script makes a file of this name with its first step."""
-    wait_for(lambda: (workplace.path / "training").exists(), seconds=90)
+    wait_for((workplace.path / "training").exists, seconds=90)
     time.sleep(seconds)
     (workplace.path / "training").unlink()
 
