@@ -105,6 +105,7 @@ class Decision:
     key: str
     text: str
     cause: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Window:

@@ -1,6 +1,7 @@
 """kill -9 of the watcher, the relay or the script at a seeded random instant: does the record read, is the ending right?
 
 python -m tests.crash.killing --count 50
+python -m tests.crash.killing --count 50 --restarts   the script dies once by itself and is started again meanwhile
 """
 
 from __future__ import annotations
@@ -30,6 +31,37 @@ for step in range(40):
     time.sleep(0.03)
 open("finished", "w").close()
 %s
+"""
+TRAINS = """
+import json, os, time, holdfast
+from holdfast.inside import store
+settings = json.load(open(os.path.join(os.environ["HOLDFAST_CHANNEL"], "settings.json")))
+folder = settings["checkpoint"]["directory"]
+found = store.newest(folder) if settings["checkpoint"]["resume"] else None
+begin = found["step"] if found else 0
+
+
+def save(step):
+    if hasattr(store, "write"):
+        store.write(folder, {"step": step}, lambda place: None)
+        return
+    os.makedirs(os.path.join(folder, "part"))
+    with open(os.path.join(folder, "part", "manifest.json"), "w") as file:
+        json.dump({"step": step}, file)
+    os.rename(os.path.join(folder, "part"), os.path.join(folder, "%08d" % step))
+
+
+print("attempt", settings["attempt"], flush=True)
+for step in range(begin + 1, 41):
+    time.sleep(0.02)
+    holdfast.step()
+    if step % 10 == 0:
+        save(step)
+    if step == 25 and not os.path.exists("died"):
+        open("died", "w").close()
+        time.sleep(0.3)
+        os.kill(os.getpid(), 9)
+open("finished", "w").close()
 """
 ENDINGS = {
     "finishes": ("", 0, "completed", None),
@@ -68,6 +100,40 @@ def attempt(seed: int) -> Attempt:
         out, _ = relay.communicate(timeout=60)
         problem = _judge(place, relay.returncode, out, target if hit else "nothing", planned)
     return Attempt(seed, target if hit else f"{target}*", instant, planned, problem)
+
+
+def attempt_with_restart(seed: int) -> Attempt:
+    chance = random.Random(seed)
+    target = chance.choice(("watcher", "relay", "script"))
+    instant = chance.uniform(0.0, 4.5)
+    with tempfile.TemporaryDirectory(prefix="holdfast-killing-") as folder:
+        place = Path(folder)
+        (place / "train.py").write_text(TRAINS)
+        relay = subprocess.Popen(
+            [*HOLDFAST, "run", "--", sys.executable, "train.py"],
+            cwd=place, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+        time.sleep(instant)
+        hit = _kill(relay, target)
+        out, err = relay.communicate(timeout=60)
+        problem = _judge_restart(place, relay.returncode, target if hit else "nothing")
+        problem += f" {out!r} {err!r}" if problem else ""
+    return Attempt(seed, target if hit else f"{target}*", instant, "restarts", problem)
+
+
+def _judge_restart(place: Path, code: int, target: str) -> str:
+    """It finishes, except that a relay without its watcher starts nothing again, and what has not trained is not either."""
+    answer = _answer(place)
+    got = (code, answer["outcome"], answer["cause"] and answer["cause"]["id"])
+    if (place / "finished").exists():
+        expected = (-signal.SIGKILL if target == "relay" else 0, "recovered", "killed")
+        return "" if got == expected else f"wrong: {got}, expected {expected}"
+    if target == "relay" and not (place / "died").exists() and not list((place / ".holdfast/runs").glob("*/journal/*")):
+        return ""  # killed before anything had begun
+    may_end = target == "watcher" or (target == "script" and not (place / "died").exists())
+    if may_end and got == (137, "failed", "killed"):
+        return ""
+    return f"wrong: {got}, and it did not finish"
 
 
 def _kill(relay: subprocess.Popen[bytes], target: str) -> bool:
@@ -134,13 +200,14 @@ def _still_there(place: Path) -> bool:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=50)
+    parser.add_argument("--restarts", action="store_true")
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     options = parser.parse_args()
     print(f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {platform.release()}, Python {platform.python_version()}")
     print(" seed  killed     instant   script     ending and record   (* was gone already)")
     problems = 0
     for seed in range(options.seed, options.seed + options.count):
-        result = attempt(seed)
+        result = attempt_with_restart(seed) if options.restarts else attempt(seed)
         problems += bool(result.problem)
         print(result, flush=True)
     print(f"{options.count - problems} of {options.count} right")

@@ -79,3 +79,9 @@ def test_limits_reached_are_found_only_in_a_run_that_failed() -> None:
     found = causes(1, None, events=[full], **used)
     assert set(found) == {"disk-full", "shared-memory-exhausted", "too-many-open-files", "too-many-processes"}
     assert causes(0, None, events=[full], **used) == []
+
+
+def test_a_full_disk_elsewhere_kills_nobody() -> None:
+    full = Event("disk.full", START + 60, {"mountpoint": "/data", "free_bytes": 0, "total_bytes": 64e6})
+    assert causes(137, 9, events=[full], host__oom_kill_count=[1, 1]) == ["killed"]
+    assert "disk-full" in causes(1, None, events=[full])

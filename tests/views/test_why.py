@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 
 from holdfast.detectors import find_endings
-from holdfast.diagnosis.verdict import diagnose
+from holdfast.diagnosis.verdict import diagnose, over_attempts
 from holdfast.views.why_json import as_json
 from holdfast.views.why_text import as_text
-from tests.story import story
+from holdfast.vocabulary import Diagnosis, Event
+from tests.story import START, story
 
 ERROR = (
     b'Traceback (most recent call last):\n  File "/home/ada/train.py", line 3, in <module>\nKeyError: "\x1b[2Jx\x07"\n'
@@ -18,7 +19,7 @@ ERROR = (
 def test_the_json_has_the_contracts_shape() -> None:
     window = story(1, None, {"stderr": ERROR})
     answer = json.loads(as_json("r1", window, diagnose(window, find_endings(window))))
-    assert list(answer) == ["run", "outcome", "cause", "also", "actions"]
+    assert list(answer) == ["run", "outcome", "cause", "also", "actions", "resume"]
     assert list(answer["cause"]) == ["id", "title", "confidence", "evidence", "remedies"]
     assert list(answer["cause"]["evidence"][0]) == ["text", "source", "at", "value"]
     assert answer["cause"]["evidence"][0]["at"] == "1970-01-12T13:47:40Z"
@@ -44,3 +45,33 @@ def test_where_it_cannot_tell_the_last_words_are_shown() -> None:
     window = story(3, None, {"stdout": b"epoch 1\nvalidation below threshold\n"})
     text = as_text("r1", window, diagnose(window, []), [], colour=False)
     assert "exit code 3" in text and "| validation below threshold" in text
+
+
+def _attempt(code: int, signal: int | None = None, output: bytes = b"") -> Diagnosis:
+    window = story(code, signal, {"stderr": output}, host__oom_kill_count=[0.0, 0.0])
+    return diagnose(window, find_endings(window))
+
+
+def test_a_run_that_was_started_again_and_finished_says_what_it_was_rescued_from() -> None:
+    diagnosis = over_attempts([_attempt(137, 9), _attempt(139, 11), _attempt(137, 9), _attempt(0)], restarts=3)
+    assert (diagnosis.outcome, diagnosis.cause and diagnosis.cause.id) == ("recovered", "killed")
+    assert [cause.id for cause in diagnosis.also] == ["native-crash"]
+    text = as_text("r1", story(0), diagnosis, [], colour=False)
+    assert text.startswith("The run finished; it was started again 3 times. What it was rescued from:")
+    assert "To go on" not in text
+
+
+def test_one_that_failed_in_the_end_is_judged_by_its_last_attempt() -> None:
+    diagnosis = over_attempts([_attempt(137, 9), _attempt(1, output=ERROR)], restarts=1)
+    assert (diagnosis.outcome, diagnosis.cause and diagnosis.cause.id) == ("failed", "unhandled-exception")
+    assert [cause.id for cause in diagnosis.also] == ["killed"]
+
+
+def test_the_command_that_resumes_is_told_only_where_there_is_a_checkpoint() -> None:
+    saved = Event("checkpoint.saved", START + 50, {"step": 1180})
+    for events, outcome, told in (([saved], 143, True), ([], 143, False), ([saved], 0, False)):
+        window = story(outcome, None, events=events)
+        diagnosis = diagnose(window, find_endings(window))
+        answer = json.loads(as_json("r1", window, diagnosis))
+        assert answer["resume"] == ("holdfast run --resume=r1" if told else None)
+        assert ("It can be resumed from step 1180:" in as_text("r1", window, diagnosis, [], colour=False)) is told

@@ -72,6 +72,10 @@ def _dispatch(verb: str, words: list[str]) -> int:
     )
     verb_object = Verb()
     verb_object.arguments(parser)
+    if verb == "run":
+        from holdfast.cli.run import spelled_out  # noqa: PLC0415
+
+        words = spelled_out(words, parser)
     return verb_object.run(parser.parse_args(words))
 
 

@@ -5,17 +5,20 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from holdfast.cli.errors import UserError
 from holdfast.detectors import find_endings
-from holdfast.diagnosis.verdict import diagnose
+from holdfast.diagnosis.verdict import diagnose, over_attempts
 from holdfast.journal import Journal, NewerJournal
 from holdfast.probes import Missing, Scope
 from holdfast.probes.heartbeat import boot_id
 from holdfast.probes.vmstat import Vmstat
 from holdfast.vocabulary import Diagnosis, Event, Sample, Window
 
+ATTEMPTS_TOLD = 8
+LASTING = ("run.start", "machine", "cgroup.found", "probe.missing", "aftermath")  # said once, true of every attempt
 SAMPLES_KEPT_S = 1800.0  # of the end; counters also need their beginning
 
 
@@ -38,13 +41,48 @@ def read_run(run: Path) -> Recording:
     if not any(event.kind == "script.exit" for event in events):
         events.append(_aftermath(events, series))
     try:
-        return _explained(run, Window(events, series, output), list(journal.damage))
+        return _explained(run, journal, Window(events, series, output))
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(f"the record of {run.name} cannot be understood ({error!r})") from None
 
 
-def _explained(run: Path, window: Window, damage: list[str]) -> Recording:
-    return Recording(run, window, diagnose(window, find_endings(window)), damage)
+def _explained(run: Path, journal: Journal, window: Window) -> Recording:
+    began_again = _restarts(window)
+    parts = [window] if not began_again else _attempts(journal, window, began_again)
+    attempts = [diagnose(part, find_endings(part)) for part in parts]
+    return Recording(run, window, over_attempts(attempts, len(began_again)), list(journal.damage))
+
+
+def _restarts(window: Window) -> list[float]:
+    """When another attempt was decided on and came to pass, or was stopped while it was waited for."""
+    moments: list[float] = []
+    decided: float | None = None
+    for event in window.events("decision", "run.start", "attempt.start", "script.exit"):
+        if event.kind == "decision":
+            decided = event.at if event.data["decision"] == "restart" else decided
+        elif event.kind == "attempt.start":
+            moments.append(event.at if decided is None else decided)
+            decided = None
+        elif decided is not None and (event.data.get("script_pid") or event.data.get("waiting")):
+            moments.append(decided)  # the watcher was killed as it started one, or a signal came first
+            decided = None
+    return moments
+
+
+def _attempts(journal: Journal, window: Window, began_again: list[float]) -> list[Window]:
+    """Each attempt as if it had been the only one, the latest last. Of very many the last few."""
+    parts = []
+    for since, until in list(pairwise([float("-inf"), *began_again, float("inf")]))[-ATTEMPTS_TOLD:]:
+        events = [
+            Event("script.exit", event.at, event.data) if event.kind == "attempt.exit" else event
+            for event in window.events()
+            if since <= event.at < until or event.kind in LASTING
+        ]
+        series = {
+            name: [sample for sample in window.series(name) if since <= sample.at < until] for name in window.names()
+        }
+        parts.append(Window(events, series, journal.output(since=since, until=until)))
+    return parts
 
 
 def _series(journal: Journal, events: list[Event]) -> dict[str, list[Sample]]:
@@ -60,14 +98,16 @@ def _series(journal: Journal, events: list[Event]) -> dict[str, list[Sample]]:
 
 def _aftermath(events: list[Event], series: dict[str, list[Sample]]) -> Event:
     """The record has no ending: what does the machine say now?"""
-    start = next((event for event in events if event.kind == "run.start"), None)
+    starts = [event for event in events if event.kind in ("run.start", "attempt.start")]
     now = time.time()
     data: dict[str, object] = {"boot_id": boot_id(Path("/")), "last_at": events[-1].at if events else None}
     machine = next((event for event in events if event.kind == "machine"), None)
     same_boot = machine is not None and machine.data.get("boot_id") == data["boot_id"]
-    if start is not None and same_boot:
-        data["script_alive"] = _alive(start.data.get("script_pid"), start.data.get("script_started"))
-        data["watcher_alive"] = _alive(start.data.get("watched_by"), start.data.get("watcher_started"))
+    if starts and same_boot:
+        data["script_alive"] = _alive(starts[-1].data.get("script_pid"), starts[-1].data.get("script_started"))
+        data["watcher_alive"] = any(
+            _alive(start.data.get("watched_by"), start.data.get("watcher_started")) for start in starts
+        )
         if not data["script_alive"]:
             for reading in _counters_now(now):
                 series.setdefault(reading.name, []).append(reading)

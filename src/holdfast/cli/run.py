@@ -4,15 +4,21 @@ import argparse
 import errno
 import os
 import re
+import shlex
 import shutil
 import sys
+import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from holdfast.cli.errors import UserError
 from holdfast.cli.state import new_run
 from holdfast.supervisor.relay import NeverStarted
 from holdfast.supervisor.run import supervise
-from holdfast.supervisor.task import Task
+from holdfast.supervisor.task import PLACEHOLDER, Task
+
+if TYPE_CHECKING:
+    from holdfast.cli.resume import Resumed
 
 SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?b?)", re.IGNORECASE)
 
@@ -22,6 +28,7 @@ class RunVerb:
 
     holdfast run python train.py --epochs 10
     holdfast run --policy observe --name baseline -- python train.py
+    holdfast run --resume python train.py
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -35,10 +42,35 @@ class RunVerb:
         parser.add_argument("--gpu-memory", type=size, metavar="SIZE", help="the same for each GPU")
         parser.add_argument("--name", default="", help="a name for this run")
         parser.add_argument("--dir", help="where runs are kept (default: ./.holdfast, or $HOLDFAST_DIR)")
-        parser.add_argument("--resume", nargs="?", const="", action=NotYet, help=argparse.SUPPRESS)
-        parser.add_argument("--resume-args", action=NotYet, help=argparse.SUPPRESS)
-        parser.add_argument("--checkpoint", choices=("off",), default="off", help=argparse.SUPPRESS)
-        parser.add_argument("--max-restarts", choices=("0",), default="0", help=argparse.SUPPRESS)
+        parser.add_argument(
+            "--checkpoint",
+            type=interval,
+            default="auto",
+            metavar="auto|off|SECONDS",
+            help="how often the state of training is saved: as its cost allows, never, or every so many seconds",
+        )
+        parser.add_argument(
+            "--max-restarts",
+            type=count,
+            default=3,
+            metavar="N",
+            help="how often in a row a failed script is started again without a newer checkpoint (default: %(default)s)",
+        )
+        parser.add_argument(
+            "--resume",
+            metavar="RUN",
+            help="written --resume or --resume=RUN: go on where the latest run of this command, or that one, stopped; "
+            "without COMMAND the recorded one is used",
+        )
+        parser.add_argument(
+            "--resume-args",
+            type=resume_words,
+            metavar="ARGS",
+            help="for scripts that resume by an option of their own: what to append to COMMAND when it is started again, "
+            'such as "--resume {checkpoint:out/*.pt}", where the newest file of that pattern is put in; a bare '
+            "{checkpoint} is the newest below the working directory that is named like one. Holdfast then keeps none "
+            "of its own",
+        )
         parser.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND…", help="what to run")
 
     def run(self, options: argparse.Namespace) -> int:
@@ -47,12 +79,16 @@ class RunVerb:
                 f"run works on Linux only so far, not on {sys.platform}; why and runs read records made there"
             )
         command = options.command[1:] if options.command[:1] == ["--"] else options.command
+        resumed = _resumed(options, command) if options.resume is not None else None
+        command = list(resumed.command) if resumed is not None else command
         check_command(command)
         if options.name and not re.fullmatch(r"[\w.-]{1,60}", options.name):
             raise UserError(f"--name {options.name!r}: letters, digits, '.', '_' and '-' only, 60 at most")
         directory, note = new_run(options.dir, options.name)
         if note:
             print(f"holdfast: {note}", file=sys.stderr)
+        if resumed is not None:
+            _take_over(resumed, directory)
         task = Task(
             command=tuple(command),
             directory=directory,
@@ -61,6 +97,14 @@ class RunVerb:
             name=options.name,
             memory_bytes=options.memory,
             gpu_memory_bytes=options.gpu_memory,
+            checkpoint=options.checkpoint,
+            max_restarts=options.max_restarts,
+            resume_args=options.resume_args or "",
+            resumed_from=resumed.run.name if resumed is not None else "",
+            resumed_step=resumed.step if resumed is not None else None,
+            began=resumed.began if resumed is not None else time.time(),
+            micro_batches=resumed.micro_batches if resumed is not None else None,
+            options=tuple(getattr(options, "typed", ())),
         )
         try:
             return supervise(task)
@@ -76,11 +120,45 @@ def _hint(number: int, program: str) -> str:
     return "; is the program in its first line (#!) there?" if number == errno.ENOENT else ""
 
 
-class NotYet(argparse.Action):
-    """Starting over without a word where the user asked to continue would be worse than refusing."""
+def spelled_out(words: list[str], parser: argparse.ArgumentParser) -> list[str]:
+    """A bare --resume takes no word after it: that is the command. The options as typed are kept for a later resume."""
+    takes_word = {name for action in parser._actions if action.nargs is None for name in action.option_strings}
+    spelled, typed = list(words), []
+    i = 0
+    while i < len(words) and words[i].startswith("-") and words[i] != "--":
+        end = i + 1
+        if words[i] == "--resume":
+            spelled[i] = "--resume="
+        elif words[i] in takes_word:
+            end += 1
+        if words[i].partition("=")[0] != "--resume":
+            typed += words[i:end]
+        i = end
+    parser.set_defaults(typed=typed)
+    return spelled
 
-    def __call__(self, *arguments: object, **_: object) -> None:
-        raise UserError(f"{arguments[3]}: this version takes no checkpoints, so it cannot resume; start without it")
+
+def _resumed(options: argparse.Namespace, command: list[str]) -> Resumed:
+    from holdfast.cli.resume import resumable  # noqa: PLC0415 - few need it
+
+    if options.policy != "protect" or (options.checkpoint == "off" and not options.resume_args):
+        wrong = f"--policy {options.policy}" if options.policy != "protect" else "--checkpoint off"
+        raise UserError(f"--resume: with {wrong} Holdfast restores nothing; leave one of the two out")
+    return resumable(options.resume, command, working_directory(), options.dir, options.resume_args or "")
+
+
+def _take_over(resumed: Resumed, directory: Path | None) -> None:
+    from holdfast.cli.resume import take_over  # noqa: PLC0415
+
+    if directory is None:
+        raise UserError("--resume: nothing can be written here, so nothing can be resumed")
+    try:
+        take_over(resumed, directory)
+    except UserError:
+        shutil.rmtree(directory, ignore_errors=True)
+        raise
+    at = f" from step {resumed.step}" if resumed.step is not None else ""
+    print(f"holdfast: resuming {resumed.run.name}{at}", file=sys.stderr)
 
 
 def working_directory() -> Path:
@@ -105,6 +183,35 @@ def check_command(command: list[str]) -> None:
             raise UserError(f"{program} is not executable; did you mean: holdfast run python {program}")
         raise UserError(f"{program} is not executable; make it so with: chmod +x {program}")
     raise UserError(f"command not found: {program}; is it spelled right, and its environment active?")
+
+
+def interval(text: str) -> str | float:
+    if text in ("auto", "off"):
+        return text
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is neither auto nor off nor a number of seconds")
+    return seconds
+
+
+def count(text: str) -> int:
+    if not text.isdecimal() or len(text) > 6:
+        raise argparse.ArgumentTypeError(f"{text!r} is no count; write it as 3, or 0 for none")
+    return int(text)
+
+
+def resume_words(text: str) -> str:
+    """Checked before anything runs: when it is needed nobody may be there to mend it."""
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r}: {error}") from None
+    if not words or any("{" in PLACEHOLDER.sub("", word) for word in words):
+        raise argparse.ArgumentTypeError(f'{text!r}: write it as "--resume {{checkpoint:out/*.pt}}"')
+    return text
 
 
 def size(text: str) -> int:

@@ -30,5 +30,5 @@ class WhyVerb:
             print(as_json(recording.run.name, recording.window, diagnosis))
         else:
             print(as_text(recording.run.name, recording.window, diagnosis, recording.damage, sys.stdout.isatty()))
-        told = diagnosis.cause is not None or diagnosis.outcome in ("completed", "running")
+        told = diagnosis.cause is not None or diagnosis.outcome in ("completed", "recovered", "running")
         return 0 if told else 3

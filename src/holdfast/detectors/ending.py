@@ -16,6 +16,7 @@ OOM_KEYS = re.compile(
 OOM_SENTENCE = re.compile(r"Killed process (?P<pid>\d+) \((?P<name>[^)]*)\)")
 
 
+STARTS = ("run.start", "attempt.start")
 LAST_S = 60.0  # a trainer may take that long to notice that its worker is dead
 
 
@@ -25,8 +26,12 @@ class Ending:
     signal: int  # 0 when it ended by itself; also taken from 128+N, as shells report their child's
     direct: bool  # the kernel told us of the signal, not a shell's exit code
     at: float
+    waiting: bool = False  # no script ran: it was about to be started again
 
     def evidence(self) -> Evidence:
+        if self.waiting:
+            text = f"{signal_name(self.signal)} came while Holdfast was about to start the script again"
+            return Evidence(text, "exit", self.at, self.signal)
         if not self.signal:
             return Evidence(f"the script ended with exit code {self.code}", "exit", self.at, self.code)
         name = signal_name(self.signal)
@@ -43,7 +48,7 @@ def ending(window: Window) -> Ending | None:
         return None
     code, number = int(event.data["code"]), event.data.get("signal")
     if number:
-        return Ending(code, int(number), True, event.at)
+        return Ending(code, int(number), True, event.at, bool(event.data.get("waiting")))
     implied = code - 128 if 128 < code <= 128 + 31 else 0
     return Ending(code, implied, False, event.at)
 
@@ -77,7 +82,7 @@ def kernel_kills(window: Window) -> list[KernelKill]:
 
 def _near_the_end(window: Window, kill: KernelKill) -> bool:
     """A worker that was killed hours ago did not end the run; the script itself did."""
-    scripts = {int(event.data["script_pid"]) for event in window.events("run.start")}
+    scripts = {int(event.data["script_pid"]) for event in window.events(*STARTS)}
     return kill.pid in scripts or kill.evidence.at is None or kill.evidence.at > last_moments(window)
 
 
@@ -133,7 +138,7 @@ def job_group(window: Window) -> str:
 
 
 def job_pids(window: Window) -> set[int]:
-    pids = {int(event.data["script_pid"]) for event in window.events("run.start")}
+    pids = {int(event.data["script_pid"]) for event in window.events(*STARTS)}
     return pids | {int(event.data["pid"]) for event in window.events("process.appeared", "process.gone")}
 
 

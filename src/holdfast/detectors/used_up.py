@@ -89,5 +89,6 @@ def find_processes(window: Window) -> Finding | None:
 
 
 def _failed(window: Window) -> bool:
+    """By itself: whoever sent SIGKILL, it was no limit that was reached."""
     how = ending(window)
-    return how is not None and how.code != 0
+    return how is not None and how.code != 0 and how.signal != signal.SIGKILL

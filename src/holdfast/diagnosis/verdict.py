@@ -34,6 +34,26 @@ def diagnose(window: Window, findings: Iterable[Finding]) -> Diagnosis:
     return Diagnosis(outcome, sure[0], tuple(cause for cause in causes if cause is not sure[0]), sure[0].title)
 
 
+def over_attempts(attempts: Sequence[Diagnosis], restarts: int) -> Diagnosis:
+    """One verdict of a run that was started again: how the last attempt ended, and what the others died of."""
+    last, earlier = attempts[-1], attempts[:-1]
+    if not earlier:
+        return last
+    causes = [cause for attempt in reversed(earlier) for cause in (attempt.cause,) if cause is not None]
+    if last.outcome == "completed":
+        cause, also = (causes[0], causes[1:]) if causes else (None, [])
+        times = "once" if restarts == 1 else f"{restarts} times"
+        return Diagnosis(
+            "recovered", cause, _each_once(also, cause), f"The run finished; it was started again {times}."
+        )
+    return replace(last, also=_each_once([*last.also, *causes], last.cause))
+
+
+def _each_once(causes: Iterable[Cause], but: Cause | None) -> tuple[Cause, ...]:
+    first = {cause.id: cause for cause in reversed(list(causes))}
+    return tuple(cause for cause in reversed(first.values()) if but is None or cause.id != but.id)
+
+
 def _outcome(window: Window) -> tuple[str, int | None]:
     exit_event, aftermath = window.event("script.exit"), window.event("aftermath")
     if exit_event is not None:
@@ -62,10 +82,15 @@ def _explained(findings: Sequence[Finding]) -> list[Finding]:
     A symptom is the cause only where no likely explanation of it is.
     """
     findings = _with_what_led_there(findings)
-    likely = max((f.confidence for f in findings if f.cause not in GENERIC and f.confidence >= SURE), default=0.0)
+
+    def likeliest(but_not: frozenset[str]) -> float:
+        return max((f.confidence for f in findings if f.cause not in but_not and f.confidence >= SURE), default=0.0)
+
+    particular = likeliest(GENERIC)
+    told = max(particular, likeliest(GENERIC - {"worker-died"}))  # the exception only reports that worker's death
+    limits = {cause: 1 - (told if cause == "unhandled-exception" else particular) for cause in GENERIC}
     return [
-        replace(finding, confidence=min(finding.confidence, 1 - likely)) if finding.cause in GENERIC else finding
-        for finding in findings
+        replace(finding, confidence=min(finding.confidence, limits.get(finding.cause, 1.0))) for finding in findings
     ]
 
 

@@ -90,13 +90,13 @@ class Journal:
                 if isinstance(record, (Row, Bucket)):
                     yield from samples_of(record, wanted, max(since, given_until))
 
-    def output(self, limit_bytes: int = 262144) -> dict[str, bytes]:
-        """The end of what was printed, by stream name."""
+    def output(self, limit_bytes: int = 262144, since: float = -inf, until: float = inf) -> dict[str, bytes]:
+        """The end of what was printed in that time, by stream name."""
         pieces: dict[str, list[Output]] = {}
         for stream in self._streams():
             tails: dict[str, Tail] = {}
             for record, _ in self._records(stream, frozenset((OUTPUT,))):
-                if isinstance(record, Output):
+                if isinstance(record, Output) and since <= record.at < until:
                     tails.setdefault(record.stream, Tail(limit_bytes)).add(record)
             for name, tail in tails.items():
                 pieces.setdefault(name, []).extend(tail.pieces)

@@ -21,13 +21,14 @@ INPUT_LIMIT_BYTES = 1 << 16
 class Keyboard:
     """Without a terminal it does nothing."""
 
-    def __init__(self, streams: Streams, poll: select.poll, tell: Callable[[str], bool]) -> None:
+    def __init__(self, streams: Streams, poll: select.poll, tell: Callable[..., bool]) -> None:
         self._streams = streams
         self._poll = poll
         self._tell = tell
         self._to_script = bytearray()
         self._listens = False
         self.script_pid = 0
+        self.between_attempts = False
 
     @property
     def check_again_s(self) -> float | None:
@@ -69,7 +70,9 @@ class Keyboard:
             return
         self._to_script += typed
         self.feed()
-        if self._asks_to_stop(typed):
+        if self._is_key(termios.VINTR, typed):
+            self._interrupt()
+        elif self._asks_to_stop(typed):
             self.suspend(whole_group=True)
 
     def feed(self) -> None:
@@ -92,27 +95,38 @@ class Keyboard:
             self._poll.unregister(0)
         self._listens = yes
 
+    def _is_key(self, key: int, typed: bytes) -> bool:
+        """Whether the script's terminal takes what was typed as this key."""
+        if self._streams.master is None:
+            return False
+        try:
+            modes = termios.tcgetattr(self._streams.master)
+        except termios.error:
+            return False
+        wanted = modes[6][key]
+        return bool(modes[3] & termios.ISIG and isinstance(wanted, bytes) and wanted in typed)
+
+    def _interrupt(self) -> None:
+        """The pty has given it to the script. Between two attempts there is none, and Holdfast is meant."""
+        if not self.between_attempts:
+            self._tell("key.interrupt")
+        else:
+            about = {"number": signal.SIGINT, "sender_pid": 0, "sender_name": "", "to_group": True}
+            self._tell("signal", at=time.monotonic(), **about)
+
     def _asks_to_stop(self, typed: bytes) -> bool:
         """Ctrl-Z, where the script's terminal takes it as such and the script is in front.
 
         The kernel ignores a terminal's stop in a group whose parents are outside its session, as the script's is.
         """
         master = self._streams.master
-        if master is None or not self.script_pid:
+        if master is None or not self.script_pid or not self._is_key(termios.VSUSP, typed):
             return False
         try:
-            modes = termios.tcgetattr(master)
             in_front = os.tcgetpgrp(master) == self.script_pid
-        except (termios.error, OSError):
+        except OSError:
             return False
-        suspend_key = modes[6][termios.VSUSP]
-        return bool(
-            modes[3] & termios.ISIG
-            and isinstance(suspend_key, bytes)
-            and suspend_key in typed
-            and in_front
-            and not signals.ignores_stop(self.script_pid)
-        )
+        return in_front and not signals.ignores_stop(self.script_pid)
 
     def suspend(self, whole_group: bool) -> None:
         if not self.script_pid or signals.nobody_would_continue_us():

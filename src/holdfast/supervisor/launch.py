@@ -9,10 +9,14 @@ import os
 import signal
 import struct
 import termios
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from holdfast.inside import settings
+from holdfast.supervisor import signals
+from holdfast.supervisor.given_input import GivenInput
 from holdfast.supervisor.streams import Streams
 from holdfast.supervisor.task import Task
 from holdfast.supervisor.toughen import restore_oom_score
@@ -26,56 +30,84 @@ class CannotStart(Exception):
         self.errno = errno
 
 
-def launch(
-    command: Sequence[str],
-    streams: Streams,
-    environment: Mapping[str, str],
-    signal_mask: set[int],
-    oom_score: str | None,
-) -> int:
-    """Forks and executes; returns the pid once the kernel has accepted the program."""
-    told, tell = os.pipe()
-    pid = os.fork()
-    if pid == 0:
+class Launcher:
+    """Starts the script, again if need be, each time as the first."""
+
+    def __init__(self, task: Task, streams: Streams, signal_mask: set[int], oom_score: str | None) -> None:
+        self._task = task
+        self._streams = streams
+        self._signal_mask = signal_mask
+        self._oom_score = oom_score
+        # Before the watcher handles them itself: what `nohup` had ignored stays so in every attempt.
+        self._ignored = {number for number in signals.FORWARDED if signal.getsignal(number) is signal.SIG_IGN}
+        self._modes = termios.tcgetattr(streams.slave) if streams.slave is not None else None
+        self.input = GivenInput(streams)
+
+    def ignores(self, number: int) -> bool:
+        return number in self._ignored
+
+    def start(self, attempt: int, again: bool, k: int | None) -> int:
+        """Returns the pid once the kernel has accepted the program."""
+        task = self._task
+        if attempt > 1:
+            _take_away_rings(task.channel)
+        leave_settings(task, attempt, again, k)
+        command = [*task.command, *(_words_to_resume(task) if again and task.resume_args else [])]
+        if attempt > 1 and self._modes is not None and self._streams.slave is not None:
+            with contextlib.suppress(termios.error):  # a script that died may have left it raw
+                termios.tcsetattr(self._streams.slave, termios.TCSANOW, self._modes)
+        self.input.about_to_start()
+        former = signal.pthread_sigmask(signal.SIG_BLOCK, signals.HANDLED)
         try:
-            os.close(told)
-            _become(command, streams, environment, signal_mask, oom_score)
-        except OSError as error:
-            os.write(tell, struct.pack("<i", error.errno or 0))
+            return self._fork(command, script_environment(os.environ, task.channel))
         finally:
-            os._exit(127)
-    os.close(tell)
-    answer = os.read(told, 4)  # closed by a successful exec
-    os.close(told)
-    if answer:
-        os.waitpid(pid, 0)
-        raise CannotStart(struct.unpack("<i", answer)[0])
-    return pid
+            signal.pthread_sigmask(signal.SIG_SETMASK, former)
+
+    def _fork(self, command: Sequence[str], environment: Mapping[str, str]) -> int:
+        told, tell = os.pipe()
+        with warnings.catch_warnings(action="ignore"):  # threads of ours, whose locks the child never touches
+            pid = os.fork()
+        if pid == 0:
+            try:
+                os.close(told)
+                self._become(command, environment)
+            except OSError as error:
+                os.write(tell, struct.pack("<i", error.errno or 0))
+            finally:
+                os._exit(127)
+        os.close(tell)
+        answer = os.read(told, 4)  # closed by a successful exec
+        os.close(told)
+        if answer:
+            os.waitpid(pid, 0)
+            raise CannotStart(struct.unpack("<i", answer)[0])
+        return pid
+
+    def _become(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        os.setsid()
+        if self._streams.slave is not None:
+            fcntl.ioctl(self._streams.slave, termios.TIOCSCTTY, 0)
+        # Copied out of the way first: one of them may itself be numbered 0, 1 or 2.
+        copies = [
+            fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3) if fd > 2 or fd != i else fd
+            for i, fd in enumerate((self.input.fd, *self._streams.script_fds[1:]))
+        ]
+        for target, copy in enumerate(copies):
+            if copy != target:
+                os.dup2(copy, target, inheritable=True)
+        restore_oom_score(self._oom_score)
+        for number in signals.FORWARDED:
+            signal.signal(number, signal.SIG_IGN if number in self._ignored else signal.SIG_DFL)
+        for ignored_by_python in (signal.SIGPIPE, signal.SIGXFSZ):
+            signal.signal(ignored_by_python, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, self._signal_mask)
+        os.execvpe(command[0], list(command), dict(environment))
 
 
-def _become(
-    command: Sequence[str],
-    streams: Streams,
-    environment: Mapping[str, str],
-    signal_mask: set[int],
-    oom_score: str | None,
-) -> None:
-    os.setsid()
-    if streams.slave is not None:
-        fcntl.ioctl(streams.slave, termios.TIOCSCTTY, 0)
-    # Copied out of the way first: one of them may itself be numbered 0, 1 or 2.
-    copies = [
-        fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3) if fd > 2 or fd != i else fd
-        for i, fd in enumerate(streams.script_fds)
-    ]
-    for target, copy in enumerate(copies):
-        if copy != target:
-            os.dup2(copy, target, inheritable=True)
-    restore_oom_score(oom_score)
-    for ignored_by_python in (signal.SIGPIPE, signal.SIGXFSZ):
-        signal.signal(ignored_by_python, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_SETMASK, signal_mask)
-    os.execvpe(command[0], list(command), dict(environment))
+def _words_to_resume(task: Task) -> list[str]:
+    from holdfast.supervisor.own_checkpoint import words_to_resume  # noqa: PLC0415 - few need it
+
+    return words_to_resume(task.resume_args, task.cwd, task.began)
 
 
 def script_environment(environment: Mapping[str, str], channel: Path | None) -> dict[str, str]:
@@ -87,13 +119,29 @@ def script_environment(environment: Mapping[str, str], channel: Path | None) -> 
     return ours
 
 
-def leave_settings(task: Task, attempt: int = 1) -> None:
+def leave_settings(task: Task, attempt: int = 1, again: bool = False, k: int | None = None) -> None:
     """What the part inside the training process is to do in this attempt. A disk that takes nothing means it only watches."""
     if task.channel is None or task.directory is None:
         return
-    wanted = {"policy": task.policy, "attempt": attempt}
+    wanted: dict[str, Any] = {"policy": task.policy, "attempt": attempt}
+    if task.checkpoints is not None:
+        interval_s = None if task.checkpoint == "auto" else task.checkpoint
+        wanted["checkpoint"] = {"directory": str(task.checkpoints), "interval_s": interval_s, "resume": again}
+    if task.policy == "protect":
+        wanted["rescue"] = {
+            "k": k,
+            "host_budget_bytes": task.memory_bytes,
+            "gpu_budget_bytes": task.gpu_memory_bytes,
+        }
     with contextlib.suppress(OSError):
         (task.channel / settings.FILE).write_text(json.dumps(wanted))
+
+
+def _take_away_rings(channel: Path | None) -> None:
+    """Those of an attempt that is over have been read; the next one's process may bear the same number."""
+    for ring in channel.glob("*.ring") if channel is not None else ():
+        with contextlib.suppress(OSError):
+            ring.unlink()
 
 
 def reap() -> dict[int, int]:

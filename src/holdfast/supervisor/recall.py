@@ -38,8 +38,11 @@ class Recall:
                 self._latest.setdefault(reading.name, deque(maxlen=REMEMBERED)).append(reading)
 
     def window(self) -> Window:
-        series = {name: list(samples) for name, samples in self._latest.items()}
-        return Window(self._events, series | {name: course.samples() for name, course in self._courses.items()})
+        return Window(self._events, self.series())
+
+    def series(self) -> dict[str, list[Sample]]:
+        latest = {name: list(samples) for name, samples in self._latest.items()}
+        return latest | {name: course.samples() for name, course in self._courses.items()}
 
 
 class _Course:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 FLUSH_S = 0.05
 PROMPT_BURST = 100  # pieces sent without delay before pieces are put together
+LAST_WORDS_S = 0.5
 RECORDED_PATIENCE_S = 3.0
 
 
@@ -46,7 +47,10 @@ class Relay:
         self._link: Link | None = link
         self._watcher_pid = watcher_pid
         self._script_pid = 0
-        self._status: int | None = None
+        self._status: int | None = None  # of the last attempt, once the watcher says that it was
+        self._between: int | None = None  # of an attempt that has ended, as long as no other one runs
+        self._told_passed_on = False
+        self._starting = False  # the watcher is about to start another
         self._over = False
         self._lone: LoneWatch | None = None  # ours only once the watcher is gone
         self._failed = ""
@@ -95,6 +99,8 @@ class Relay:
                 self._keyboard.take()
         self._keyboard.feed()
         self._keyboard.enter()
+        if self._between is not None and not self._told_passed_on:
+            self._pass_on_the_rest()
         self._flush_tails()
         self._poll.register(self._link, self._interest()) if self._link is not None else None
         if self._lone is not None and self._status is not None:
@@ -247,7 +253,14 @@ class Relay:
             kind = packet["kind"]
             if kind == "started":
                 self._script_pid = self._keyboard.script_pid = packet["pid"]
+                self._between, self._starting, self._keyboard.between_attempts = None, False, False
                 self._streams.close_script_side()
+            elif kind == "attempt-over":
+                self._between, self._told_passed_on = packet["status"], False
+                self._script_pid = self._keyboard.script_pid = 0
+                self._keyboard.between_attempts = True
+            elif kind == "starting":
+                self._starting = True
             elif kind == "cannot-start":
                 raise NeverStarted(packet["errno"])
             elif kind == "say":
@@ -277,21 +290,25 @@ class Relay:
         if self._status is not None:
             self._over = True
             return
-        if not self._script_pid:
+        if not self._script_pid and (self._between is None or self._starting):
             self._script_pid = self._keyboard.script_pid = self._adopted()
+        if not self._script_pid and self._between is None:
+            raise NeverStarted(0)
         from holdfast.supervisor.lone import LoneWatch  # noqa: PLC0415 - only a relay that is alone needs it
 
         self._lone = LoneWatch(self._task, self._script_pid, self.say)
         self._tell("watcher.lost", pid=self._watcher_pid, reason=self._failed)
+        if not self._script_pid:
+            self._status = self._between  # killed between two attempts: there is nobody to start another
         self._collect(reap())
 
     def _adopted(self) -> int:
-        """The script of a watcher that was killed between starting it and telling us."""
+        """The script of a watcher that was killed between starting it and telling us; 0 where it did not come to it."""
         from holdfast.supervisor.tree import left_behind  # noqa: PLC0415
 
         children = left_behind()
         if not children:
-            raise NeverStarted(0)
+            return 0
         self._streams.close_script_side()
         return int(children[0].pid)
 
@@ -301,13 +318,21 @@ class Relay:
             self._keep_passing_on(0.05)
         self._over = True
 
-    # -- the end
+    # -- the end, of an attempt or of all
 
-    def _keep_passing_on(self, seconds: float) -> None:
+    def _keep_passing_on(self, seconds: float) -> int:
+        """Returns how many bytes."""
         by_fd = {source.fd: source for source in self._streams.sources}
-        for fd, happened in self._poll.poll(seconds * 1000):
-            if fd in by_fd:
-                self._pass_on(by_fd[fd], happened)
+        ready = [(by_fd[fd], happened) for fd, happened in self._poll.poll(seconds * 1000) if fd in by_fd]
+        return sum(self._pass_on(source, happened) for source, happened in ready if happened & ~select.POLLOUT)
+
+    def _pass_on_the_rest(self) -> None:
+        """What an attempt printed is told before it is judged. What it left running may print on for ever."""
+        until = time.monotonic() + LAST_WORDS_S
+        while self._keep_passing_on(0) and time.monotonic() < until:
+            pass
+        self._flush_tails(now=True)
+        self._told_passed_on = not any(self._tails.values()) and self._tell("passed-on")
 
     def _say_goodbye(self) -> None:
         """Nothing of the job runs any more: pass on what is still in the pipes, then let the record be closed."""

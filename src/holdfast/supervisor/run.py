@@ -10,11 +10,11 @@ from typing import NoReturn
 
 from holdfast.supervisor import signals
 from holdfast.supervisor.control import Link, link_pair
+from holdfast.supervisor.launch import CannotStart, Launcher
 from holdfast.supervisor.relay import NeverStarted, Relay
 from holdfast.supervisor.streams import Streams, open_streams
 from holdfast.supervisor.task import Task
-from holdfast.supervisor.toughen import become_subreaper, lock_memory, lower_oom_score, slim
-from holdfast.supervisor.watcher import watch_run
+from holdfast.supervisor.toughen import become_subreaper, lock_memory, lower_oom_score, slim, take_name
 
 ATTEMPTS = 3  # at a watcher, should one be killed before it has started the command
 
@@ -60,8 +60,35 @@ def supervise(task: Task) -> int:
 
 def _be_the_watcher(task: Task, streams: Streams, link: Link, signal_mask: set[int], oom_score: str | None) -> NoReturn:
     try:
-        watch_run(task, streams, link, signal_mask, oom_score)
+        _start_and_watch(task, streams, link, signal_mask, oom_score)
     finally:
         if (error := sys.exception()) is not None:
             link.tell("watcher.failed", reason="".join(traceback.format_exception(error))[-2000:])
         os._exit(0)
+
+
+def _start_and_watch(task: Task, streams: Streams, link: Link, signal_mask: set[int], oom_score: str | None) -> None:
+    os.setsid()
+    become_subreaper()
+    launcher = Launcher(task, streams, signal_mask, oom_score)
+    try:
+        script_pid = launcher.start(1, bool(task.resumed_from), task.micro_batches)
+    except CannotStart as error:
+        link.tell("cannot-start", errno=error.errno)
+        return
+    if not task.may_restart:  # else a next attempt writes where this one does
+        streams.close_script_side()
+    link.tell("started", pid=script_pid)
+    _let_go_of_the_terminal()
+    take_name("hf-watcher")
+    lock_memory()
+    from holdfast.supervisor.watcher import Watcher  # noqa: PLC0415 - after the launch: the script does not wait for it
+
+    Watcher(task, streams, link, launcher, script_pid).run()
+
+
+def _let_go_of_the_terminal() -> None:
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for fd in (0, 1, 2):
+        os.dup2(nowhere, fd)
+    os.close(nowhere)

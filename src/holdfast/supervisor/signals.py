@@ -13,6 +13,7 @@ from pathlib import Path
 NOT_FORWARDED = "KILL STOP CHLD CONT WINCH TSTP TTIN TTOU PIPE SEGV BUS FPE ILL TRAP SYS URG PROF XFSZ"
 FORWARDED = tuple(sorted(signal.valid_signals() - {getattr(signal, f"SIG{name}") for name in NOT_FORWARDED.split()}))
 HANDLED = (*FORWARDED, signal.SIGTSTP, signal.SIGCONT, signal.SIGWINCH, signal.SIGCHLD)
+ASK_TO_STOP = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGXCPU)
 SI_KERNEL = 0x80
 TWICE_S = 0.05
 

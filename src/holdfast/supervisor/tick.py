@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from holdfast.inside import room
 from holdfast.policy import examine, warn
 from holdfast.probes import Scope
 from holdfast.probes.runner import ProbeRunner
+from holdfast.supervisor.attempt_record import AttemptRecord
 from holdfast.supervisor.greeting import Greeting
 from holdfast.supervisor.recall import Recall
 from holdfast.supervisor.recorder import Recorder
@@ -36,16 +37,12 @@ class Watch:
         self.policy = task.policy
         self.say = say
         self._recorder = Recorder(task.directory / "journal", stream) if task.directory else None
-        directories = (task.cwd, task.directory or task.cwd, Path(os.environ.get("TMPDIR") or "/tmp"))
-        self._probes = ProbeRunner(Scope(script_pid, os.getpid(), directories))
-        self._training = Training(task.channel) if task.channel else None
-        self._greeting = Greeting()
-        self._recall = Recall()
-        self._goodbye = False
         self._decided_at: dict[str, float] = {}
+        self._attempt = AttemptRecord()
+        self._look_at(script_pid)
         self.event(
             "run.start",
-            command=[word[:COMMAND_CHARACTERS] for word in task.command[:COMMAND_WORDS]],
+            command=shortened_command(task.command),
             cwd=str(task.cwd),
             name=task.name,
             policy=task.policy,
@@ -55,7 +52,33 @@ class Watch:
             watched_by=os.getpid(),
             watcher_started=_started(os.getpid()),
             holdfast=__version__,
+            options=list(task.options),
+            resumed_from=task.resumed_from,
+            began=task.began,
         )
+        if task.resumed_from:
+            self.event("checkpoint.inherited", run=task.resumed_from, step=task.resumed_step)
+
+    def _look_at(self, script_pid: int) -> None:
+        """What is known of one attempt's processes is of no use for the next."""
+        task = self._task
+        directories = (task.cwd, task.directory or task.cwd, Path(os.environ.get("TMPDIR") or "/tmp"))
+        self._probes = ProbeRunner(Scope(script_pid, os.getpid(), directories))
+        self._training = Training(task.channel) if task.channel else None
+        self._greeting = Greeting()
+        self._recall = Recall()
+        self._goodbye = False
+
+    def next_attempt(self, number: int, script_pid: int, reason: str) -> None:
+        self._probes.close()
+        self._attempt.begin_again()
+        self._look_at(script_pid)
+        started = _started(script_pid)
+        self.event("attempt.start", attempt=number, reason=reason, script_pid=script_pid, script_started=started)
+
+    def attempt_window(self, ended: Event) -> Window:
+        """This attempt, as `why` would read it, had it been the last."""
+        return self._attempt.window(self._recall.series(), ended)
 
     def tick(self, now: float) -> float:
         """Returns the seconds until the next one."""
@@ -79,9 +102,10 @@ class Watch:
         self.event("script.exit", code=0, signal=None) if self._goodbye else self.event("script.gone")
 
     def event(self, kind: str, **data: Any) -> None:
-        self._record(Event(kind, time.time(), data))
+        self.record(Event(kind, time.time(), data))
 
     def output(self, piece: Output) -> None:
+        self._attempt.output(piece)
         if self._recorder:
             self._recorder.output(piece)
 
@@ -108,7 +132,7 @@ class Watch:
             self._recorder.samples(now, samples)
         for reading in readings:
             if isinstance(reading, Event):
-                self._record(reading)
+                self.record(reading)
                 self._say_what_is_missing(reading)
                 self._goodbye = self._goodbye or reading.kind == "inside.goodbye"
         return self._recall.window()
@@ -143,9 +167,14 @@ class Watch:
         if event.kind == "probe.missing" and event.data.get("tell") and self._task.policy != "observe":
             self.say(f"holdfast: {event.data['reason']}")
 
-    def _record(self, event: Event) -> None:
+    def record(self, event: Event) -> None:
+        self._attempt.event(event)
         if self._recorder:
             self._recorder.event(event)
+
+
+def shortened_command(command: Sequence[str]) -> list[str]:
+    return [word[:COMMAND_CHARACTERS] for word in command[:COMMAND_WORDS]]
 
 
 def _started(pid: int) -> float | None:

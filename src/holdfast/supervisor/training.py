@@ -13,7 +13,9 @@ from holdfast.inside.ring import PHASES, STEP, STEP_BODY, TEXT, VALUE, VALUE_BOD
 from holdfast.vocabulary import Event, Sample
 
 RINGS = 64  # processes; a job with more has its first ones read
-EVENTS_OF_A_KIND = 200  # a run: phases and batch shapes come with every epoch
+EVENTS_OF_A_KIND = 200  # an attempt: phases and batch shapes come with every epoch…
+RARE = ("checkpoint.", "rescue.", "command.")  # …while of these the last one matters
+RARE_OF_A_KIND = 20_000
 
 
 class Training:
@@ -32,7 +34,9 @@ class Training:
             for reading in process.read(now, self._prefix):
                 if isinstance(reading, Sample):
                     readings.append(reading)
-                elif self._events[reading.kind] < EVENTS_OF_A_KIND:
+                elif self._events[reading.kind] < (
+                    RARE_OF_A_KIND if reading.kind.startswith(RARE) else EVENTS_OF_A_KIND
+                ):
                     self._events[reading.kind] += 1
                     readings.append(reading)
         return readings

@@ -11,63 +11,54 @@ import time
 from typing import Any
 
 from holdfast.supervisor import signals
+from holdfast.supervisor.again import Attempts
 from holdfast.supervisor.control import Link
-from holdfast.supervisor.launch import CannotStart, launch, leave_settings, reap, script_environment
+from holdfast.supervisor.finish import after_the_script, ending_event, leave_nothing_behind, look_for_the_reason
+from holdfast.supervisor.launch import CannotStart, Launcher, reap
 from holdfast.supervisor.streams import Source, Streams
 from holdfast.supervisor.task import Task
-from holdfast.supervisor.toughen import become_subreaper, lock_memory, take_name
-from holdfast.vocabulary import Output
+from holdfast.supervisor.tick import Watch
+from holdfast.vocabulary import Decision, Event, Output
 
+LAST_WORDS_S = 2.0  # the relay may sit in a write to a terminal that does not take it
 WITNESS_S = 0.06  # how long a forwarded signal waits to see whether everybody got it
 TOGETHER_S = 1.5  # on a loaded machine the two of us notice the same signal that far apart
 DRAINED_LIMIT_BYTES = 256 << 20
 
 
-def watch_run(task: Task, streams: Streams, link: Link, signal_mask: set[int], oom_score: str | None) -> None:
-    """The whole life of the watcher's process."""
-    os.setsid()
-    become_subreaper()
-    leave_settings(task)
-    try:
-        script_pid = launch(task.command, streams, script_environment(os.environ, task.channel), signal_mask, oom_score)
-    except CannotStart as error:
-        link.tell("cannot-start", errno=error.errno)
-        return
-    streams.close_script_side()
-    link.tell("started", pid=script_pid)
-    _let_go_of_the_terminal()
-    take_name("hf-watcher")
-    lock_memory()
-    Watcher(task, streams, link, script_pid).run()
-
-
-def _let_go_of_the_terminal() -> None:
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    for fd in (0, 1, 2):
-        os.dup2(nowhere, fd)
-    os.close(nowhere)
-
-
 class Watcher:
-    def __init__(self, task: Task, streams: Streams, link: Link, script_pid: int) -> None:
+    def __init__(self, task: Task, streams: Streams, link: Link, launcher: Launcher, script_pid: int) -> None:
         self._link = link
         self._task = task
         self._sources = list(streams.sources)
+        self._launcher = launcher
         self._script_pid = script_pid
-        self._status: int | None = None
+        self._status: int | None = None  # of the script that has ended; None while one runs
         self._relay_here = True
         self._flushed = False
+        self._passed_on = False  # all that the attempt printed
+        self._asked_to_stop = 0  # the signal that said so, while no script was there to get it
         self._to_forward: list[tuple[float, dict[str, Any]]] = []
         self._witnessed: dict[int, float] = {}
         self._drained: _DrainedOutput | None = None
         self._selector = selectors.DefaultSelector()
         self._selector.register(link, selectors.EVENT_READ, None)
         self._listen_to_signals()
-        from holdfast.supervisor.tick import Watch  # noqa: PLC0415 - after the launch: the script does not wait for it
-
         self._watch = Watch(task, "watcher", script_pid, say=lambda text: link.tell("say", text=text))
+        self._attempts = Attempts(task, launcher)
 
     def run(self) -> None:
+        while True:
+            status = self._until_it_ends()
+            if status == 0 or not self._task.may_restart:
+                self._link.tell("exit", status=status)
+                after_the_script(self._watch, status, idle=self._serve)
+                break
+            if not self._try_again(status):
+                break
+        self._close()
+
+    def _until_it_ends(self) -> int:
         due = time.monotonic()
         while self._status is None:
             now = time.monotonic()
@@ -75,14 +66,9 @@ class Watcher:
                 due = now + self._watch.tick(time.time())
             self._serve(min([due, *(at for at, _ in self._to_forward)]) - time.monotonic())
             self._status = reap().get(self._script_pid)
-        self._finish()
+        return self._status
 
-    def _finish(self) -> None:
-        from holdfast.supervisor.finish import after_the_script  # noqa: PLC0415
-
-        assert self._status is not None
-        self._link.tell("exit", status=self._status)
-        after_the_script(self._watch, self._status, idle=self._serve)
+    def _close(self) -> None:
         self._link.tell("over")
         while self._relay_here and not self._flushed:  # it may sit in a write to a pager that nobody scrolls
             self._serve(0.5)
@@ -90,6 +76,64 @@ class Watcher:
             self._drain_all()
         self._watch.event("run.end")
         self._link.tell("recorded", lost=self._watch.close())
+
+    # -- an attempt that failed
+
+    def _try_again(self, status: int) -> bool:
+        """True when another attempt is running; else its end is recorded as that of the run."""
+        ended = ending_event(status, time.time())
+        self._link.tell("attempt-over", status=status)  # should we be killed from here on, it was the last
+        self._hear_its_last_words()
+        look_for_the_reason(self._watch, status, idle=self._serve)
+        decision = self._attempts.judge(self._watch, ended)
+        self._watch.event("decision", decision=decision.kind, key=decision.key, text=decision.text)
+        if decision.kind == "restart":
+            self._watch.record(Event("attempt.exit", ended.at, {"attempt": self._attempts.number - 1, **ended.data}))
+            result = self._start_again(decision)
+            self._watch.event("action", key=decision.key, decision=decision.text, result=result)
+            if self._status is None:
+                return True
+            if self._asked_to_stop:
+                status, ended = self._asked_to_stop, ending_event(self._asked_to_stop, time.time(), waiting=True)
+        elif decision.kind == "stop":
+            result = "said" if self._watch.say(f"holdfast: {decision.text}") else "could not be said: nobody listens"
+            self._watch.event("action", key=decision.key, decision=decision.text, result=result)
+        self._link.tell("exit", status=status)
+        self._watch.record(ended)
+        leave_nothing_behind(self._watch, idle=self._serve)
+        return False
+
+    def _hear_its_last_words(self) -> None:
+        self._passed_on = False
+        until = time.monotonic() + LAST_WORDS_S
+        while self._relay_here and not self._passed_on and time.monotonic() < until:
+            self._serve(0.05)
+        if self._drained:
+            self._drain_all()
+
+    def _start_again(self, decision: Decision) -> str:
+        """Returns what became of it, for the record."""
+        self._watch.say(f"holdfast: {decision.text}")
+        leave_nothing_behind(self._watch, idle=self._serve)
+        until = time.monotonic() + decision.settings["pause_s"]
+        while time.monotonic() < until and not self._asked_to_stop:
+            self._serve(min([until, *(at for at, _ in self._to_forward)]) - time.monotonic())
+        if self._asked_to_stop:
+            return "asked to stop while waiting"
+        number = self._attempts.number
+        self._link.tell("starting")
+        try:
+            self._script_pid = self._launcher.start(number, True, decision.settings["k"])
+        except (CannotStart, OSError) as error:
+            self._watch.say(f"holdfast: cannot start again: {error}")
+            return f"could not be started: {error}"
+        self._status = None
+        self._link.tell("started", pid=self._script_pid)
+        self._attempts.began_again(decision.settings["k"])
+        self._watch.next_attempt(number, self._script_pid, decision.text)
+        return f"started as attempt {number}"
+
+    # -- what comes in
 
     def _serve(self, patience_s: float) -> None:
         """Waits at most so long for the relay, a signal or output that is ours to drain."""
@@ -116,6 +160,8 @@ class Watcher:
                 self._to_forward.append((time.monotonic() + WITNESS_S, packet))
             elif packet["kind"] == "flushed":
                 self._flushed = True
+            elif packet["kind"] == "passed-on":
+                self._passed_on = True
             elif packet["kind"] == "reader-gone":
                 self._close_source(packet["stream"])
             else:
@@ -128,7 +174,10 @@ class Watcher:
             self._to_forward.remove((at, packet))
             number = packet["number"]
             everybody = abs(self._witnessed.get(number, float("-inf")) - packet["at"]) < TOGETHER_S
-            if not everybody and self._status is None:
+            if self._status is not None:
+                if number in signals.ASK_TO_STOP and not self._launcher.ignores(number):
+                    self._asked_to_stop = number
+            elif not everybody:
                 signals.give(self._script_pid, number, packet["to_group"])
             self._watch.event(
                 "signal.received",

@@ -6,6 +6,7 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
+from holdfast.views.resuming import resume_command
 from holdfast.vocabulary import Cause, Diagnosis, Evidence, Window
 
 
@@ -19,6 +20,7 @@ def as_json(run: str, window: Window, diagnosis: Diagnosis) -> str:
             {"at": stamp(event.at), "decision": event.data["decision"], "result": event.data["result"]}
             for event in window.events("action")
         ],
+        "resume": resume_command(run, window, diagnosis),
     }
     return json.dumps(answer, indent=2)
 

@@ -8,12 +8,13 @@ import textwrap
 import time
 from collections.abc import Iterator
 
+from holdfast.views.resuming import last_checkpoint, resume_command
 from holdfast.views.safe_text import safe
 from holdfast.vocabulary import Cause, Diagnosis, Window
 
 WIDTH = 80
 BOLD, DIM, RED, GREEN, YELLOW, PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[0m"
-COLOURS = {"completed": GREEN, "running": GREEN, "stopped": YELLOW}
+COLOURS = {"completed": GREEN, "recovered": GREEN, "running": GREEN, "stopped": YELLOW}
 
 
 def as_text(run: str, window: Window, diagnosis: Diagnosis, damage: list[str], colour: bool) -> str:
@@ -28,21 +29,32 @@ def as_text(run: str, window: Window, diagnosis: Diagnosis, damage: list[str], c
         lines += ["", paint("Evidence", BOLD), *_evidence(diagnosis.cause)]
         if diagnosis.cause.remedies:
             lines += ["", paint("What to do", BOLD), *_remedies(diagnosis.cause)]
-    elif diagnosis.outcome not in ("completed", "running"):
+    elif diagnosis.outcome not in ("completed", "recovered", "running"):
         lines += _last_words(window, paint("Its last words", BOLD))
     guesses = [cause for cause in diagnosis.also if diagnosis.cause is None]
     if guesses:
         lines += ["", paint("Perhaps", BOLD), *(f"  {safe(cause.title)} ({cause.confidence:.0%})" for cause in guesses)]
+    if command := resume_command(run, window, diagnosis):
+        lines += ["", paint("To go on", BOLD), *_resumable(window, command)]
     notes = [*_notes(window), *damage]
     if notes:
         lines += ["", paint("During the run", BOLD), *(line for note in notes for line in _wrapped(safe(note), "  "))]
     return "\n".join(lines)
 
 
+def _resumable(window: Window, command: str) -> Iterator[str]:
+    saved = last_checkpoint(window)
+    step = saved.data.get("step") if saved is not None else None
+    yield from _wrapped(f"It can be resumed{f' from step {step}' if step is not None else ''}:", "  ")
+    yield f"       {safe(command)}"
+
+
 def _verdict(diagnosis: Diagnosis) -> str:
     if diagnosis.cause is None:
         return diagnosis.summary
     sure = "" if diagnosis.cause.confidence >= 0.8 else " (probably)"
+    if diagnosis.outcome == "recovered":
+        return f"{diagnosis.summary} What it was rescued from: {diagnosis.cause.title}{sure}."
     return f"{diagnosis.cause.title}{sure}."
 
 
@@ -56,6 +68,8 @@ def _about(run: str, window: Window, diagnosis: Diagnosis) -> Iterator[str]:
     code = f", exit code {end.data['code']}" if end else ""
     identity = f" · {diagnosis.cause.id}, {diagnosis.cause.confidence:.0%} sure" if diagnosis.cause else ""
     yield f"  outcome  {diagnosis.outcome}{took}{code}{identity}"
+    if start and start.data.get("resumed_from"):
+        yield f"  resumed  from {safe(str(start.data['resumed_from']))}"
 
 
 def _evidence(cause: Cause) -> Iterator[str]:

@@ -1,0 +1,139 @@
+"""Whether a script that failed is started again. Pure: what is known of every attempt -> one decision.
+
+Started again is what was seen training, in this attempt or one before, did not read its standard input, was not asked to stop, and failed in a way that
+may pass:
+- killed for memory: next time in smaller micro-batches, as long as they get smaller each time or it gets further; a
+  leak, which starts afresh with the process, as long as it gets further;
+- killed by somebody (SIGKILL);
+- a worker that died, a native crash: unless it has not got beyond the step it failed at before.
+Anything else (an exception, a full disk, an exit code that means nothing to us) would come again.
+
+At most `max_restarts` in a row without a newer checkpoint. Where there is no checkpoint at all the work since the start
+is done again, so only up to five minutes of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from holdfast.vocabulary import Decision
+
+PAUSES_S = (1.0, 5.0, 15.0)
+CHEAP_S = 300.0
+LARGEST_K = 256
+
+MEMORY = frozenset({"container-memory-limit", "host-memory-exhausted", "swap-thrash"})
+LEAK = "host-memory-leak"
+BY_SOMEBODY = "killed"
+MAY_PASS_ONCE = frozenset({"worker-died", "native-crash"})
+WORDS = {
+    **dict.fromkeys(MEMORY, "killed for memory"),
+    LEAK: "killed for memory after a leak",
+    BY_SOMEBODY: "killed by somebody",
+    "worker-died": "a worker process died",
+    "native-crash": "native code crashed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What is known of one attempt once it has ended. Steps are counted over all attempts."""
+
+    cause: str  # "" where it cannot be told
+    killed: bool  # by a signal nobody can handle, itself or one of its processes
+    step: int | None  # the last one seen; None: it did not come to one
+    seconds: float  # it lasted
+    k: int = 1  # micro-batches a step at its end
+    can_shrink: bool = False  # the framework's part can make them smaller
+    checkpoint: int | None = None  # the newest then, by a number that grows
+    checkpoint_step: int | None = None
+    since_checkpoint_s: float | None = None
+    read_input: bool = False
+    asked_to_stop: bool = False
+
+
+def decide(attempts: Sequence[Attempt], policy: str, max_restarts: int) -> Decision:
+    """Of kind "restart", with what the next attempt needs in `settings`; or "stop" with the reason.
+
+    "note" is a stop that nobody needs to be told of: nothing else was to be expected.
+    """
+    last, number = attempts[-1], len(attempts) + 1
+    trained = any(attempt.step is not None for attempt in attempts)
+    if policy != "protect" or max_restarts <= 0 or not trained or last.asked_to_stop:
+        return _stop("note", last, "nothing to start again")
+    if last.cause not in WORDS or (last.cause in MEMORY and not last.killed):
+        return _stop("stop" if len(attempts) > 1 else "note", last, "it would fail again the same way")
+    if last.read_input:
+        return _stop("stop", last, "it has read its standard input, which is gone")
+    if last.checkpoint is None and last.seconds > CHEAP_S:
+        return _stop("stop", last, f"there is no checkpoint, and {_span(last.seconds)} would be done again")
+    in_a_row = _in_a_row(attempts)
+    if in_a_row >= max_restarts:
+        times = "once" if in_a_row == 1 else f"{in_a_row} times"
+        return _stop("stop", last, f"started again {times} without a newer checkpoint")
+    if reason := _would_not_help(attempts):
+        return _stop("stop", last, reason)
+    k = last.k * 2 if last.cause in MEMORY else last.k
+    pause_s = PAUSES_S[min(in_a_row, len(PAUSES_S) - 1)]
+    return Decision(
+        "restart",
+        f"restart:{number}",
+        _told(last, k, number),
+        last.cause,
+        {"pause_s": pause_s, "k": k if k > 1 else None},
+    )
+
+
+def _in_a_row(attempts: Sequence[Attempt]) -> int:
+    """Restarts so far since the last one that brought a newer checkpoint."""
+    count = 0
+    for before, after in zip(reversed(attempts[:-1]), reversed(attempts[1:]), strict=True):
+        if after.checkpoint is not None and (before.checkpoint is None or after.checkpoint > before.checkpoint):
+            break
+        count += 1
+    return count
+
+
+def _would_not_help(attempts: Sequence[Attempt]) -> str:
+    """The same remedy at the same place a second time."""
+    last = attempts[-1]
+    if last.cause in MEMORY and last.k * 2 > LARGEST_K:
+        return f"steps in {last.k} micro-batches still need too much memory"
+    for before in attempts[:-1]:
+        further = last.step is not None and before.step is not None and last.step > before.step
+        if before.cause != last.cause or further:
+            continue
+        if last.cause in MAY_PASS_ONCE or last.cause == LEAK:
+            return "it failed the same way there before"
+        if last.cause in MEMORY and last.k <= before.k:
+            return "smaller steps could not be had, and it needs as much memory as before"
+    return ""
+
+
+def _stop(kind: str, last: Attempt, reason: str) -> Decision:
+    return Decision(kind, "restart", f"{_what(last)}; not started again: {reason}", last.cause)
+
+
+def _told(last: Attempt, k: int, number: int) -> str:
+    what = _what(last)
+    smaller = f" in {k} micro-batches a step" if k > last.k and last.can_shrink else ""
+    if last.checkpoint is None:
+        return f"{what}; starting again from the beginning{smaller} ({_span(last.seconds)} lost), attempt {number}"
+    if last.checkpoint_step is None:
+        return f"{what}; starting again from the last checkpoint{smaller}, attempt {number}"
+    steps = max(0, (last.step or 0) - last.checkpoint_step)
+    seconds = f", {_span(last.since_checkpoint_s)}" if last.since_checkpoint_s is not None else ""
+    lost = f"{steps} step{'' if steps == 1 else 's'}{seconds} lost"
+    return f"{what}; starting again from step {last.checkpoint_step}{smaller} ({lost}), attempt {number}"
+
+
+def _what(last: Attempt) -> str:
+    at = f"at step {last.step}" if last.step is not None else "before its first step"
+    return f"{WORDS.get(last.cause, 'failed')} {at}"
+
+
+def _span(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,131 @@
+"""What is known of the attempts so far, for the policy that says whether there is another one."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+
+from holdfast.detectors import find_endings
+from holdfast.detectors.ending import ending
+from holdfast.diagnosis.verdict import diagnose
+from holdfast.inside import store
+from holdfast.policy import restart
+from holdfast.policy.restart import Attempt
+from holdfast.supervisor import signals
+from holdfast.supervisor.launch import Launcher
+from holdfast.supervisor.own_checkpoint import newest_own
+from holdfast.supervisor.task import PLACEHOLDER, Task
+from holdfast.supervisor.tick import Watch
+from holdfast.vocabulary import Cause, Decision, Diagnosis, Event, Window
+
+GRACE_S = 900.0  # schedulers ask first and kill minutes later: that kill is no accident either
+# What an exit code of 128+N says, where a shell stands between and nothing else is known.
+IMPLIED: dict[int, str] = {
+    signal.SIGKILL: "killed",
+    **dict.fromkeys((signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE), "native-crash"),
+}
+
+
+class Attempts:
+    def __init__(self, task: Task, launcher: Launcher) -> None:
+        self._task = task
+        self._launcher = launcher
+        self._ended: list[Attempt] = []
+        self._began = time.time()
+        self._handed_k = task.micro_batches
+
+    @property
+    def number(self) -> int:
+        return len(self._ended) + 1
+
+    def began_again(self, k: int | None) -> None:
+        self._began, self._handed_k = time.time(), k
+
+    def judge(self, watch: Watch, ended: Event) -> Decision:
+        window = watch.attempt_window(ended)
+        self._ended.append(self._known(window, diagnose(window, find_endings(window)), ended))
+        return restart.decide(self._ended, self._task.policy, self._task.max_restarts)
+
+    def _known(self, window: Window, diagnosis: Diagnosis, ended: Event) -> Attempt:
+        how, cause = ending(window), diagnosis.cause
+        number = how.signal if how is not None else 0
+        checkpoint, step, saved_at = self._checkpoint(window)
+        return Attempt(
+            cause=_cause(cause, number),
+            killed=number == signal.SIGKILL
+            or window.event("guard.stopped") is not None
+            or (cause is not None and any(item.source == "kernel-log" for item in cause.evidence)),
+            step=_last_step(window),
+            seconds=ended.at - self._began,
+            k=_micro_batches(window, self._handed_k),
+            can_shrink=_can_shrink(window),
+            checkpoint=checkpoint,
+            checkpoint_step=step,
+            since_checkpoint_s=ended.at - max(saved_at, self._began) if saved_at is not None else None,
+            read_input=self._launcher.input.was_read(),
+            asked_to_stop=diagnosis.outcome == "stopped" or self._was_asked(window, ended),
+        )
+
+    def _checkpoint(self, window: Window) -> tuple[int | None, int | None, float | None]:
+        """A number that grows, its step and its time, of the newest there is."""
+        task = self._task
+        if task.resume_args and not PLACEHOLDER.search(task.resume_args):
+            return 0, None, None  # the script's own affair: it may have one
+        if task.resume_args:
+            own = newest_own(task.resume_args, task.cwd, task.began)
+            return (int(own.at * 1000), None, own.at) if own else (None, None, None)
+        manifest = store.newest(str(task.checkpoints)) if task.checkpoints is not None else None
+        if manifest is None:
+            return None, None, None
+        return int(manifest["number"]), _whole(manifest.get("step")), _saved_at(manifest["path"])
+
+    def _was_asked(self, window: Window, ended: Event) -> bool:
+        asked = [
+            event.at
+            for event in window.events("signal.received")
+            if event.data["signal"] in signals.ASK_TO_STOP and not self._launcher.ignores(event.data["signal"])
+        ]
+        asked += [event.at for event in window.events("key.interrupt")]
+        return any(ended.at - at < GRACE_S for at in asked)
+
+
+def _cause(cause: Cause | None, number: int) -> str:
+    """Nothing that a script does to itself ends in SIGKILL, whatever else was found."""
+    if cause is None or (number == signal.SIGKILL and cause.id not in restart.WORDS):
+        return IMPLIED.get(number, "")
+    return cause.id
+
+
+def _last_step(window: Window) -> int | None:
+    """Counted over all attempts: a process that resumed may count its own steps from zero."""
+    counts = [sample.value for sample in window.series("train.steps_count") if sample.value is not None]
+    if not counts:
+        return None
+    restored = window.event("checkpoint.restored")
+    resumed_at = _whole(restored.data.get("step")) if restored is not None else None
+    before = resumed_at if resumed_at is not None and counts[0] < resumed_at else 0
+    saved = [_whole(event.data.get("step")) or 0 for event in window.events("checkpoint.saved")]
+    return max(before + int(counts[-1]), *saved, 0)
+
+
+def _micro_batches(window: Window, handed: int | None) -> int:
+    taken = window.event("rescue.k")
+    k = _whole(taken.data.get("k")) if taken is not None else handed if _can_shrink(window) else None
+    return max(1, k or 1)
+
+
+def _can_shrink(window: Window) -> bool:
+    adapters = [(event.data.get("name"), event.data.get("backend")) for event in window.events("adapter.ready")]
+    return ("keras", "tensorflow") in adapters or bool(window.events("rescue.k", "rescue.ready"))
+
+
+def _whole(value: object) -> int | None:
+    return int(value) if isinstance(value, (int, float)) else None
+
+
+def _saved_at(path: str) -> float | None:
+    with contextlib.suppress(OSError):
+        return os.stat(path).st_mtime
+    return None

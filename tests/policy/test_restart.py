@@ -1,0 +1,118 @@
+"""By cause and history: started again, or left as it is, and why."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from holdfast.policy.restart import CHEAP_S, LARGEST_K, Attempt, decide
+from holdfast.vocabulary import Decision
+
+KILLED = Attempt("killed", True, 1200, 3600.0, checkpoint=7, checkpoint_step=1180, since_checkpoint_s=12.4)
+FOR_MEMORY = replace(KILLED, cause="container-memory-limit", can_shrink=True)
+CRASHED = replace(KILLED, cause="native-crash", killed=False)
+
+
+def _decide(*attempts: Attempt, policy: str = "protect", most: int = 3) -> Decision:
+    return decide(attempts, policy, most)
+
+
+def test_the_line_says_why_and_what_was_lost() -> None:
+    assert _decide(KILLED).text == (
+        "killed by somebody at step 1200; starting again from step 1180 (20 steps, 12 s lost), attempt 2"
+    )
+    assert _decide(replace(FOR_MEMORY, step=1181)).text == (
+        "killed for memory at step 1181; starting again from step 1180 in 2 micro-batches a step "
+        "(1 step, 12 s lost), attempt 2"
+    )
+
+
+@pytest.mark.parametrize(
+    "cause", ["unhandled-exception", "disk-full", "gpu-memory-exhausted", "missing-file", "data-exhausted", ""]
+)
+def test_what_would_fail_again_is_left_as_it_is(cause: str) -> None:
+    assert _decide(replace(KILLED, cause=cause, killed=False)).kind == "note"
+    assert _decide(KILLED, replace(KILLED, cause=cause, killed=False)).kind == "stop"
+
+
+def test_an_allocation_that_python_was_refused_is_a_plain_error() -> None:
+    assert _decide(replace(FOR_MEMORY, cause="host-memory-exhausted", killed=False)).kind == "note"
+
+
+@pytest.mark.parametrize("policy", ["observe", "advise"])
+def test_only_protect_acts(policy: str) -> None:
+    assert _decide(KILLED, policy=policy).kind == "note"
+
+
+def test_what_was_never_seen_training_or_was_asked_to_stop_is_no_matter_for_us() -> None:
+    assert _decide(replace(KILLED, step=None)).kind == "note"
+    assert _decide(replace(KILLED, asked_to_stop=True)).kind == "note"
+
+
+def test_one_killed_on_its_way_back_is_started_again_all_the_same() -> None:
+    again = _decide(KILLED, replace(KILLED, step=None, since_checkpoint_s=3.0))
+    assert again.text == (
+        "killed by somebody before its first step; starting again from step 1180 (0 steps, 3 s lost), attempt 3"
+    )
+
+
+def test_standard_input_that_was_read_is_gone() -> None:
+    assert "standard input" in _decide(replace(KILLED, read_input=True)).text
+
+
+def test_without_a_checkpoint_only_little_is_done_again() -> None:
+    bare = replace(KILLED, checkpoint=None, checkpoint_step=None, since_checkpoint_s=None)
+    assert _decide(replace(bare, seconds=CHEAP_S)).kind == "restart"
+    long = _decide(replace(bare, seconds=CHEAP_S + 1))
+    assert long.kind == "stop" and "no checkpoint" in long.text
+
+
+def test_restarts_in_a_row_without_a_newer_checkpoint_are_counted() -> None:
+    assert [_decide(*[KILLED] * n).kind for n in (1, 2, 3, 4)] == ["restart"] * 3 + ["stop"]
+    assert _decide(*[KILLED] * 4, replace(KILLED, checkpoint=8)).kind == "restart"
+    assert _decide(KILLED, most=0).kind == "note"
+
+
+def test_the_pause_grows_and_is_short_again_after_progress() -> None:
+    pauses = [_decide(*[KILLED] * n).settings["pause_s"] for n in (1, 2, 3)]
+    assert pauses == sorted(set(pauses))
+    assert _decide(*[KILLED] * 3, replace(KILLED, checkpoint=8)).settings["pause_s"] == pauses[0]
+
+
+def test_after_a_kill_for_memory_the_micro_batches_get_smaller_each_time() -> None:
+    assert _decide(FOR_MEMORY).settings["k"] == 2
+    assert _decide(FOR_MEMORY, replace(FOR_MEMORY, k=2)).settings["k"] == 4
+    assert _decide(KILLED).settings["k"] is None
+    assert _decide(replace(KILLED, k=4)).settings["k"] == 4
+
+
+def test_never_twice_with_the_same_micro_batches_at_the_same_place() -> None:
+    again = _decide(FOR_MEMORY, FOR_MEMORY)  # asked for 2, and the step was still whole
+    assert again.kind == "stop" and "could not be had" in again.text
+
+
+def test_where_steps_cannot_be_made_smaller_that_is_not_promised() -> None:
+    bare = replace(FOR_MEMORY, can_shrink=False)
+    assert "micro-batches" not in _decide(bare).text
+    assert _decide(bare, bare).kind == "stop"
+
+
+def test_getting_further_or_smaller_is_a_reason_to_go_on() -> None:
+    assert _decide(FOR_MEMORY, replace(FOR_MEMORY, step=5000, checkpoint=9)).kind == "restart"
+    assert _decide(replace(FOR_MEMORY, k=LARGEST_K)).kind == "stop"
+
+
+def test_a_crash_may_pass_once_at_one_place() -> None:
+    assert _decide(CRASHED).kind == "restart"
+    assert _decide(CRASHED, CRASHED).kind == "stop"
+    assert _decide(CRASHED, replace(CRASHED, step=1190)).kind == "stop"
+    assert _decide(CRASHED, replace(CRASHED, step=1900)).kind == "restart"
+    assert _decide(CRASHED, KILLED, CRASHED).kind == "stop"
+
+
+def test_a_leak_starts_afresh_as_long_as_there_is_progress() -> None:
+    leak = replace(FOR_MEMORY, cause="host-memory-leak")
+    assert _decide(leak).settings["k"] is None
+    assert _decide(leak, replace(leak, step=2400, checkpoint=14)).kind == "restart"
+    assert _decide(leak, leak).kind == "stop"

@@ -1,0 +1,44 @@
+"""What the part inside a training process is told, by the options of the run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.supervisor.launch import leave_settings
+from holdfast.supervisor.task import Task
+
+
+def _left(path: Path, attempt: int = 1, again: bool = False, k: int | None = None, **how: Any) -> dict[str, Any]:
+    (path / "inside").mkdir(exist_ok=True)
+    leave_settings(Task(("true",), path, path, **how), attempt, again, k)
+    left: dict[str, Any] = json.loads((path / "inside/settings.json").read_text())
+    return left
+
+
+def test_by_default_it_saves_and_rescues(tmp_path: Path) -> None:
+    assert _left(tmp_path) == {
+        "policy": "protect",
+        "attempt": 1,
+        "checkpoint": {"directory": str(tmp_path / "checkpoints"), "interval_s": None, "resume": False},
+        "rescue": {"k": None, "host_budget_bytes": None, "gpu_budget_bytes": None},
+    }
+
+
+def test_a_later_attempt_resumes_with_what_was_decided(tmp_path: Path) -> None:
+    left = _left(tmp_path, 3, again=True, k=4, checkpoint=30.0, memory_bytes=1 << 30)
+    assert (left["attempt"], left["checkpoint"]["resume"], left["checkpoint"]["interval_s"]) == (3, True, 30.0)
+    assert (left["rescue"]["k"], left["rescue"]["host_budget_bytes"]) == (4, 1 << 30)
+
+
+@pytest.mark.parametrize("how", [{"checkpoint": "off"}, {"resume_args": "--load {checkpoint}"}])
+def test_none_are_saved_where_they_are_off_or_the_script_has_its_own(tmp_path: Path, how: dict[str, Any]) -> None:
+    left = _left(tmp_path, **how)
+    assert "checkpoint" not in left and "rescue" in left
+
+
+def test_advice_takes_over_nothing(tmp_path: Path) -> None:
+    assert _left(tmp_path, policy="advise") == {"policy": "advise", "attempt": 1}
