@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
+import types
 from typing import Any
 
 PLAIN = (type(None), bool, int, float, complex, str, bytes)
@@ -33,6 +34,8 @@ class Copier:
             return kind([self.copy(item) for item in value])
         if kind is dict:
             return {self.copy(key): self.copy(item) for key, item in value.items()}
+        if isinstance(value, (types.FunctionType, types.BuiltinFunctionType, type)) and _has_a_name(value):
+            return value  # pickled as its name: Keras's monitors keep the comparison they use
         return self._of_numpy(value)
 
     def _of_numpy(self, value: Any) -> Any:
@@ -52,6 +55,11 @@ class Copier:
             if isinstance(value, numpy.random.RandomState):
                 return Drawn("legacy", value.get_state())
         raise NotPlain(type(value).__name__)
+
+
+def _has_a_name(value: Any) -> bool:
+    module = sys.modules.get(value.__module__ or "")
+    return module is not None and module.__name__ != "__main__" and getattr(module, value.__name__, None) is value
 
 
 class Drawn:

@@ -112,6 +112,7 @@ class Fits:
         assert saved is not None
         call.random_at_entry = saved.rest["random_at_entry"]
         put_random_state(call.random_at_entry)
+        call.evaluations_made = saved.rest["evaluations_made"]
         call.position.go_to(saved.rest["position"])
         bound.arguments["initial_epoch"] = saved.rest["position"]["epoch"]
 
