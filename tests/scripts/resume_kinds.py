@@ -19,6 +19,7 @@ import tensorflow as tf
 KIND = sys.argv[1]
 PAUSE_S = float(os.environ.get("STEP_PAUSE_S", "0.004"))
 SAMPLES, BATCH, EPOCHS = 800, 16, int(os.environ.get("EPOCHS", "8"))
+WIDTH = int(os.environ.get("WIDTH", "32"))  # 1024 makes 12 MB of state
 SEEDED = not KIND.startswith("unseeded")
 
 if SEEDED:
@@ -72,7 +73,8 @@ def model(rate=1e-3):
         [
             keras.Input((9,)),
             Record(dtype="float32"),
-            keras.layers.Dense(32, activation="relu"),
+            keras.layers.Dense(WIDTH, activation="relu"),
+            *([keras.layers.Dense(WIDTH, activation="relu")] if WIDTH > 32 else []),
             keras.layers.Dropout(0.3),
             keras.layers.BatchNormalization(),
             keras.layers.Dense(2, activation="softmax", dtype="float32"),
@@ -153,9 +155,7 @@ def train():
             keras.callbacks.ReduceLROnPlateau("val_loss", factor=0.5, patience=1, min_delta=0.05),
             keras.callbacks.LearningRateScheduler(lambda epoch, rate: rate * 0.97),
         ]
-        history = trained.fit(
-            x, y, batch_size=BATCH, epochs=4 * EPOCHS, validation_split=0.2, callbacks=callbacks
-        )
+        history = trained.fit(x, y, batch_size=BATCH, epochs=4 * EPOCHS, validation_split=0.2, callbacks=callbacks)
     else:
         raise SystemExit(f"no kind {KIND}")
     return trained, history, pace

@@ -25,7 +25,9 @@ class NoSpace(Exception):
     """Writing this one would leave the disk too full. What is there already is kept."""
 
 
-def write(directory: str, manifest: dict[str, Any], fill: Callable[[str], None], expect_bytes: int = 0) -> dict[str, Any]:
+def write(
+    directory: str, manifest: dict[str, Any], fill: Callable[[str], None], expect_bytes: int = 0
+) -> dict[str, Any]:
     """`fill` puts its files into the folder it is given. Returns the manifest as written, with "number" and "path"."""
     os.makedirs(directory, mode=0o700, exist_ok=True)
     clean(directory)

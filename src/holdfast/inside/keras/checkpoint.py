@@ -42,7 +42,7 @@ class Call:
 
     def __init__(self, number: int, model: Any, position: Position) -> None:
         self.number = number
-        self.model = weakref.ref(model)
+        self.model: Callable[[], Any] = weakref.ref(model)
         self.position = position
         self.callbacks: list[Any] = []
         self.likeness: Optional[dict[str, Any]] = None
@@ -152,8 +152,9 @@ class Keeper:
         finally:
             self.next_at = self.due_at = self.pace.saved(now(), pause_s, self.saver.write_s)
         if self.ending is not None:
+            end, self.ending = self.ending, None
             self.saver.wait()
-            self.ending()
+            end()
 
     def _begin_save(self, call: Call, done: Optional[Done]) -> float:
         began = now()
@@ -171,7 +172,9 @@ class Keeper:
             "seeds": self._loose_seeds(model),
             "callbacks": callbacks_state(call.callbacks),
             "likeness": call.likeness,
-            "evaluations_made": call.evaluations_made if evaluation is None else getattr(evaluation, "_holdfast_made", 0),
+            "evaluations_made": call.evaluations_made
+            if evaluation is None
+            else getattr(evaluation, "_holdfast_made", 0),
             "finished": list(self.finished),
         }
         manifest = {
@@ -213,6 +216,14 @@ class Keeper:
         self.next_at = 0.0
         return LATER
 
+    def save_then(self, end: Callable[[], None]) -> bool:
+        """At the next step. False where none is to come."""
+        if self.call is None or self.call.restore is not None:
+            return False
+        self.ending = end
+        self.next_at = 0.0
+        return True
+
     # -- putting back
 
     def put_back(self, call: Call) -> None:
@@ -232,9 +243,12 @@ class Keeper:
         manifest = saved.manifest
         self.recorder.steps = int(manifest["step"])
         self.step_ready = False
+        self.tell_restored(manifest)
+        self.next_at = self.due_at = self.pace.began(now())
+
+    def tell_restored(self, manifest: dict[str, Any]) -> None:
         told = {key: manifest[key] for key in ("number", "step", "fit", "epoch", "batch")}
         self.recorder.event("checkpoint.restored", **told)
-        self.next_at = self.due_at = self.pace.began(now())
 
     def or_stop(self, do: Callable[..., Any], *args: Any) -> Any:
         """What cannot be put back is not trained over: the run ends, its checkpoints are left as they are."""

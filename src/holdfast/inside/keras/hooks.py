@@ -9,6 +9,7 @@ from typing import Any, Callable
 
 from .. import randomness
 from ..guard import guarded
+from ..preempt import Preemption
 from ..ring import PHASES
 from ..telemetry import Recorder
 from .checkpoint import Keeper
@@ -26,6 +27,7 @@ def fits_of(recorder: Recorder, tf: Any, wanted: dict[str, Any], module: Module)
     if seed:
         guarded(_shuffle_alike)(seed)
     keeper = Keeper(recorder, tf, wanted, Seeds())
+    guarded(Preemption(recorder, keeper.save_then).install)()
     return Fits(keeper, module("backend.tensorflow.trainer").TFEpochIterator)
 
 

@@ -13,10 +13,18 @@ from typing import Any, Callable, Optional
 from .. import store
 from ..guard import guarded
 from ..telemetry import now
-from .checkpoint import ARRAYS, Call, Keeper, Saved, load_newest
+from .checkpoint import Call, Keeper, Saved, load_newest
 from .copies import put_back
 from .position import MADE, Position, check_same_data, likeness, make_again
-from .state import callbacks_state, put_callbacks, put_random_state, put_variables, random_state, variables_of
+from .state import (
+    ARRAYS,
+    callbacks_state,
+    put_callbacks,
+    put_random_state,
+    put_variables,
+    random_state,
+    variables_of,
+)
 
 MANY = 20
 SHORT = 50.0  # a fit shorter than so many of its saves is not worth one of its own
@@ -98,7 +106,11 @@ class Fits:
                 self._saved = self.keeper.or_stop(load_newest, self.keeper.saver.directory)
                 if self._saved is not None:
                     self.keeper.finished = list(self._saved.rest["finished"])
-        return self._saved if self._saved is not None and number <= self._saved.fit and not self._done_with(number) else None
+        return (
+            self._saved
+            if self._saved is not None and number <= self._saved.fit and not self._done_with(number)
+            else None
+        )
 
     def _done_with(self, number: int) -> bool:
         """The end of a fit was the last thing saved: the next one begins as usual, from there."""
@@ -230,6 +242,8 @@ class Fits:
             put_back(adapter.py_dataset, {n: pickle.loads(p) for n, p in record["data"]["attributes"].items()})
         put_random_state(record["random"])
         keeper.recorder.steps = int(record["step"])
+        if kept is not None and self._saved is not None and kept.manifest["number"] == self._saved.manifest["number"]:
+            keeper.tell_restored(kept.manifest)
         return model.history
 
     def _iterators(self, model: Any, given: dict[str, Any]) -> tuple[Any, Any]:

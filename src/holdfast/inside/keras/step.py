@@ -63,7 +63,9 @@ class Traces:
         return new
 
 
-def take_over(model: Any, function: Any, fit: Fit, tf: Any, keep: Optional[Keeper] = None) -> Optional[Callable[..., Any]]:
+def take_over(
+    model: Any, function: Any, fit: Fit, tf: Any, keep: Optional[Keeper] = None
+) -> Optional[Callable[..., Any]]:
     """What stands in for Keras's own `function`; runs it piece by piece where that is possible, whole elsewhere."""
     on_batch = _inner(function, "one_step_on_data")
     compiled = getattr(on_batch, "__wrapped__", on_batch)  # Keras wraps it to turn optionals into None
