@@ -91,7 +91,7 @@ def _kill(attempt: Attempt, run: Run, chance: random.Random, aim: str) -> str:
         time.sleep(instant)
         attempt.process.kill()
         return f"after {instant:.2f} s"
-    saves_to_pass, offset = chance.randrange(0, 5), chance.uniform(0.0, 0.12)
+    saves_to_pass, offset = chance.randrange(0, 5), chance.uniform(0.0, 0.06)
     until, passed, inside = time.monotonic() + 20.0, 0, False
     while attempt.process.poll() is None and time.monotonic() < until:
         saving = any(name.startswith(".saving-") for name in _names(run.checkpoints))
