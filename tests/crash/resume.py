@@ -27,12 +27,13 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.inside import store
-from tests.inside.attempts import KINDS, Attempt, Run
+from tests.inside.attempts import KINDS, LOOPS, Attempt, Run
 
 SEEDED = (
     "arrays", "tf_data", "tf_data_repeat", "py_dataset", "py_dataset_workers", "generator", "two_fits", "schedule",
     "mixed_precision",
 )  # fmt: skip
+LOOP_KINDS = ("torch_flat", "torch_nested", "torch_workers", "jax")
 UNSEEDED = ("unseeded_arrays", "unseeded_tf_data")
 EXACT = ("weights", "record", "uses", "history", "epochs", "batches", "iterations")
 INTERVAL_S = 0.3
@@ -61,7 +62,7 @@ def trial(kind: str, seed: int, kills: int, aim: str = "", place: Path | None = 
     outcome = Outcome(kind, seed)
     folder = Path(tempfile.mkdtemp(prefix="holdfast-resume-", dir=place))
     try:
-        run = Run(folder, [str(KINDS), kind], INTERVAL_S)
+        run = Run(folder, [str(script_of(kind)), kind], INTERVAL_S)
         run.env = LARGE if aim == "save" else {}
         for _ in range(kills):
             attempt = run.start()
@@ -151,7 +152,11 @@ def _check_end(outcome: Outcome, last: Attempt, expected: dict[str, Any]) -> Non
         if report["uses"] != expected["uses"] or report["iterations"] != expected["iterations"]:
             outcome.problems.append(f"samples were used {report['uses']} times")
         return
-    outcome.problems += [f"{key} differ" for key in EXACT if report[key] != expected[key]]
+    outcome.problems += [f"{key} differ" for key in EXACT if report.get(key) != expected.get(key)]
+
+
+def script_of(kind: str) -> Path:
+    return LOOPS if kind in LOOP_KINDS else KINDS
 
 
 def undisturbed(kind: str, aim: str) -> dict[str, Any]:
@@ -162,7 +167,7 @@ def undisturbed(kind: str, aim: str) -> dict[str, Any]:
 @functools.cache
 def _undisturbed(kind: str, aim: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="holdfast-resume-") as folder:
-        run = Run(Path(folder), [str(KINDS), kind])
+        run = Run(Path(folder), [str(script_of(kind)), kind])
         run.env = LARGE if aim == "save" else {}
         report = run.bare().report()
         assert report, f"{kind} does not run by itself"
@@ -179,7 +184,7 @@ def main() -> int:
     parser.add_argument("--kinds", nargs="*", default=None)
     parser.add_argument("--place", type=Path, default=None, help="where the runs' folders are made")
     options = parser.parse_args()
-    kinds = options.kinds or (("arrays", "tf_data", "generator") if options.aim else (*SEEDED, *UNSEEDED))
+    kinds = options.kinds or (("arrays", "tf_data", "generator") if options.aim else (*SEEDED, *UNSEEDED, *LOOP_KINDS))
     runs = -(-options.kills // options.per_run)
     print(f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {platform.release()}, Python {platform.python_version()}")
     print(f"{options.kills} kills, {runs} runs, saved every {INTERVAL_S} s {options.aim and 'and killed in the save'}")

@@ -17,7 +17,9 @@ from holdfast.inside.ring import STEP, STEP_BODY, TEXT, Reader
 from holdfast.inside.settings import FILE
 
 BOOTSTRAP = Path(__file__).parents[2] / "src/holdfast/inside/bootstrap"
-KINDS = Path(__file__).parents[1] / "scripts/resume_kinds.py"
+SCRIPTS = Path(__file__).parents[1] / "scripts"
+KINDS = SCRIPTS / "resume_kinds.py"  # Keras's fit
+LOOPS = SCRIPTS / "resume_loops.py"  # loops of one's own
 
 
 class Attempt:

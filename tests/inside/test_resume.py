@@ -14,16 +14,16 @@ import pytest
 
 from holdfast.inside import store
 from holdfast.inside.ring import Reader
-from tests.crash.resume import SEEDED, UNSEEDED, trial
+from tests.crash.resume import LOOP_KINDS, SEEDED, UNSEEDED, trial
 from tests.inside.attempts import KINDS, Attempt, Run
 
 pytestmark = pytest.mark.skipif(find_spec("keras") is None, reason="needs Keras and TensorFlow")
 
-QUICK = ("arrays", "py_dataset")
+QUICK = ("arrays", "py_dataset", "torch_nested")
 
 
 @pytest.mark.parametrize(
-    "kind", [k if k in QUICK else pytest.param(k, marks=pytest.mark.slow) for k in (*SEEDED, *UNSEEDED)]
+    "kind", [k if k in QUICK else pytest.param(k, marks=pytest.mark.slow) for k in (*SEEDED, *UNSEEDED, *LOOP_KINDS)]
 )
 def test_a_killed_fit_ends_with_the_weights_it_would_have_had(kind: str, tmp_path: Path) -> None:
     outcome = trial(kind, seed=1, kills=1, place=tmp_path)
@@ -97,8 +97,11 @@ def killed_with_a_checkpoint(run: Run, **env: str) -> None:
 
 @pytest.mark.parametrize(
     ("change", "said"),
-    [({"WIDTH": "9"}, "kernel (4, 9)"), ({"ROWS": "320"}, "20 batches"), ({"SEED": "2"}, "the data itself")],
-    ids=["model", "length", "content"],
+    [
+        pytest.param({"WIDTH": "9"}, "kernel (4, 9)", id="model"),
+        pytest.param({"ROWS": "320"}, "20 batches", id="length", marks=pytest.mark.slow),
+        pytest.param({"SEED": "2"}, "the data itself", id="content", marks=pytest.mark.slow),
+    ],
 )
 def test_a_checkpoint_asked_for_is_on_disk_when_answered_and_another_script_is_told_so(
     run: Run, change: dict[str, str], said: str

@@ -34,8 +34,21 @@ def same(one: dict[str, Any], other: dict[str, Any]) -> bool:
     return _plain(one) == _plain(other)
 
 
+class _Begun:
+    seed = 0
+
+
 def begin_alike(directory: str, resume: bool) -> int:
-    """Records where this script's randomness begins, or puts it back. Returns a number that stays the same as well."""
+    """Records where this script's randomness begins, or puts it back: once a process, at its first framework.
+
+    Returns a number that stays the same as well; 0 where nothing is recorded.
+    """
+    if not _Begun.seed:
+        _Begun.seed = _begin(directory, resume)
+    return _Begun.seed
+
+
+def _begin(directory: str, resume: bool) -> int:
     multiprocessing = sys.modules.get("multiprocessing.process")
     if multiprocessing is not None and multiprocessing.parent_process() is not None:
         return 0  # a worker of the script's
@@ -45,7 +58,7 @@ def begin_alike(directory: str, resume: bool) -> int:
         if recorded is not None:
             restore(_revived(recorded))
             return int(recorded["seed"])
-    seed = int.from_bytes(os.urandom(6), "little")
+    seed = int.from_bytes(os.urandom(6), "little") | 1
     os.makedirs(directory, mode=0o700, exist_ok=True)
     temporary = f"{path}.{os.getpid()}"
     with open(temporary, "w", encoding="utf-8") as file:

@@ -129,7 +129,7 @@ class Recorder:
             return
         do = self._commands.get(str(command.get("do")))
         result = do(command) if do is not None else "unknown"
-        if result is LATER:
+        if result == LATER:
             return
         self.event("command.done", id=command.get("id"), do=command.get("do"), result=result)
 
