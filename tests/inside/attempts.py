@@ -93,7 +93,8 @@ class Run:
         }
         wanted = {"policy": "protect", "attempt": number, "checkpoint": keep}
         (channel / FILE).write_text(json.dumps(wanted))
-        environment = {**self.environment(), **env, "PYTHONPATH": str(BOOTSTRAP), "HOLDFAST_CHANNEL": str(channel)}
+        path = os.pathsep.join([str(BOOTSTRAP), *filter(None, [env.pop("PYTHONPATH", "")])])
+        environment = {**self.environment(), **env, "PYTHONPATH": path, "HOLDFAST_CHANNEL": str(channel)}
         attempt = Attempt(self._popen(environment), channel, self.place)
         self.attempts.append(attempt)
         return attempt
