@@ -99,10 +99,13 @@ class Run:
         self.attempts.append(attempt)
         return attempt
 
-    def bare(self, **env: str) -> Attempt:
+    def unwatched(self, **env: str) -> Attempt:
         """The same without Holdfast."""
-        attempt = Attempt(self._popen({**self.environment(), **env}), self.place, self.place)
-        attempt.finish()
+        return Attempt(self._popen({**self.environment(), **env}), self.place, self.place)
+
+    def bare(self, **env: str) -> Attempt:
+        attempt = self.unwatched(**env)
+        attempt.finish(600.0)
         return attempt
 
     def environment(self) -> dict[str, str]:
