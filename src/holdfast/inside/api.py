@@ -1,4 +1,4 @@
-"""The few words for custom loops and notebooks: `holdfast.attach()` and `holdfast.step(…)`."""
+"""The few words for custom loops and notebooks: `holdfast.attach()`, `holdfast.step(…)` and `holdfast.keep(…)`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from typing import Any, Callable, Optional
 
 from .guard import guarded
+from .keep import Keep
 from .telemetry import Recorder, now
 
 FRAMEWORKS = ("torch", "tensorflow", "keras", "jax")
@@ -54,6 +55,15 @@ def step(
     recorder = _recorder()
     if recorder is not None:
         _step(recorder, loss, epoch, batch_shape, wait_s, learning_rate)
+
+
+def keep(**things: Any) -> Keep:
+    """Checkpoints for a loop of your own: `keep(model=model, optimizer=optimizer)`, then loop over `keep.batches(…)`.
+
+    Under `holdfast run` the loop is saved as it runs and goes on at its batch after a restart; elsewhere it is the
+    plain loop. Models, optimizers, schedulers, scalers: anything with `state_dict`; other values through `update`.
+    """
+    return Keep(_recorder(), things)
 
 
 @guarded

@@ -1,27 +1,173 @@
-"""Checkpoints on disk: a directory each, which appears by rename when everything in it is written."""
+"""Checkpoints on disk: a directory each, which appears by one rename once everything in it has reached the disk.
+
+Framework-free: the supervisor reads with this too. A save that was torn leaves a directory with a name of its own, which
+is never read and is cleared away by the next save. What is read is checked: sizes and checksums, newest first.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-from typing import Any, Optional
+import shutil
+import zlib
+from typing import Any, Callable, Optional
 
+FORMAT = 1
 MANIFEST = "manifest.json"
+KEEP = 2
+RESERVE_BYTES = 256 << 20  # of the disk, for everybody else…
+RESERVE_RATIO = 0.02  # …or this share of it, where that is less
+_BEING_SAVED, _BEING_REMOVED = ".saving-", ".removing-"
+_AT_ONCE = 1 << 20
+
+
+class NoSpace(Exception):
+    """Writing this one would leave the disk too full. What is there already is kept."""
+
+
+def write(
+    directory: str, manifest: dict[str, Any], fill: Callable[[str], None], expect_bytes: int = 0
+) -> dict[str, Any]:
+    """`fill` puts its files into the folder it is given. Returns the manifest as written, with "number" and "path"."""
+    os.makedirs(directory, mode=0o700, exist_ok=True)
+    clean(directory)
+    check_space(directory, expect_bytes)
+    number = max(numbers(directory), default=0) + 1
+    place = os.path.join(directory, f"{_BEING_SAVED}{number:08}-{os.getpid()}")
+    os.mkdir(place, 0o700)
+    try:
+        fill(place)
+        files = {name: _sealed(os.path.join(place, name)) for name in sorted(os.listdir(place))}
+        whole = {**manifest, "format": FORMAT, "number": number, "files": files}
+        _put(os.path.join(place, MANIFEST), json.dumps({"manifest": whole, "check": _check_of(whole)}).encode())
+        _sync(place)
+        path = os.path.join(directory, f"{number:08}")
+        os.rename(place, path)
+        _sync(directory)
+    except BaseException:
+        shutil.rmtree(place, ignore_errors=True)
+        raise
+    prune(directory)
+    return {**whole, "path": path}
 
 
 def newest(directory: str) -> Optional[dict[str, Any]]:
-    """The manifest of the newest valid checkpoint, with its "path"; None where there is none."""
-    try:
-        names = sorted((name for name in os.listdir(directory) if name.isdigit()), reverse=True)
-    except OSError:
-        return None
-    for name in names:
-        path = os.path.join(directory, name)
-        try:
-            with open(os.path.join(path, MANIFEST), encoding="utf-8") as file:
-                manifest = json.load(file)
-        except (OSError, ValueError):
-            continue
-        if isinstance(manifest, dict):
-            return {**manifest, "path": path, "number": int(name)}
+    """The manifest of the newest one that is whole, with its "path"; None where there is none."""
+    for number in reversed(numbers(directory)):
+        found = read(os.path.join(directory, f"{number:08}"))
+        if found is not None:
+            return found
     return None
+
+
+def all_of(directory: str) -> list[dict[str, Any]]:
+    """Every manifest that reads, oldest first; their files are not checked."""
+    found = (_manifest(os.path.join(directory, f"{number:08}")) for number in numbers(directory))
+    return [manifest for manifest in found if manifest is not None]
+
+
+def read(path: str) -> Optional[dict[str, Any]]:
+    manifest = _manifest(path)
+    if manifest is None:
+        return None
+    try:
+        for name, expected in manifest["files"].items():
+            file = os.path.join(path, name)
+            if os.path.getsize(file) != expected["bytes"] or _checksum(file) != expected["crc32"]:
+                return None
+    except (OSError, KeyError, TypeError, AttributeError):
+        return None
+    return manifest
+
+
+def numbers(directory: str) -> list[int]:
+    try:
+        names = os.listdir(directory)
+    except OSError:
+        return []
+    return sorted(int(name) for name in names if name.isdigit() and len(name) == 8)
+
+
+def size_of(manifest: dict[str, Any]) -> int:
+    return sum(int(file["bytes"]) for file in manifest.get("files", {}).values())
+
+
+def prune(directory: str, keep: int = KEEP) -> None:
+    """The last ones stay, and those a manifest says to keep: the ends of finished parts of the script."""
+    for number in numbers(directory)[:-keep]:
+        path = os.path.join(directory, f"{number:08}")
+        manifest = _manifest(path)
+        if manifest is None or not manifest.get("keep"):
+            remove(path)
+
+
+def remove(path: str) -> None:
+    """Renamed first: half a checkpoint never has a checkpoint's name."""
+    directory, name = os.path.split(path)
+    away = os.path.join(directory, f"{_BEING_REMOVED}{name}-{os.getpid()}")
+    try:
+        os.rename(path, away)
+    except OSError:
+        return
+    shutil.rmtree(away, ignore_errors=True)
+
+
+def clean(directory: str) -> None:
+    """What a save or a removal left behind that was torn. Only the one process that saves calls this."""
+    for name in os.listdir(directory):
+        if name.startswith((_BEING_SAVED, _BEING_REMOVED)):
+            shutil.rmtree(os.path.join(directory, name), ignore_errors=True)
+
+
+def check_space(directory: str, expect_bytes: int) -> None:
+    disk = os.statvfs(directory)
+    free, total = disk.f_bavail * disk.f_frsize, disk.f_blocks * disk.f_frsize
+    reserve = min(RESERVE_BYTES, int(total * RESERVE_RATIO))
+    if free - expect_bytes < reserve:
+        raise NoSpace(f"{free >> 20} MiB free on the disk, {expect_bytes >> 20} MiB to write")
+
+
+def _manifest(path: str) -> Optional[dict[str, Any]]:
+    try:
+        with open(os.path.join(path, MANIFEST), encoding="utf-8") as file:
+            held = json.load(file)
+        manifest = held["manifest"]
+        if held["check"] != _check_of(manifest) or manifest["format"] != FORMAT:
+            return None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return {**manifest, "path": path}
+
+
+def _check_of(manifest: dict[str, Any]) -> int:
+    return zlib.crc32(json.dumps(manifest, sort_keys=True).encode())
+
+
+def _sealed(path: str) -> dict[str, int]:
+    """On the disk, and what it is known by."""
+    with open(path, "rb+") as file:
+        os.fsync(file.fileno())
+    return {"bytes": os.path.getsize(path), "crc32": _checksum(path)}
+
+
+def _checksum(path: str) -> int:
+    check = 0
+    with open(path, "rb", buffering=0) as file:
+        while piece := file.read(_AT_ONCE):
+            check = zlib.crc32(piece, check)
+    return check
+
+
+def _put(path: str, data: bytes) -> None:
+    with open(path, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync(directory: str) -> None:
+    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

@@ -18,6 +18,8 @@ READ_WITHIN_S = 30.0  # a queue that is longer than this is not waited for
 
 LOOK_EVERY_S = 0.1
 
+LATER = "later"  # a command that says itself when it is done
+
 now = time.perf_counter
 wall_clock = time.time
 
@@ -131,6 +133,8 @@ class Recorder:
             return
         do = self._commands.get(str(command.get("do")))
         result = do(command) if do is not None else "unknown"
+        if result == LATER:
+            return
         self.event("command.done", id=command.get("id"), do=command.get("do"), result=result)
 
 

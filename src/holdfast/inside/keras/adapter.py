@@ -5,13 +5,15 @@ from __future__ import annotations
 import functools
 import importlib
 import sys
-from typing import Any, Callable
+from typing import Any, Callable, Optional
 
 from ..guard import guarded
 from ..telemetry import Recorder
 from ..tensorflow.nesting import hide_frames
 from ..tensorflow.optimizer import watch_optimizers
 from .fit import Fit
+from .hooks import fits_of, follow_fits
+from .resume import Fits
 from .step import take_over
 from .values import Values
 
@@ -25,9 +27,12 @@ def install(recorder: Recorder) -> None:
     values = Values(recorder, tf)
     fit = Fit(recorder, values)
     guarded(hide_frames)("keras.src.utils.traceback_utils")
-    guarded(_take_over_steps)(fit, tf)
+    fits = guarded(_keep_checkpoints)(recorder, tf, backend)
+    guarded(_take_over_steps)(fit, tf, fits)
     guarded(_notice_epochs)(fit)
     guarded(_notice_data)(fit)
+    if fits is not None:
+        guarded(follow_fits)(fits, recorder, _module)
     if tf is not None:
         guarded(watch_optimizers)(recorder, tf, _module("optimizers.base_optimizer").BaseOptimizer, values)
     recorder.event("adapter.ready", name="keras", backend=backend)
@@ -37,13 +42,24 @@ def _module(name: str) -> Any:
     return importlib.import_module(f"keras.src.{name}")  # all of them are loaded: `import keras` is complete
 
 
-def _take_over_steps(fit: Fit, tf: Any) -> None:
+def _keep_checkpoints(recorder: Recorder, tf: Any, backend: str) -> Optional[Fits]:
+    wanted = recorder.settings.get("checkpoint")
+    if not wanted:
+        return None
+    if tf is None:
+        recorder.event("checkpoint.failed", reason=f"not made for Keras on {backend} yet")
+        return None
+    return fits_of(recorder, tf, wanted, _module)
+
+
+def _take_over_steps(fit: Fit, tf: Any, fits: Optional[Fits]) -> None:
     trainer: Any = _module("models.model").Trainer
     make = trainer.make_train_function
+    keep = fits.keeper if fits is not None else None
 
     @guarded
     def replace(model: Any, function: Any) -> None:
-        stand_in = take_over(model, function, fit, tf)
+        stand_in = take_over(model, function, fit, tf, keep)
         if stand_in is not None:
             model.train_function = stand_in
 

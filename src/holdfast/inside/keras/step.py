@@ -16,6 +16,7 @@ from typing import Any, Callable, Optional, Sequence
 from ..guard import failed, guarded
 from ..telemetry import now
 from ..tensorflow.nesting import nesting
+from .checkpoint import Keeper
 from .fit import Fit
 
 Step = Callable[[Any], Any]  # of a batch, returns logs
@@ -62,7 +63,9 @@ class Traces:
         return new
 
 
-def take_over(model: Any, function: Any, fit: Fit, tf: Any) -> Optional[Callable[..., Any]]:
+def take_over(
+    model: Any, function: Any, fit: Fit, tf: Any, keep: Optional[Keeper] = None
+) -> Optional[Callable[..., Any]]:
     """What stands in for Keras's own `function`; runs it piece by piece where that is possible, whole elsewhere."""
     on_batch = _inner(function, "one_step_on_data")
     compiled = getattr(on_batch, "__wrapped__", on_batch)  # Keras wraps it to turn optionals into None
@@ -70,7 +73,7 @@ def take_over(model: Any, function: Any, fit: Fit, tf: Any) -> Optional[Callable
     if tf is None or on_batch is None or not _is_plain(model):
         traces = Traces([_inner(function, "multi_step_on_iterator")])
         return _whole(function, fit, traces, model_ref)
-    return _apart(function, compiled, fit, model_ref, tf)
+    return _apart(function, compiled, fit, model_ref, tf, keep)
 
 
 def _is_plain(model: Any) -> bool:
@@ -90,11 +93,14 @@ def _optimizer_of(model_ref: Any) -> Callable[[], Any]:
     return lambda: getattr(model_ref(), "optimizer", None)
 
 
-def _apart(function: Any, compiled: Any, fit: Fit, model_ref: Any, tf: Any) -> Callable[..., Any]:
+def _apart(
+    function: Any, compiled: Any, fit: Fit, model_ref: Any, tf: Any, keep: Optional[Keeper]
+) -> Callable[..., Any]:
     traces = Traces([compiled])
     whole = _whole(function, fit, traces, model_ref)
     # Given something that is no tf.data iterator, Keras runs its step on what that yields, as train_on_batch does.
-    step = compose(lambda batch: function((batch,)), [telemetry(fit, traces, _optimizer_of(model_ref))])
+    aspects = [telemetry(fit, traces, _optimizer_of(model_ref)), *([keep.aspect] if keep is not None else [])]
+    step = compose(lambda batch: function((batch,)), aspects)
     last: list[Any] = [lambda: None]  # the iterator seen last, weakly; None once this way was found closed
     owned, executing_eagerly = tf.data.Iterator, tf.executing_eagerly
 
@@ -110,8 +116,15 @@ def _apart(function: Any, compiled: Any, fit: Fit, model_ref: Any, tf: Any) -> C
                     fit.begins(traces)
                     last[0] = weakref.ref(iterator) if prepare(iterator, compiled, traces, tf) else None
                     if last[0] is None:
+                        if keep is not None:
+                            keep.cannot()
                         return whole(iterator)
+                    if keep is not None:
+                        keep.fresh(iterator)
                 began = now()
+                if keep is not None and began >= keep.next_at:
+                    keep.approach(iterator)
+                    began = now()
                 batch = iterator.get_next()
                 fit.pulled(now() - began, batch)
                 return step(batch)
@@ -124,6 +137,7 @@ def _apart(function: Any, compiled: Any, fit: Fit, model_ref: Any, tf: Any) -> C
         finally:
             nesting.depth -= 1
 
+    train_function.prepare_for = lambda dataset: prepare(dataset, compiled, traces, tf)  # type: ignore[attr-defined]
     return train_function
 
 

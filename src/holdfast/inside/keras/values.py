@@ -95,7 +95,7 @@ def gradient_norms(optimizer: Any, tf: Any) -> tuple[dict[str, float], str]:
     with tf.init_scope():  # outside any tape the user has open
         squares = tf.stack([_square(slot, tf) for slot in slots]).numpy().tolist()
     sums: dict[str, float] = {}
-    for group, square in zip(groups, squares):  # noqa: B905 - Python 3.9
+    for group, square in zip(groups, squares):
         sums[group] = sums.get(group, 0.0) + square
     names = list(sums)
     if len(names) > GROUPS:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from .. import randomness
+from ..guard import guarded
 from ..telemetry import Recorder
 from . import step
 from .compiling import Compiling
@@ -13,6 +15,9 @@ from .telemetry import Telemetry
 
 def install(recorder: Recorder) -> None:
     torch: Any = sys.modules["torch"]
+    wanted = recorder.settings.get("checkpoint")
+    if wanted:
+        guarded(randomness.begin_alike)(str(wanted["directory"]), bool(wanted.get("resume")))
     if "torch.optim.optimizer" not in sys.modules:
         recorder.event("adapter.unfit", framework="torch", reason="this torch has no torch.optim.optimizer")
         return

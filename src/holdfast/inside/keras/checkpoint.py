@@ -1,0 +1,289 @@
+"""Checkpoints of Keras's `fit`: when one is due, what goes into it, and putting it back.
+
+The state is taken between two steps, before the batch that is due is trained on. Taking it is short; a thread writes it.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+import weakref
+from typing import Any, Callable, Optional
+
+from .. import store
+from ..guard import guarded
+from ..pace import Pace
+from ..saving import Done, Saver
+from ..telemetry import LATER, Recorder, now
+from .position import Position
+from .state import (
+    ARRAYS,
+    Seeds,
+    Taken,
+    callbacks_state,
+    put_callbacks,
+    put_random_state,
+    put_variables,
+    random_state,
+    variables_of,
+)
+
+REST = "rest.pickle"
+NEVER = float("inf")
+RETRY_S = 0.5  # while the last one is still being written
+MISMATCH_EXIT = 2
+
+Step = Callable[[Any], Any]
+
+
+class Call:
+    """One `fit` of the script, by its number."""
+
+    def __init__(self, number: int, model: Any, position: Position) -> None:
+        self.number = number
+        self.model: Callable[[], Any] = weakref.ref(model)
+        self.position = position
+        self.callbacks: list[Any] = []
+        self.likeness: Optional[dict[str, Any]] = None
+        self.random_at_entry: dict[str, Any] = {}
+        self.restore: Optional[Saved] = None  # still to be put back, before the first step
+        self.evaluation: Callable[[], Any] = lambda: None  # the epoch iterator of the validation data
+        self.evaluations_made = 0
+        self.began = now()
+
+
+class Saved:
+    """A checkpoint as read from disk."""
+
+    def __init__(self, manifest: dict[str, Any]) -> None:
+        self.manifest = manifest
+        self.path = str(manifest["path"])
+        with open(os.path.join(self.path, REST), "rb") as file:
+            self.rest: dict[str, Any] = pickle.load(file)
+
+    @property
+    def fit(self) -> int:
+        return int(self.manifest["fit"])
+
+
+class Keeper:
+    def __init__(self, recorder: Recorder, tf: Any, settings: dict[str, Any], seeds: Seeds) -> None:
+        self.recorder = recorder
+        self.tf = tf
+        self.seeds = seeds
+        self.saver = Saver(recorder, str(settings["directory"]))
+        self.pace = Pace(settings.get("interval_s"))
+        self.resume = bool(settings.get("resume"))
+        self.call: Optional[Call] = None
+        self.finished: list[dict[str, Any]] = []  # what each finished fit gave, by number
+        self.next_at = NEVER  # read in every step
+        self.due_at: Optional[float] = None  # the same, also between two fits
+        self.step_ready = False
+        self._iterator_state: Any = None
+        self._done: Optional[Done] = None
+        self.ending: Optional[Callable[[], None]] = None  # a signal came: save, then this
+        recorder.on_command("checkpoint", self._asked)
+
+    # -- in every step
+
+    def approach(self, iterator: Any) -> None:
+        """A save is due: what must be taken before the batch is pulled. Called when the time has come, not before."""
+        self.next_at = NEVER
+        if self.call is not None:
+            self.step_ready = True
+            guarded(self._take_iterator)(iterator)
+
+    def _take_iterator(self, iterator: Any) -> None:
+        self._iterator_state = None
+        call = self.call
+        if call is not None and call.restore is None and call.position.needs_iterator_state():
+            self._iterator_state = iterator._save().numpy()
+
+    def aspect(self, step: Step) -> Step:
+        def kept(batch: Any) -> Any:
+            call = self.call
+            if call is None:
+                return step(batch)
+            if call.restore is not None:
+                self.put_back(call)
+            elif self.step_ready:
+                self.step_ready = False
+                self._save_now(call)
+            logs = step(batch)
+            position = call.position
+            position.batch += 1
+            position.pulled += 1
+            return logs
+
+        return kept
+
+    @guarded
+    def fresh(self, iterator: Any) -> None:
+        """A new iterator, before its first batch."""
+        if self.call is None:
+            return
+        self.call.position.first_pull(iterator)
+        if self.due_at is None:
+            self.due_at = self.pace.began(now())
+        if self.next_at == NEVER and not self.step_ready:
+            self.next_at = self.due_at
+
+    def cannot(self) -> None:
+        """The step could not be taken apart."""
+        reason = "this model's step cannot be taken apart"
+        self.saver.complain(reason)
+        if self.call is not None and self.call.restore is not None:
+            self.mismatch(reason)
+
+    # -- saving
+
+    @guarded
+    def _save_now(self, call: Call) -> None:
+        done, self._done = self._done, None
+        if self.saver.busy:
+            if done is None and self.ending is None:
+                self.next_at = self.due_at = now() + RETRY_S
+                return
+            self.saver.wait()
+        pause_s = 0.0
+        try:
+            pause_s = self._begin_save(call, done)
+        finally:
+            self.next_at = self.due_at = self.pace.saved(now(), pause_s, self.saver.write_s)
+        if self.ending is not None:
+            end, self.ending = self.ending, None
+            self.saver.wait()
+            end()
+
+    def _begin_save(self, call: Call, done: Optional[Done]) -> float:
+        began = now()
+        model = call.model()
+        position = call.position.record()
+        if self._iterator_state is not None:
+            position["iterator"], self._iterator_state = self._iterator_state, None
+        taken = Taken(variables_of(model))
+        evaluation = call.evaluation()
+        rest = {
+            "index": taken.index,
+            "position": position,
+            "random": random_state(self.tf),
+            "random_at_entry": call.random_at_entry,
+            "seeds": self._loose_seeds(model),
+            "callbacks": callbacks_state(call.callbacks),
+            "likeness": call.likeness,
+            "evaluations_made": call.evaluations_made
+            if evaluation is None
+            else getattr(evaluation, "_holdfast_made", 0),
+            "finished": list(self.finished),
+        }
+        manifest = {
+            "framework": "keras",
+            "step": self.recorder.steps,
+            "fit": call.number,
+            "epoch": position["epoch"],
+            "batch": position["batch"],
+            "paused_s": round(now() - began, 6),
+        }
+        self.saver.begin(manifest, _filling(taken, rest), taken.nbytes(), done)
+        return now() - began
+
+    def save_finished(self, call: Call, keep: bool) -> None:
+        """The end of a fit: the next attempt gives its result back instead of training again."""
+        self.saver.wait()
+        model = call.model()
+        taken = Taken(variables_of(model))
+        rest = {"index": taken.index, "position": None, "finished": list(self.finished)}
+        manifest = {
+            "framework": "keras",
+            "step": self.recorder.steps,
+            "fit": call.number + 1,
+            "epoch": 0,
+            "batch": 0,
+            "keep": keep,
+            "finished": call.number,
+        }
+        self.saver.begin(manifest, _filling(taken, rest), taken.nbytes())
+
+    def _loose_seeds(self, model: Any) -> list[Any]:
+        return [seed._value.numpy() for seed in self.seeds.beyond(model)]
+
+    def _asked(self, command: dict[str, Any]) -> object:
+        if self.call is None:
+            return "no fit is under way"
+        identity = command.get("id")
+        self._done = lambda result: self.recorder.event("command.done", id=identity, do="checkpoint", result=result)
+        self.next_at = 0.0
+        return LATER
+
+    def save_then(self, end: Callable[[], None]) -> bool:
+        """At the next step. False where none is to come."""
+        if self.call is None or self.call.restore is not None:
+            return False
+        self.ending = end
+        self.next_at = 0.0
+        return True
+
+    # -- putting back
+
+    def put_back(self, call: Call) -> None:
+        saved, call.restore = call.restore, None
+        assert saved is not None
+        self.or_stop(self._put_back, call, saved)
+
+    def _put_back(self, call: Call, saved: Saved) -> None:
+        model = call.model()
+        build(model)
+        put_variables(variables_of(model), saved.rest["index"], os.path.join(saved.path, ARRAYS), self.tf)
+        put_callbacks(call.callbacks, saved.rest["callbacks"])
+        if not call.position.python_data:
+            put_random_state(saved.rest["random"])
+            for seed, value in zip(self.seeds.beyond(model), saved.rest["seeds"]):
+                seed._value.assign(value)
+        manifest = saved.manifest
+        self.recorder.steps = int(manifest["step"])
+        self.step_ready = False
+        self.tell_restored(manifest)
+        self.next_at = self.due_at = self.pace.began(now())
+
+    def tell_restored(self, manifest: dict[str, Any]) -> None:
+        told = {key: manifest[key] for key in ("number", "step", "fit", "epoch", "batch")}
+        self.recorder.event("checkpoint.restored", **told)
+
+    def or_stop(self, do: Callable[..., Any], *args: Any) -> Any:
+        """What cannot be put back is not trained over: the run ends, its checkpoints are left as they are."""
+        try:
+            return do(*args)
+        except Exception as error:  # noqa: BLE001 - the edge: told, and then the end
+            self.mismatch(str(error) or type(error).__name__)
+
+    def mismatch(self, reason: str) -> None:
+        self.recorder.event("checkpoint.mismatch", reason=reason)
+        print(
+            f"holdfast: this script does not match the checkpoint it should go on from: {reason}. "
+            "Nothing was trained, the checkpoint is kept. To begin anew, start a new run.",
+            file=sys.stderr,
+            flush=True,
+        )
+        raise SystemExit(MISMATCH_EXIT)
+
+
+def _filling(taken: Taken, rest: dict[str, Any]) -> Callable[[str], None]:
+    def fill(place: str) -> None:
+        taken.write(os.path.join(place, ARRAYS))
+        with open(os.path.join(place, REST), "wb") as file:
+            pickle.dump(rest, file, protocol=4)
+
+    return fill
+
+
+def build(model: Any) -> None:
+    """Tracing the step has built everything; where it runs eagerly, the optimizer may still be without its slots."""
+    optimizer = getattr(model, "optimizer", None)
+    if optimizer is not None and not optimizer.built:
+        optimizer.build(model.trainable_variables)
+
+
+def load_newest(directory: str) -> Optional[Saved]:
+    manifest = store.newest(directory)
+    return None if manifest is None else Saved(manifest)

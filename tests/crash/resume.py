@@ -1,0 +1,204 @@
+"""kill -9 of a training at seeded random instants, resumed each time: does it end as if nothing had happened?
+
+python -m tests.crash.resume --kills 100 --jobs 8 --seed 1
+python -m tests.crash.resume --kills 60 --jobs 8 --seed 1 --aim save
+
+A run is right when its final weights are those of the undisturbed run, bit for bit (or, where the script sets no seed,
+when each sample was used once an epoch), when every attempt went on from the newest whole checkpoint there was, and when
+what it repeated is no more than one interval of the killed attempt's own steps.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import os
+import platform
+import random
+import shutil
+import sys
+import tempfile
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from holdfast.inside import store
+from tests.inside.attempts import KINDS, LOOPS, Attempt, Run
+
+SEEDED = (
+    "arrays", "tf_data", "tf_data_repeat", "py_dataset", "py_dataset_workers", "generator", "two_fits", "schedule",
+    "mixed_precision",
+)  # fmt: skip
+LOOP_KINDS = ("torch_flat", "torch_nested", "torch_workers", "jax")
+UNSEEDED = ("unseeded_arrays", "unseeded_tf_data")
+EXACT = ("weights", "record", "uses", "history", "epochs", "batches", "iterations")
+INTERVAL_S = 0.3
+SLACK_S = 0.5  # a loaded machine starts the writing thread late
+LARGE = {"WIDTH": "1024", "EPOCHS": "5"}
+_references = threading.Lock()
+
+
+@dataclass
+class Outcome:
+    kind: str
+    seed: int
+    kills: list[str] = field(default_factory=list)
+    repeated: list[int] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        verdict = "; ".join(self.problems) or "right"
+        told = f"killed {', '.join(self.kills)}; repeated {self.repeated} steps"
+        return f"{self.seed:6}  {self.kind:19} {verdict:8} {told}"
+
+
+def trial(kind: str, seed: int, kills: int, aim: str = "", place: Path | None = None) -> Outcome:
+    """One run, killed `kills` times, then left to end."""
+    chance = random.Random(f"{kind} {seed}")
+    outcome = Outcome(kind, seed)
+    folder = Path(tempfile.mkdtemp(prefix="holdfast-resume-", dir=place))
+    try:
+        run = Run(folder, [str(script_of(kind)), kind], INTERVAL_S)
+        run.env = LARGE if aim == "save" else {}
+        for _ in range(kills):
+            attempt = run.start()
+            before = store.newest(str(run.checkpoints))
+            if attempt.wait_for_training():
+                outcome.kills.append(_kill(attempt, run, chance, aim))
+            attempt.finish()
+            _check_went_on(outcome, attempt, before)
+            if attempt.process.returncode == 0:
+                break  # done before its turn came
+            _note_repeated(outcome, run, attempt)
+        last = run.attempts[-1]
+        if last.process.returncode != 0:
+            before = store.newest(str(run.checkpoints))
+            last = run.start()
+            last.finish()
+            _check_went_on(outcome, last, before)
+        _check_end(outcome, last, undisturbed(kind, aim))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return outcome
+
+
+def _kill(attempt: Attempt, run: Run, chance: random.Random, aim: str) -> str:
+    if aim != "save":
+        instant = chance.uniform(0.0, 3.0)
+        time.sleep(instant)
+        attempt.process.kill()
+        return f"after {instant:.2f} s"
+    saves_to_pass, offset = chance.randrange(0, 5), chance.uniform(0.0, 0.06)
+    until, passed, inside = time.monotonic() + 20.0, 0, False
+    while attempt.process.poll() is None and time.monotonic() < until:
+        saving = any(name.startswith(".saving-") for name in _names(run.checkpoints))
+        passed += saving and not inside
+        inside = saving
+        if passed > saves_to_pass:
+            time.sleep(offset)
+            there = any(name.startswith((".saving-", ".removing-")) for name in _names(run.checkpoints))
+            attempt.process.kill()
+            return f"{offset * 1000:.0f} ms into save {passed}{'' if there else ' (just over)'}"
+    return "never"
+
+
+def _names(directory: Path) -> list[str]:
+    try:
+        return os.listdir(directory)  # noqa: PTH208 - a thousand times a second
+    except OSError:
+        return []
+
+
+def _check_went_on(outcome: Outcome, attempt: Attempt, before: dict[str, Any] | None) -> None:
+    """From the newest whole checkpoint, if it came so far as to train."""
+    for event in attempt.events("checkpoint.mismatch", "inside.failed"):
+        outcome.problems.append(f"{event['kind']}: {event.get('reason')}")
+    restored = attempt.events("checkpoint.restored")
+    if before is None or not attempt.steps():
+        return
+    if not restored:
+        outcome.problems.append(f"began from zero although checkpoint {before['number']} was there")
+    elif restored[0]["number"] != before["number"]:
+        outcome.problems.append(f"went on from {restored[0]['number']}, not from {before['number']}")
+
+
+def _note_repeated(outcome: Outcome, run: Run, killed: Attempt) -> None:
+    """By the killed attempt's own counter: how many steps it made beyond what can be gone on from."""
+    steps, newest = killed.steps(), store.newest(str(run.checkpoints))
+    if not steps:
+        return
+    if newest is None:
+        if steps[-1][0] - steps[0][0] > INTERVAL_S + SLACK_S:
+            outcome.problems.append("trained for longer than an interval and left no checkpoint")
+        return
+    beyond = [at for at, number in steps if number > int(newest["step"])]
+    outcome.repeated.append(len(beyond))
+    writes = [float(event["seconds"]) for event in killed.events("checkpoint.saved")]
+    allowed = INTERVAL_S + 2 * max(writes, default=0.0) + SLACK_S
+    if beyond and beyond[-1] - beyond[0] > allowed:
+        outcome.problems.append(f"{beyond[-1] - beyond[0]:.2f} s of steps to repeat, {allowed:.2f} s allowed")
+
+
+def _check_end(outcome: Outcome, last: Attempt, expected: dict[str, Any]) -> None:
+    if last.process.returncode != 0:
+        outcome.problems.append(f"ended with {last.process.returncode}: {last.err[-300:]}")
+        return
+    report = last.report()
+    if outcome.kind in UNSEEDED:
+        if report["uses"] != expected["uses"] or report["iterations"] != expected["iterations"]:
+            outcome.problems.append(f"samples were used {report['uses']} times")
+        return
+    outcome.problems += [f"{key} differ" for key in EXACT if report.get(key) != expected.get(key)]
+
+
+def script_of(kind: str) -> Path:
+    return LOOPS if kind in LOOP_KINDS else KINDS
+
+
+def undisturbed(kind: str, aim: str) -> dict[str, Any]:
+    with _references:
+        return _undisturbed(kind, aim)
+
+
+@functools.cache
+def _undisturbed(kind: str, aim: str) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory(prefix="holdfast-resume-") as folder:
+        run = Run(Path(folder), [str(script_of(kind)), kind])
+        run.env = LARGE if aim == "save" else {}
+        report = run.bare().report()
+        assert report, f"{kind} does not run by itself"
+        return report
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--per-run", type=int, default=2, help="kills of one run before it is left to end")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--aim", choices=("", "save"), default="", help="save: inside the writing of a checkpoint")
+    parser.add_argument("--kinds", nargs="*", default=None)
+    parser.add_argument("--place", type=Path, default=None, help="where the runs' folders are made")
+    options = parser.parse_args()
+    kinds = options.kinds or (("arrays", "tf_data", "generator") if options.aim else (*SEEDED, *UNSEEDED, *LOOP_KINDS))
+    runs = -(-options.kills // options.per_run)
+    print(f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {platform.release()}, Python {platform.python_version()}")
+    print(f"{options.kills} kills, {runs} runs, saved every {INTERVAL_S} s {options.aim and 'and killed in the save'}")
+    planned = [(kinds[i % len(kinds)], options.seed + i) for i in range(runs)]
+    killed = wrong = 0
+    with ThreadPoolExecutor(options.jobs) as pool:
+        work = [pool.submit(trial, kind, seed, options.per_run, options.aim, options.place) for kind, seed in planned]
+        for one in work:
+            outcome = one.result()
+            killed, wrong = killed + len(outcome.kills), wrong + bool(outcome.problems)
+            print(outcome, flush=True)
+    print(f"{runs - wrong} of {runs} runs right, {killed} kills")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
