@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import time
+from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import keras
@@ -59,7 +60,7 @@ if way == "backup":
 if way == "orbax":
     import orbax.checkpoint as ocp
 
-    manager = ocp.CheckpointManager(os.getcwd() + "/orbax", options=ocp.CheckpointManagerOptions(max_to_keep=2))
+    manager = ocp.CheckpointManager(Path.cwd() / "orbax", options=ocp.CheckpointManagerOptions(max_to_keep=2))
 
     class Orbax(Timed, keras.callbacks.Callback):
         def on_train_batch_end(self, batch, logs=None):
