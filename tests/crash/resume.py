@@ -30,8 +30,8 @@ from holdfast.inside import store
 from tests.inside.attempts import KINDS, LOOPS, Attempt, Run
 
 SEEDED = (
-    "arrays", "tf_data", "tf_data_repeat", "py_dataset", "py_dataset_workers", "generator", "two_fits", "schedule",
-    "mixed_precision",
+    "arrays", "tf_data", "tf_data_repeat", "py_dataset", "py_dataset_workers", "generator", "two_fits", "two_models",
+    "schedule", "mixed_precision",
 )  # fmt: skip
 LOOP_KINDS = ("torch_flat", "torch_nested", "torch_workers", "jax")
 UNSEEDED = ("unseeded_arrays", "unseeded_tf_data")

@@ -15,7 +15,7 @@ import pytest
 from holdfast.inside import store
 from holdfast.inside.ring import Reader
 from tests.crash.resume import LOOP_KINDS, SEEDED, UNSEEDED, trial
-from tests.inside.attempts import KINDS, Attempt, Run
+from tests.inside.attempts import Attempt, Run
 
 pytestmark = pytest.mark.skipif(find_spec("keras") is None, reason="needs Keras and TensorFlow")
 
@@ -168,7 +168,3 @@ def test_without_a_word_about_checkpoints_nothing_is_kept(run: Run) -> None:
     assert attempt.finish() == 0
     assert not run.checkpoints.exists()
     assert not attempt.events("checkpoint.saved", "checkpoint.failed", "inside.failed")
-
-
-def test_the_scripts_are_where_they_are_looked_for() -> None:
-    assert KINDS.exists()

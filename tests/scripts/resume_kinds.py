@@ -147,6 +147,14 @@ def train():
         print("between", first.history, trained.evaluate(x, y, verbose=0))
         trained.optimizer.learning_rate = 3e-4
         history = trained.fit(data, epochs=EPOCHS - EPOCHS // 2, callbacks=[pace])
+    elif KIND == "two_models":
+        # The first is not built before it is fitted; the second learns from what the first makes of the data.
+        teacher = keras.Sequential([keras.layers.Dense(16, activation="relu"), keras.layers.Dense(1)])
+        teacher.compile("adam", "mse")
+        teacher.fit(x[:, 1:], y.astype("float32"), batch_size=BATCH, epochs=EPOCHS // 2, callbacks=[Pace()])
+        taught = (teacher.predict(x[:, 1:]).ravel() > 0.5).astype("int64")
+        trained = model()
+        history = trained.fit(x, taught, batch_size=BATCH, epochs=EPOCHS - EPOCHS // 2, callbacks=[pace])
     elif KIND == "schedule":
         trained = model(1e-2)
         callbacks = [

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Optional
 
-SOON_S = 3.0  # after the first step; and never more often than this
+SOON_S = 2.0  # after the first step; and never more often than this
 LATEST_S = 300.0  # what a kill may cost at most, by default
 SHARE_OF_AGE = 0.02  # a run of ten minutes may lose twelve seconds
 PAUSES = 120.0  # so many pauses long: under 1 % of the time is spent in them
-WRITES = 8.0  # the disk and one core stay free for most of the time
+WRITES = 4.0  # the disk and the writing thread are free for most of the time
+FADES_TO = 0.7
 
 
 class Pace:
@@ -25,9 +26,9 @@ class Pace:
         return moment + (self._fixed_s if self._fixed_s is not None else SOON_S)
 
     def saved(self, moment: float, pause_s: float, write_s: float) -> float:
-        """The worst seen fades by a tenth each time, so that one slow save does not set the pace for good."""
-        self._pause_s = max(pause_s, 0.9 * self._pause_s)
-        self._write_s = max(write_s, 0.9 * self._write_s)
+        """The worst seen fades each time, so that one slow save does not set the pace for good."""
+        self._pause_s = max(pause_s, FADES_TO * self._pause_s)
+        self._write_s = max(write_s, FADES_TO * self._write_s)
         return moment + self.interval_s(moment)
 
     def interval_s(self, moment: float) -> float:

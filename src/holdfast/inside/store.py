@@ -15,6 +15,7 @@ from typing import Any, Callable, Optional
 FORMAT = 1
 MANIFEST = "manifest.json"
 KEEP = 2
+MOST_KEPT = 32  # ends of parts; an earlier part would be run again
 RESERVE_BYTES = 256 << 20  # of the disk, for everybody else…
 RESERVE_RATIO = 0.02  # …or this share of it, where that is less
 _BEING_SAVED, _BEING_REMOVED = ".saving-", ".removing-"
@@ -94,10 +95,12 @@ def size_of(manifest: dict[str, Any]) -> int:
 
 def prune(directory: str, keep: int = KEEP) -> None:
     """The last ones stay, and those a manifest says to keep: the ends of finished parts of the script."""
-    for number in numbers(directory)[:-keep]:
+    kept = 0
+    for number in reversed(numbers(directory)[:-keep]):
         path = os.path.join(directory, f"{number:08}")
         manifest = _manifest(path)
-        if manifest is None or not manifest.get("keep"):
+        kept += bool(manifest and manifest.get("keep"))
+        if manifest is None or not manifest.get("keep") or kept > MOST_KEPT:
             remove(path)
 
 

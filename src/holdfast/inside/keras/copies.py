@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import random
 import sys
 import types
@@ -32,8 +33,10 @@ class Copier:
             raise NotPlain("too much of it")
         if kind in (list, tuple, set, frozenset):
             return kind([self.copy(item) for item in value])
-        if kind is dict:
-            return {self.copy(key): self.copy(item) for key, item in value.items()}
+        if kind is collections.deque:
+            return collections.deque([self.copy(item) for item in value], value.maxlen)
+        if kind in (dict, collections.OrderedDict):
+            return kind([(self.copy(key), self.copy(item)) for key, item in value.items()])
         if isinstance(value, (types.FunctionType, types.BuiltinFunctionType, type)) and _has_a_name(value):
             return value  # pickled as its name: Keras's monitors keep the comparison they use
         return self._of_numpy(value)
@@ -80,7 +83,7 @@ class Drawn:
 
 def attributes_of(one: Any, leave: frozenset[str], share_arrays: bool = False) -> dict[str, Any]:
     found = {}
-    for name, value in list(vars(one).items()):
+    for name, value in list(getattr(one, "__dict__", {}).items()):
         if name not in leave:
             try:
                 found[name] = Copier(share_arrays).copy(value)

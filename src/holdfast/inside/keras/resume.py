@@ -104,6 +104,9 @@ class Fits:
             self._looked = True
             if self.keeper.resume:
                 self._saved = self.keeper.or_stop(load_newest, self.keeper.saver.directory)
+                if self._saved is None and store.numbers(self.keeper.saver.directory):
+                    self.keeper.saver.complain("none of the checkpoints is whole")
+                    print("holdfast: none of this run's checkpoints is whole; training begins anew.", file=sys.stderr)
                 if self._saved is not None:
                     self.keeper.finished = list(self._saved.rest["finished"])
         return (
@@ -214,7 +217,11 @@ class Fits:
         record = next((one for one in keeper.finished if one["number"] == call.number), None)
         model = call.model()
         kept = self._kept(call.number)
-        if record is None or (kept is None and not self._one_of_many(record)) or (kept is not None and not model.built):
+        if (
+            record is None
+            or (kept is None and not self._one_of_many(record))
+            or (model.run_eagerly and not model.built)
+        ):
             return None
         bound.apply_defaults()
         given = bound.arguments
