@@ -8,10 +8,15 @@ from dataclasses import replace
 
 from holdfast.diagnosis.catalogue import CATALOGUE, EXPLAINS, GENERIC, remedies_for
 from holdfast.diagnosis.errors import find_errors
+from holdfast.diagnosis.reading.frameworks import framework_in
+from holdfast.diagnosis.reading.log import clues_of, read_excerpt
+from holdfast.diagnosis.reading.scan import Excerpt
+from holdfast.diagnosis.reading.weighing import findings_of
 from holdfast.vocabulary import Cause, Diagnosis, Finding, Window
 
 SURE = 0.5  # below it a finding is a guess, named under `also`
 GUESS = 0.4
+CANNOT_TELL_LOG = "The text does not say what ended the run."
 STOPPED = {"terminated", "interrupted", "terminal-closed"}
 
 
@@ -32,6 +37,18 @@ def diagnose(window: Window, findings: Iterable[Finding]) -> Diagnosis:
     elif outcome == "unknown":
         outcome = "failed"
     return Diagnosis(outcome, sure[0], tuple(cause for cause in causes if cause is not sure[0]), sure[0].title)
+
+
+def diagnose_log(excerpt: Excerpt) -> Diagnosis:
+    """The same for a log of which nothing but the text is known."""
+    lines = read_excerpt(excerpt)
+    findings = findings_of(clues_of(lines), lines)
+    causes = [_in_words(finding, framework_in(lines)) for finding in findings]
+    if not causes or causes[0].confidence < SURE:
+        nothing = "There is no text in it." if not any(line.text.strip() for line in lines) else CANNOT_TELL_LOG
+        return Diagnosis("unknown", None, tuple(causes), nothing)
+    outcome = "stopped" if causes[0].id in STOPPED else "failed"
+    return Diagnosis(outcome, causes[0], tuple(causes[1:]), causes[0].title)
 
 
 def _outcome(window: Window) -> tuple[str, int | None]:
@@ -90,9 +107,8 @@ def _in_words(finding: Finding, framework: str) -> Cause:
     entry = CATALOGUE[finding.cause]
     title = str(finding.details.get("headline") or entry.title)
     evidence = tuple(sorted(finding.evidence, key=lambda item: (item.at is None, item.at or 0.0)))
-    return Cause(
-        finding.cause, title, round(finding.confidence, 2), evidence, remedies_for(finding, framework), entry.meaning
-    )
+    remedies = remedies_for(finding, framework)
+    return Cause(finding.cause, title, round(finding.confidence, 2), evidence, remedies, entry.meaning, entry.sure)
 
 
 def _framework(window: Window) -> str:

@@ -1,0 +1,34 @@
+"""An exception that is nothing but itself: an error in the script, or in how it uses a library."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from holdfast.diagnosis.reading.words import details_of, quote, short
+from holdfast.diagnosis.tracebacks import Raised, user_frame
+from holdfast.vocabulary import Finding
+
+# What Python itself raises for a slip in the code, wherever it is.
+SLIPS = frozenset(
+    "NameError UnboundLocalError SyntaxError IndentationError TabError ZeroDivisionError AssertionError KeyError "
+    "NotImplementedError RecursionError UnicodeDecodeError UnicodeEncodeError AttributeError TypeError IndexError ValueError".split()
+)
+
+
+def of_the_script(chain: Sequence[Raised], launched: bool) -> Finding:
+    root = next((raised for raised in chain if user_frame(raised.frames)), chain[-1])
+    details = {
+        "headline": f"The script raised {root.type}: {short(root.first_line)}".rstrip(": "),
+        **details_of(root, chain),
+    }
+    return Finding("unhandled-exception", 0.1 if launched else sure_of(root), quote(root, chain), details)
+
+
+def sure_of(root: Raised) -> float:
+    """How surely the script's own code is to be mended: a slip at its own line, or something deep in a library."""
+    own = user_frame(root.frames)
+    if not root.frames:
+        return 0.6 if root.bare_type in SLIPS else 0.45
+    if own is not None and own == root.frames[-1]:
+        return 0.88 if root.bare_type in SLIPS else 0.75
+    return 0.7 if root.bare_type in SLIPS else 0.55

@@ -1,0 +1,104 @@
+"""Clues of one log -> findings: cause before symptom, the first before its echoes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from holdfast.diagnosis.catalogue import GENERIC
+from holdfast.diagnosis.plain_text import Line
+from holdfast.diagnosis.reading.course import of_the_loss
+from holdfast.diagnosis.reading.gpu import was_taken_before
+from holdfast.diagnosis.reading.log import Clue
+from holdfast.diagnosis.reading.ranks import ECHO
+from holdfast.vocabulary import Evidence, Finding
+
+SURE = 0.5
+CLOSE = 0.12  # causes nearly as likely: the earlier one is the cause
+CONTESTED = 0.75  # two that are both likely, and nothing says which: not more than this
+MOST = 0.97
+
+
+def findings_of(clues: Sequence[Clue], lines: Sequence[Line]) -> list[Finding]:
+    causes = dict.fromkeys(clue.finding.cause for clue in clues)
+    merged = {cause: _merged([clue for clue in clues if clue.finding.cause == cause]) for cause in causes}
+    _together(merged, lines)
+    if not any(finding.confidence >= 0.6 for cause, finding in merged.items() if cause not in GENERIC):
+        for finding in of_the_loss(lines):
+            if finding.confidence > merged.get(finding.cause, finding).confidence or finding.cause not in merged:
+                merged[finding.cause] = finding
+    return _ranked(merged, clues)
+
+
+def _merged(same: Sequence[Clue]) -> Finding:
+    """Ranks that repeat each other make nothing surer; an exception and a line of another origin do."""
+    best = max(same, key=lambda clue: (clue.finding.confidence, -clue.number))
+    kinds = {clue.kind for clue in same if clue.finding.confidence >= SURE}
+    confidence = min(MOST, best.finding.confidence + (0.03 if len(kinds) > 1 else 0.0))
+    evidence = list(_placed(best))
+    for clue in sorted(same, key=lambda clue: -clue.finding.confidence):
+        if len(evidence) < 6 and clue is not best and clue.finding.confidence >= 0.3:
+            evidence += [
+                item for item in _placed(clue)[:1] if _said(item.text) not in {_said(e.text) for e in evidence}
+            ]
+    return replace(best.finding, confidence=confidence, evidence=tuple(evidence))
+
+
+def _said(text: str) -> str:
+    return re.sub(r"^line \d+(?: \[[^\]]*\])?: |\d", "", text)
+
+
+def _placed(clue: Clue) -> tuple[Evidence, ...]:
+    """With the line's number, and whose it was, at the first of its evidence."""
+    who = f" [{clue.who}]" if clue.who else ""
+    first, *rest = clue.finding.evidence
+    source = first.source if first.source == "kernel-log" else "log"
+    placed = replace(first, text=f"line {clue.number}{who}: {first.text}", source=source, at=clue.at)
+    return (placed, *(replace(item, source=source, at=clue.at) for item in rest))
+
+
+def _together(found: dict[str, Finding], lines: Sequence[Line]) -> None:
+    """What two clues say together and neither alone."""
+    gpu = found.get("gpu-memory-exhausted")
+    if gpu is not None and gpu.confidence >= SURE:
+        taken = was_taken_before("\n".join(line.text for line in lines[:3000]))
+        if taken:
+            seen = (*gpu.evidence, Evidence(taken, "log"))
+            found["gpu-memory-held-by-others"] = Finding("gpu-memory-held-by-others", 0.84, seen, gpu.details)
+            found["gpu-memory-exhausted"] = replace(gpu, confidence=0.4)
+    killed, host = found.get("killed"), found.get("host-memory-exhausted")
+    if killed is not None and host is not None and any("system memory" in item.text for item in host.evidence):
+        found["host-memory-exhausted"] = replace(host, confidence=max(host.confidence, 0.72))
+    library, unused = found.get("cuda-library-missing"), found.get("gpu-not-used")
+    if library is not None and unused is not None and library.confidence >= SURE:
+        found["gpu-not-used"] = replace(unused, confidence=min(unused.confidence, 0.4))
+
+
+def _ranked(found: dict[str, Finding], clues: Sequence[Clue]) -> list[Finding]:
+    """The likeliest first; what it explains is left with the doubt about it."""
+
+    def likely(among: frozenset[str]) -> float:
+        others = (f.confidence for cause, f in found.items() if cause not in among and f.confidence >= 0.55)
+        return max(others, default=0.0)
+
+    first_seen = {
+        cause: min(clue.order() for clue in clues if clue.finding.cause == cause)
+        if any(clue.finding.cause == cause for clue in clues)
+        else (float("inf"), 0)
+        for cause in found
+    }
+    particular, own = likely(GENERIC), likely(GENERIC | ECHO)
+    weighed = []
+    for cause, finding in found.items():
+        limit = 1 - particular if cause in GENERIC and particular else 1 - own if cause in ECHO and own else 1.0
+        weighed.append(replace(finding, confidence=min(finding.confidence, max(limit, 0.05))))
+    weighed.sort(key=lambda finding: -finding.confidence)
+    best = weighed[0].confidence if weighed else 0.0
+    rivals = [f for f in weighed if f.confidence >= max(SURE, best - CLOSE)]
+    if len(rivals) > 1:
+        first = min(rivals, key=lambda finding: first_seen[finding.cause])
+        rest = [f for f in weighed if f is not first]
+        capped = [replace(f, confidence=min(f.confidence, CONTESTED - 0.05)) for f in rest]
+        weighed = [replace(first, confidence=min(first.confidence, CONTESTED)), *capped]
+    return [replace(finding, confidence=round(finding.confidence, 2)) for finding in weighed]
