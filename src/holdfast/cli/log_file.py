@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import IO, cast
 
 from holdfast.cli.errors import UserError
-from holdfast.diagnosis.reading.scan import Excerpt, excerpt
 from holdfast.diagnosis.plain_text import lines_of
+from holdfast.diagnosis.reading.scan import Excerpt, excerpt
 from holdfast.diagnosis.verdict import diagnose_log
 from holdfast.views.why_text import Log
 from holdfast.vocabulary import Diagnosis

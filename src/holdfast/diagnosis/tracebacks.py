@@ -13,7 +13,7 @@ SYNTAX = re.compile(r"^(?:SyntaxError|IndentationError|TabError): ")
 GROUP_MARGIN = re.compile(r"^ *[|+](?:-+ (?:\d+|\.\.\.) -+)?(?: |$)")
 FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+)(?:,? in (?P<function>.+))?$')
 CELL = re.compile(
-    r"^(?:File )?(?P<file>(?:~|\.{0,2}/|[A-Za-z]:\\|<ipython-input)[^\s:]*|Cell In ?\[\d+\])"
+    r"^(?:File )?(?P<file>(?:~|\.{0,2}/|[A-Za-z]:\\|<ipython-input)[^\s:]*|(?:Cell|Input) In ?\[\d+\])"
     r"(?:(?::(?P<line>\d+))?,?(?: line (?P<line2>\d+))?(?: in (?P<function>[\w.<>]+).*)?)$"
 )
 ARROW = re.compile(r"^-{2,5}> ?(?P<line>\d+) ?(?P<code>.*)$")
@@ -41,7 +41,7 @@ ANOTHER_VOICE = re.compile(
 CONTINUES = re.compile(
     r"^(?:\s|CUDA kernel|For debugging|Compile with|Device-side|\[\[|\d root error|\(\d\)|Detected at|$)"
 )
-MESSAGE_LINES = 40
+MESSAGE_LINES = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,10 @@ class Raised:
 
     @property
     def first_line(self) -> str:
-        return next((line.strip() for line in self.message.split("\n") if line.strip()), "")
+        said = [line.strip() for line in self.message.split("\n") if line.strip()]
+        if said and said[0].startswith("in user code"):  # AutoGraph puts frames first and what happened last
+            return next((line for line in reversed(said) if ALONE.match(line)), said[0])
+        return said[0] if said else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +112,7 @@ def chains(lines: Sequence[str]) -> list[list[Raised]]:
                 continue
             linked = any(line.strip() in LINKS for line in lines[max(0, i - 3) : i])
             raised = [replace(link, start_line=i) for link in raised]
-            if found and (linked or start["original"] is None and _in_group(lines, i)):
+            if found and (linked or (start["original"] is None and _in_group(lines, i))):
                 found[-1] = [*found[-1], *raised]
             else:
                 found.append(list(raised))
@@ -216,9 +219,7 @@ def _frames(lines: Sequence[str], i: int) -> tuple[list[Frame], int]:
             frames.append(Frame(file, int(arrow["line"]), (place and place["function"]) or "", arrow["code"].strip()))
         elif cell := CELL.match(line):
             place = cell
-        elif place is None and _frames_end(lines, i, bool(frames)):
-            break
-        elif place is not None and ALONE.match(line):
+        elif (place is None and _frames_end(lines, i, bool(frames))) or (place is not None and ALONE.match(line)):
             break
         i += 1
     return frames, i

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from holdfast.diagnosis.reading.gpu import read_xid
-from holdfast.diagnosis.reading.memory import weigh_gpu
+from holdfast.diagnosis.reading.memory import weigh_card, weigh_gpu
 from holdfast.diagnosis.reading.rule import Rule
 from holdfast.diagnosis.reading.script import of_the_script
 from holdfast.diagnosis.reading.tables import EXCEPTIONS, LINES
@@ -81,6 +81,11 @@ def from_line(text: str) -> list[Finding]:
     xid = read_xid(text) if "Xid" in text else None
     if xid is not None:
         return [xid]
+    if "potential root causes" in text:  # Ray lists whatever might have been
+        return [Finding("worker-died", 0.62, (Evidence(short(text.strip()), "stderr"),))]
+    card = weigh_card(text) if "bytes free" in text else None
+    if card is not None:
+        return [card]
     found = [
         Finding(rule.cause, rule.confidence, (Evidence(short(text.strip()), "stderr"),), groups)
         for rule in LINES

@@ -147,7 +147,12 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
                 frames=r"to_categorical|categorical",
             ),
             rule("label-out-of-range", 0.86, r"device-side assert[\s\S]{0,200}(?:ClassNLLCriterion|NLLLoss|Loss\.cu)"),
-            rule("label-out-of-range", 0.78, r"device-side assert", frames=r"nll_loss|cross_entropy|CrossEntropy"),
+            rule(
+                "label-out-of-range",
+                0.78,
+                r"device-side assert",
+                frames=r"nll_loss|cross_entropy|CrossEntropy|criterion|compute_loss|loss_fn",
+            ),
             rule("label-out-of-range", 0.45, r"device-side assert|cuda runtime error \((?:59|710)\)"),
             rule(
                 "index-out-of-range", 0.93, INDEXES, unless=r"is out of bounds for axis 1[\s\S]{0,2000}to_categorical"

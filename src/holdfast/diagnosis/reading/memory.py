@@ -65,12 +65,8 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
                 r"(?:OOM when allocating|failed to allocate|Out of memory)[\s\S]{0,400}(?:device:CPU|allocator (?:mkl)?cpu)",
                 unless=r"device:GPU|GPU_\d_bfc",
             ),
-            rule(
-                "host-memory-exhausted",
-                0.85,
-                r"OOM when allocating|failed to allocate memory",
-                "ResourceExhaustedError",
-            ),
+            rule("gpu-memory-exhausted", 0.6, r"OOM when allocating|failed to allocate", "ResourceExhaustedError"),
+            rule("host-memory-exhausted", 0.42, r"OOM when allocating|failed to allocate", "ResourceExhaustedError"),
             rule(
                 "host-memory-exhausted",
                 0.9,
@@ -81,7 +77,7 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
         rules(
             "gpu-memory-exhausted",
             (0.93, GPU_WORDS),
-            (0.92, r"OOM when allocating[\s\S]{0,300}(?:device:GPU|GPU_\d)"),
+            (0.92, r"OOM when allocating[\s\S]{0,300}(?:device:GPU|GPU_\d|/gpu:\d)"),
             (0.9, r"(?:device:GPU|GPU_\d)[\s\S]{0,300}(?:failed to allocate|out of memory)"),
             (0.88, r"RESOURCE_EXHAUSTED: (?:Out of memory|Failed to allocate request|.{0,80}trying to allocate)"),
             (0.85, r"RESOURCE_EXHAUSTED[\s\S]{0,300}(?:hbm|vmem|allocat)"),
@@ -151,6 +147,21 @@ LINES: tuple[Rule, ...] = flatten(
         ),
     )
 )
+
+# cuDNN could not be set up: XLA adds how much of the card was free at that moment.
+CARD = re.compile(r"Memory usage: (?P<free>\d+) bytes free, (?P<total>\d+) bytes total")
+
+
+def weigh_card(text: str) -> Finding | None:
+    found = CARD.search(text)
+    if found is None:
+        return None
+    free, total = float(found["free"]), float(found["total"])
+    seen = (Evidence(f"{_gib(free)} of the card's {_gib(total)} were free", "log", None, free),)
+    if free > 0.5 * total:
+        return Finding("native-library-conflict", 0.68, seen)
+    return Finding("gpu-memory-held-by-others" if free < 0.1 * total else "gpu-memory-exhausted", 0.6, seen)
+
 
 # "Tried to allocate 20.00 MiB (GPU 0; 10.92 GiB total capacity; 1.2 GiB already allocated; 8.00 MiB free; 1.3 GiB …"
 SIZE = r"([\d.]+) ?(bytes|[KMGT]i?B|[KMGT])"

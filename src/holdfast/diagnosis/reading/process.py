@@ -11,6 +11,7 @@ LIBRARIES = (
     r"|huggingface_hub|timm|mmcv|detectron2|fastai|spacy|nltk|gensim|ray|wandb|setuptools|pkg_resources|collections|inspect|typing)"
 )
 MOVED = any_of(
+    r"'module' object has no attribute",
     r"module '" + LIBRARIES + r"(?:\.[\w.]+)?' has no attribute",
     r"No module named '?" + LIBRARIES + r"\.[\w.]+'?",
     r"cannot import name '?\w+'? from '?(?!\w*__main__)[\w.]+'?",

@@ -49,9 +49,14 @@ class Rule:
     def fits(self, raised: Raised) -> dict[str, str] | None:
         if self.types and raised.bare_type not in self.types:
             return None
-        if self.frames and not any(self._frames.search(f"{f.file} {f.function} {f.code}") for f in raised.frames):
+        if self.frames and not self._passes_through(raised):
             return None
         return self.match(f"{raised.type}: {raised.message}")
+
+    def _passes_through(self, raised: Raised) -> bool:
+        if raised.message.startswith("in user code") and self._frames.search(raised.message):
+            return True  # AutoGraph puts the frames into the message
+        return any(self._frames.search(f"{f.file} {f.function} {f.code}") for f in raised.frames)
 
     def heading(self, groups: dict[str, str]) -> str:
         try:

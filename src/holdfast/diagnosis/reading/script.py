@@ -10,8 +10,7 @@ from holdfast.vocabulary import Finding
 
 # What Python itself raises for a slip in the code, wherever it is.
 SLIPS = frozenset(
-    "NameError UnboundLocalError SyntaxError IndentationError TabError ZeroDivisionError AssertionError KeyError "
-    "NotImplementedError RecursionError UnicodeDecodeError UnicodeEncodeError AttributeError TypeError IndexError ValueError".split()
+    ["NameError", "UnboundLocalError", "SyntaxError", "IndentationError", "TabError", "ZeroDivisionError", "AssertionError", "KeyError", "NotImplementedError", "RecursionError", "UnicodeDecodeError", "UnicodeEncodeError", "AttributeError", "TypeError", "IndexError", "ValueError"]
 )
 
 

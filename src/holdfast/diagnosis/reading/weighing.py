@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from holdfast.diagnosis.catalogue import GENERIC
 from holdfast.diagnosis.plain_text import Line
@@ -18,6 +19,8 @@ SURE = 0.5
 CLOSE = 0.12  # causes nearly as likely: the earlier one is the cause
 CONTESTED = 0.75  # two that are both likely, and nothing says which: not more than this
 MOST = 0.97
+PROBABLY_MEMORY = 0.58
+IMPORTING = re.compile(r"^(?:>>> |In \[\d+\]: )?(?:import|from) \w|-c [\"'].{0,200}\bimport \w")
 
 
 def findings_of(clues: Sequence[Clue], lines: Sequence[Line]) -> list[Finding]:
@@ -70,9 +73,28 @@ def _together(found: dict[str, Finding], lines: Sequence[Line]) -> None:
     killed, host = found.get("killed"), found.get("host-memory-exhausted")
     if killed is not None and host is not None and any("system memory" in item.text for item in host.evidence):
         found["host-memory-exhausted"] = replace(host, confidence=max(host.confidence, 0.72))
+    if killed is not None and host is not None and host.confidence < SURE and _last_was_kill(lines):
+        # A bare `Killed` of the shell: in training logs the kernel's memory killer far more often than a person.
+        found["host-memory-exhausted"] = replace(host, confidence=PROBABLY_MEMORY)
+    crash = found.get("native-crash")
+    if crash is not None and _broke_at_import(lines):
+        found["native-library-conflict"] = Finding("native-library-conflict", 0.66, crash.evidence, crash.details)
     library, unused = found.get("cuda-library-missing"), found.get("gpu-not-used")
     if library is not None and unused is not None and library.confidence >= SURE:
         found["gpu-not-used"] = replace(unused, confidence=min(unused.confidence, 0.4))
+
+
+def _last_was_kill(lines: Sequence[Line]) -> bool:
+    said = [line.text.strip() for line in lines if line.text.strip()][-3:]
+    return any(re.match(r"(?:.{0,200}: line \d+: *\d+ )?Killed\b", text) for text in said)
+
+
+def _broke_at_import(lines: Sequence[Line]) -> bool:
+    """The crash stands right below an import: two libraries do not bear each other."""
+    said = [line.text.strip() for line in lines if line.text.strip()]
+    return any(
+        IMPORTING.search(before) and re.match(r"Segmentation fault|Aborted", after) for before, after in pairwise(said)
+    )
 
 
 def _ranked(found: dict[str, Finding], clues: Sequence[Clue]) -> list[Finding]:
