@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.detectors import find_endings
-from holdfast.diagnosis.catalogue import CATALOGUE, GENERIC, remedies_for
+from holdfast.diagnosis.catalogue import remedies_for
 from holdfast.diagnosis.verdict import diagnose
 from holdfast.vocabulary import Diagnosis, Event, Finding, Window
 from tests.story import START, kernel, story
@@ -86,28 +86,7 @@ def test_a_stop_is_a_stop_and_a_record_without_ending_is_unknown() -> None:
     assert verdict(story(None, events=[alive])).outcome == "running"
 
 
-def test_every_cause_is_in_the_list_of_causes_and_has_words() -> None:
-    for entry in CATALOGUE.values():
-        assert entry.title and entry.meaning.endswith(".")
-    assert set(CATALOGUE) >= GENERIC
-
-
-def test_python_remedies_are_python() -> None:
-    """What looks like code for a framework must at least compile."""
-    for name, entry in CATALOGUE.items():
-        for recipe in entry.recipes:
-            if recipe.framework:
-                source = recipe.how.replace("…, ", "").replace("…", "...")
-                compile(source if not source.rstrip().endswith(":") else source + "\n    ...", name, "exec")
-
-
 def test_remedies_fit_the_framework_that_was_seen() -> None:
     finding = Finding("gpu-memory-exhausted", 0.9, ())
     titles = [remedy.how for remedy in remedies_for(finding, "torch")]
     assert any("backward" in how for how in titles) and not any("keras" in how for how in titles)
-
-
-def test_remedies_fit_a_terminal_of_80_columns() -> None:
-    for name, entry in CATALOGUE.items():
-        for recipe in entry.recipes:
-            assert all(len(line) <= 73 for line in recipe.how.split("\n")), (name, recipe.how)

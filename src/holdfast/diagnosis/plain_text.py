@@ -25,17 +25,18 @@ SPEAKERS = (
     re.compile(r"(?P<who>[A-Za-z][\w.-]{0,40}[-_]\d{1,4})(?:: | > )(?=Traceback| {2}File |\S{1,60}Error)"),
 )
 NUMBERED = re.compile(r"\s{0,3}(?P<who>\d{1,4}): ?")  # srun --label; believed where most lines have it
+SYSLOG = re.compile(r"[A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d:\d\d (?:[\w.-]{1,60} )?(?=[\w./-]{1,40}(?:\[\d+\])?: |\[)")
 CLOCKS = (
     re.compile(
         r"\[?(?P<at>\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)(?P<zone>Z|[+-]\d\d:?\d\d)?\]?"
-        r"(?: std(?:err|out) [FP])?(?:(?: - |,? ) ?| ?\| ?|:(?= ))?"
+        r"(?: std(?:err|out) [FP])?(?: - |,? | ?\| ?|:(?= ))?"
     ),
-    re.compile(r"[A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d:\d\d (?:[\w.-]{1,60} )?(?=[\w./-]{1,40}(?:\[\d+\])?: |\[)"),
+    SYSLOG,
 )
 SYSLOG_NAME = re.compile(r"(?P<name>[\w./@-]{1,40}?)(?:\[\d+\])?: ")
 GLOG = re.compile(r"(?P<level>[IWEF])\d{4} \d\d:\d\d:\d\d\.\d{3,6} {1,3}\d+ \S{1,120}\] (?:\[[\w/:,. ]{1,40}\] )?")
 LEVEL = re.compile(
-    r"(?:- )?[\[<(]?(?P<level>DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL)[\])>]?\s{0,8}(?:[-:|] ?)?"
+    r"(?:- )?[\[<(]?(?P<level>DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL)[\])>]?(?:\s{0,8}[-:|] ?| ?)"
     r"(?:\[[\w./:<>-]{1,80}\]:? ?)?"
 )
 QUIET = frozenset({"DEBUG", "INFO"})
@@ -81,7 +82,7 @@ def _read(raw: str, number: int, labelled: bool) -> Line:
             if _is_frameworks(text[clock.end() :]):
                 break  # TensorFlow writes clock, level and file in one; its rules read them together
             at, stamped, text = at if at is not None else _moment(clock), True, text[clock.end() :]
-            if name := SYSLOG_NAME.match(text):
+            if clock.re is SYSLOG and (name := SYSLOG_NAME.match(text)):
                 text = text[name.end() :] if name["name"] not in ("slurmstepd", "srun", "error") else text
         elif (level := GLOG.match(text)) or (stamped and (level := LEVEL.match(text))):
             quiet, stamped, text = quiet or level["level"] in QUIET, True, text[level.end() :]

@@ -71,7 +71,7 @@ ENTRIES: dict[str, Entry] = {
     ),
     "unpicklable-worker-object": Entry(
         "Something cannot be sent to a worker",
-        "Workers get the data set by pickling, and a part of it cannot be pickled: a lambda, a local function, an open file or a lock.",
+        "Workers get the data set by pickling, and a part of it cannot be pickled. A lambda, a local function, an open file or a lock is the usual one.",
         "The message names the object.",
         (
             python(

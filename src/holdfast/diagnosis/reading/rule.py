@@ -65,7 +65,7 @@ class Rule:
             return ""
 
 
-def rule(
+def rule(  # noqa: PLR0917 - a row of a table
     cause: str,
     confidence: float,
     words: str = "",

@@ -10,7 +10,24 @@ from holdfast.vocabulary import Finding
 
 # What Python itself raises for a slip in the code, wherever it is.
 SLIPS = frozenset(
-    ["NameError", "UnboundLocalError", "SyntaxError", "IndentationError", "TabError", "ZeroDivisionError", "AssertionError", "KeyError", "NotImplementedError", "RecursionError", "UnicodeDecodeError", "UnicodeEncodeError", "AttributeError", "TypeError", "IndexError", "ValueError"]
+    [
+        "NameError",
+        "UnboundLocalError",
+        "SyntaxError",
+        "IndentationError",
+        "TabError",
+        "ZeroDivisionError",
+        "AssertionError",
+        "KeyError",
+        "NotImplementedError",
+        "RecursionError",
+        "UnicodeDecodeError",
+        "UnicodeEncodeError",
+        "AttributeError",
+        "TypeError",
+        "IndexError",
+        "ValueError",
+    ]
 )
 
 
