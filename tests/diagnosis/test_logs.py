@@ -249,3 +249,38 @@ def test_two_errors_nobody_can_tell_apart_are_told_with_less_confidence() -> Non
         FRAME + "OSError: [Errno 28] No space left on device\n" + FRAME + "IndexError: Target 12 is out of bounds.\n"
     )
     assert answer.cause is not None and answer.cause.id == "disk-full" and answer.cause.confidence <= 0.75
+
+
+def test_tracebacks_in_richs_boxes_are_read() -> None:
+    text = (
+        "╭────────────── Traceback (most recent call last) ──────────────╮\n"
+        "│ /home/ada/train.py:51 in step                                 │\n│                                                               │\n"
+        "│   50 │   x = batch                                            │\n│ ❱ 51 │   out = model(x)                                       │\n"
+        "│ /opt/env/lib/python3.11/site-packages/torch/nn/linear.py:9 in forward │\n│ ❱  9 │   return f(x)                 │\n"
+        "╰───────────────────────────────────────────────────────────────╯\nRuntimeError: expected scalar type Half but found Float\n"
+    )
+    answer = why(text)
+    assert answer.cause is not None and answer.cause.id == "dtype-mismatch"
+    assert any("/home/ada/train.py:51 in step" in item.text for item in answer.cause.evidence)
+
+
+def test_an_exception_that_was_only_logged_is_read() -> None:
+    said = "INFO:tensorflow:Error reported to Coordinator: <class 'tensorflow.python.framework.errors.InvalidArgumentError'>, "
+    assert cause(said + "Invalid JPEG data, size 82\n") == "corrupt-file"
+    assert cause("ERROR:root:FileNotFoundError: [Errno 2] No such file or directory: 'a.csv'\n") == "missing-file"
+
+
+def test_a_child_that_got_nothing_to_unpickle_is_an_echo_of_the_parent() -> None:
+    child = (
+        'Traceback (most recent call last):\n  File "<string>", line 1, in <module>\n  File "C:\\py\\lib\\multiprocessing\\spawn.py", line 126, in _main\n'
+        "    self = reduction.pickle.load(from_parent)\nEOFError: Ran out of input\n"
+    )
+    assert cause(child) == "unpicklable-worker-object"
+    assert cause(FRAME + "EOFError: Ran out of input\n") == "corrupt-file"
+
+
+def test_free_memory_on_the_card_tells_a_library_from_a_full_card() -> None:
+    handle = "E external/xla/cuda_dnn.cc:439] Could not create cudnn handle: CUDNN_STATUS_INTERNAL_ERROR\n"
+    usage = "E external/xla/cuda_dnn.cc:443] Memory usage: %d bytes free, 47587131392 bytes total.\n"
+    assert cause(handle + usage % 46637514752) == "native-library-conflict"
+    assert cause(handle + usage % 46637514) == "gpu-memory-held-by-others"

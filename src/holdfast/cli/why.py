@@ -73,7 +73,7 @@ class WhyVerb:
 
 
 def _code(diagnosis: Diagnosis) -> int:
-    return 0 if diagnosis.cause is not None or diagnosis.outcome in ("completed", "running") else 3
+    return 0 if diagnosis.cause is not None or diagnosis.outcome in ("completed", "recovered", "running") else 3
 
 
 def _log(wanted: str | None, directory: str | None) -> ReadLog | None:

@@ -88,6 +88,8 @@ def _read(raw: str, number: int, labelled: bool) -> Line:
             quiet, stamped, text = quiet or level["level"] in QUIET, True, text[level.end() :]
         else:
             break
+    if text.startswith("│ ") and text.rstrip().endswith("│"):  # a box drawn by Rich
+        text = text[2:].rstrip()[:-1].rstrip()
     return Line(UNPRINTABLE.sub("", text), number, who, at, stamped, quiet)
 
 

@@ -23,6 +23,11 @@ ALONE = re.compile(
     r"^(?:\S{0,3} ?)?(?P<type>(?:[A-Za-z_]\w*\.)*_?[A-Z]\w*(?:Error|Exception|Interrupt|Iteration|BadZipFile|Timeout|OutOfMemory))"
     r"(?: \(see above for traceback\))?:(?: (?P<message>.*)|\s*)$"
 )
+LOGGED = re.compile(
+    r"^(?:INFO|WARNING|ERROR|CRITICAL):[\w.]{1,40}:(?:Error reported to Coordinator: <class '(?P<kind>[\w.]+)'>, (?P<said>.*)|(?P<rest>.*))$"
+)
+RICH_FRAME = re.compile(r"^(?P<file>(?:/|[A-Za-z]:\\)\S{1,300}\.py):(?P<line>\d+) in (?P<function>[\w<>.]+)\s*$")
+RICH_CODE = re.compile(r"^ *❱ +(?P<line>\d+) (?P<code>.*)$")
 ALONE_BARE = re.compile(r"^(?P<type>MemoryError|KeyboardInterrupt|StopIteration)\s*$")
 LINKS = (
     "During handling of the above exception, another exception occurred:",
@@ -36,12 +41,13 @@ NOT_THE_USERS = re.compile(
 )
 ANOTHER_VOICE = re.compile(
     r"^(?:slurmstepd|srun|wandb|Exception ignored in|Fatal Python error|Aborted|Segmentation fault|Killed|terminate called"
-    r"|Root Cause|=====|\*{8,}|\[[WEF]\d{3}|\d{4}-\d\d-\d\d .{8,16}: [IWEF] |Stack trace|Epoch \d|make: |The command \")"
+    r"|Root Cause|Process finished with|Error executing job|Exception in thread|\(raylet|(?:ERROR|WARNING|INFO)[ :]|[EWIF]\d{4} |=====|\*{8,}|\[[WEF]\d{3}|\d{4}-\d\d-\d\d .{8,16}: [IWEF] |Stack trace|Epoch \d|make: |The command \")"
 )
 CONTINUES = re.compile(
     r"^(?:\s|CUDA kernel|For debugging|Compile with|Device-side|\[\[|\d root error|\(\d\)|Detected at|$)"
 )
 MESSAGE_LINES = 60
+BOX_LINES = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +112,7 @@ def chains(lines: Sequence[str]) -> list[list[Raised]]:
     while i < len(lines):
         start = START.match(lines[i]) if "Traceback" in lines[i] else None
         if start and start["original"] != "Original ":
+            _dedent(lines, i)
             raised, after = _traceback(lines, i + 1)
             if raised is None:
                 i += 1
@@ -123,12 +130,25 @@ def chains(lines: Sequence[str]) -> list[list[Raised]]:
         elif (FRAME.match(lines[i]) or ARROW.match(lines[i])) and (headless := _headless(lines, i)):
             found.append(headless[0])
             i = headless[1]
+        elif RICH_FRAME.match(lines[i]) and (boxed := _boxed(lines, i)):
+            found.append([boxed[0]])
+            i = boxed[1]
         elif alone := _alone(lines, i):
             found.append([alone[0]])
             i = alone[1]
         else:
             i += 1
     return found
+
+
+def _dedent(lines: list[str], i: int) -> None:
+    """People paste a traceback with an indent; what it holds is shifted back."""
+    margin = len(lines[i]) - len(lines[i].lstrip(" "))
+    if not margin or not lines[i].lstrip().startswith("Traceback"):
+        return
+    while i < len(lines) and (not lines[i].strip() or lines[i].startswith(" " * margin)):
+        lines[i] = lines[i][margin:]
+        i += 1
 
 
 def _in_group(lines: Sequence[str], i: int) -> bool:
@@ -140,11 +160,29 @@ def _in_group(lines: Sequence[str], i: int) -> bool:
 
 def _alone(lines: Sequence[str], i: int) -> tuple[Raised, int] | None:
     """The last line of a traceback whose rest is not there."""
-    match = ALONE.match(lines[i]) or ALONE_BARE.match(lines[i])
+    logged = LOGGED.match(lines[i])
+    if logged and logged["kind"]:
+        message, after = _message(lines, i + 1, logged["said"])
+        return Raised(logged["kind"], message, (), i + message.count("\n"), whole=False, start_line=i), after
+    match = ALONE.match(logged["rest"] if logged else lines[i]) or ALONE_BARE.match(lines[i])
     if match is None or "ignored" in lines[i][:20]:
         return None
     message, after = _message(lines, i + 1, match.groupdict().get("message") or "")
     return Raised(match["type"], message, (), i + message.count("\n"), whole=False, start_line=i), after
+
+
+def _boxed(lines: Sequence[str], i: int) -> tuple[Raised, int] | None:
+    """Rich draws a box around the frames and says the exception below it."""
+    start, frames = i, list[Frame]()
+    while i < len(lines) and i < start + BOX_LINES:
+        if place := RICH_FRAME.match(lines[i]):
+            frames.append(Frame(place["file"], int(place["line"]), place["function"]))
+        elif frames and (code := RICH_CODE.match(lines[i])):
+            frames[-1] = replace(frames[-1], code=code["code"].replace("│", "").strip()[:200])
+        elif alone := _alone(lines, i):
+            return replace(alone[0], frames=tuple(frames), start_line=start, whole=True), alone[1]
+        i += 1
+    return None
 
 
 def _headless(lines: Sequence[str], i: int) -> tuple[list[Raised], int] | None:

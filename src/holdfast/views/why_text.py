@@ -15,7 +15,7 @@ from holdfast.vocabulary import Cause, Diagnosis, Window
 WIDTH = 80
 MOST_GUESSES = 5
 BOLD, DIM, RED, GREEN, YELLOW, PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[0m"
-COLOURS = {"completed": GREEN, "running": GREEN, "stopped": YELLOW}
+COLOURS = {"completed": GREEN, "recovered": GREEN, "running": GREEN, "stopped": YELLOW}
 
 
 @dataclass(frozen=True, slots=True)

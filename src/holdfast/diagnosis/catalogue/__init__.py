@@ -6,7 +6,7 @@ from holdfast.diagnosis.catalogue import data, gpu, limits, memory, numerics, pr
 from holdfast.diagnosis.catalogue.recipe import Entry, Recipe
 from holdfast.vocabulary import Finding, Remedy
 
-__all__ = ["CATALOGUE", "EXPLAINS", "GENERIC", "Entry", "Recipe", "remedies_for"]
+__all__ = ["CATALOGUE", "EXPLAINS", "GENERIC", "SAYS_MORE", "Entry", "Recipe", "remedies_for"]
 
 CATALOGUE: dict[str, Entry] = {
     **memory.ENTRIES,
@@ -25,6 +25,23 @@ GENERIC = frozenset({"unhandled-exception", "native-crash", "killed", "worker-di
 EXPLAINS: dict[str, frozenset[str]] = {
     "host-memory-leak": frozenset({"container-memory-limit", "host-memory-exhausted", "swap-thrash"}),
     "gpu-memory-leak": frozenset({"gpu-memory-exhausted"}),
+}
+
+# Both may be seen of one event; the first says more, and stands by itself.
+SAYS_MORE: dict[str, frozenset[str]] = {
+    "dataset-in-memory": frozenset({"host-memory-exhausted", "container-memory-limit", "swap-thrash"}),
+    "gpu-memory-held-by-others": frozenset({"gpu-memory-exhausted", "gpu-memory-fragmented"}),
+    "gpu-memory-fragmented": frozenset({"gpu-memory-exhausted"}),
+    "bad-input-values": frozenset(
+        {"invalid-math", "exploding-gradients", "learning-rate-too-high", "mixed-precision-overflow"}
+    ),
+    "mixed-precision-overflow": frozenset({"exploding-gradients", "invalid-math"}),
+    "checkpoint-mismatch": frozenset({"shape-mismatch"}),
+    "label-out-of-range": frozenset({"gpu-illegal-access"}),
+    "index-out-of-range": frozenset({"gpu-illegal-access"}),
+    "gpu-hardware-fault": frozenset({"gpu-illegal-access"}),
+    "gpu-lost": frozenset({"gpu-illegal-access", "gpu-hardware-fault", "collective-timeout"}),
+    "shared-memory-exhausted": frozenset({"disk-full"}),
 }
 
 

@@ -120,6 +120,8 @@ CHECKPOINT = any_of(
     r"Only restoring .{0,60}variables|Restored shape|shape in current model is",
 )
 
+SPAWNING = r"multiprocessing[/\\]+spawn|reduction\.pickle\.load"
+
 EXCEPTIONS: tuple[Rule, ...] = flatten(
     (
         (
@@ -173,7 +175,7 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
                 0.75,
                 r"generator raised StopIteration|Expected input data to be non-empty|Unexpected result of `train_function` \(Empty Logs\)",
             ),
-            rule("corrupt-file", 0.92, CORRUPT, unless=r"No such file or directory|CUDA"),
+            rule("corrupt-file", 0.92, CORRUPT, unless=r"No such file or directory|CUDA", outside=SPAWNING),
             rule(
                 "corrupt-file",
                 0.9,
@@ -249,7 +251,7 @@ LINES: tuple[Rule, ...] = flatten(
         rules(
             "missing-file",
             (0.93, r"can't open file '?[^\n']{1,200}'?: \[Errno 2\]"),
-            (0.5, r"No such file or directory"),
+            (0.42, r"(?<!shared object file: )No such file or directory"),
         ),
         rules(
             "checkpoint-mismatch",

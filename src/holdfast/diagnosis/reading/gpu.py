@@ -13,6 +13,7 @@ MISSING = any_of(
     r"Could not (?:load (?:dynamic )?library|find|locate) '?" + CUDA_LIBRARY,
     r"libdevice (?:not found|is required by)|Can't find libdevice",
     r"Unable to load (?:any of \{?)?(?:libcu|CUDA|cuDNN)|CUDA_HOME environment variable is not set|Could not find module '[^\n']{0,120}(?:cud|torch)",
+    r"dlerror: .{0,200}undefined symbol: (?:cudnn|cublas|cufft)|could not find cudnn\w+ in|Unable to load cuDNN",
     r"cuDNN.{0,40}not (?:found|installed)|Is it installed\?",
 )
 TOO_OLD = any_of(
@@ -80,6 +81,7 @@ LINES: tuple[Rule, ...] = flatten(
             "cuda-library-missing",
             (0.93, r"libdevice (?:not found|is required by)|Can't find libdevice"),
             (0.86, r"Cannot dlopen some GPU libraries|Could not load library lib\w+|Unable to load CUDA/cuDNN"),
+            (0.94, r"could not find cudnn\w+ in .{0,40}DSO"),
             (0.93, r"ImportError: " + CUDA_LIBRARY),
             (
                 0.55,

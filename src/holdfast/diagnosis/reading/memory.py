@@ -136,6 +136,7 @@ LINES: tuple[Rule, ...] = flatten(
         rules(
             "gpu-memory-exhausted",
             (0.85, GPU_WORDS),
+            (0.62, r"^(?:E\s+)?(?:.{0,80}: )?OOM when allocating tensor(?!.{0,200}(?:device:CPU|mklcpu))"),
             (0.9, r"OP_REQUIRES failed.{0,160}OOM when allocating"),
             (
                 0.7,

@@ -123,7 +123,7 @@ LINES: tuple[Rule, ...] = flatten(
         rules(
             "mixed-precision-overflow",
             (0.8, r"loss scale already at minimum"),
-            (0.45, r"Gradient overflow\.\s+Skipping step.{0,80}reducing loss scale to (?:0\.0|[\d.]+e-)"),
+            (0.74, r"Gradient overflow\.\s+Skipping step.{0,80}reducing loss scale to (?:0\.0|[\d.]+e-\d)"),
             (0.3, r"OVERFLOW! .{0,40}Skipping step|Gradient overflow"),
         ),
         rules(

@@ -17,7 +17,7 @@ MOVED = any_of(
     r"cannot import name '?\w+'? from '?(?!\w*__main__)[\w.]+'?",
     r"(?:is|are|was|has been|have been) (?:deprecated and )?(?:removed|no longer (?:supported|available))|no longer support(?:s|ed)|was deprecated in .{0,40} and (?:is now )?removed",
     r"not compatible with eager execution|Legacy autograd function|`np\.\w+` was a deprecated alias|deprecated alias for the builtin",
-    r"Unrecognized keyword arguments? passed to|Unrecognized keyword arguments|Keyword argument not understood|[Uu]nexpected argument.{0,40}`",
+    r"[Uu]nexpected keyword argument passed to|Unrecognized keyword arguments? passed to|Unrecognized keyword arguments|Keyword argument not understood|[Uu]nexpected argument.{0,40}`",
     r"filepath provided must end in|not a valid argument for kwarg|is deprecated in the new Keras optimizer|argument\(s\) (?:are|is) not supported",
     r"A KerasTensor cannot be used as input to a TensorFlow function|Weights only load failed|File format not supported",
     r"`?\w+`? is not available (?:when using|with) (?:TensorFlow|Keras|PyTorch|JAX) \d",
@@ -91,6 +91,12 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
                 frames=r"multiprocessing|popen_|reduction|joblib|concurrent|spawn|ray[/\\]|dill|cloudpickle",
             ),
             rule("unpicklable-worker-object", 0.84, PICKLE, unless=r"torch\.save|deepcopy"),
+            rule(
+                "unpicklable-worker-object",
+                0.74,
+                r"Ran out of input|pickle data was truncated",
+                frames=r"multiprocessing[/\\]+spawn|reduction\.pickle",
+            ),
             rule(
                 "worker-died",
                 0.78,

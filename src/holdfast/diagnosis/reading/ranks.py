@@ -62,6 +62,7 @@ LINES: tuple[Rule, ...] = flatten(
                 0.5,
                 r"NCCL WARN .{0,160}(?:Connection (?:closed|reset)|remote)|Connection (?:reset|closed) by (?:remote )?peer",
             ),
+            (0.62, r"Connection refused|Connection timed out|client socket has timed out"),
             (0.6, r"Temporary failure in name resolution|No route to host|Network is unreachable"),
         ),
         rules("straggler", (0.6, r"[Ss]traggler.{0,80}(?:detected|rank)|rank \d+ is (?:slower|a straggler)")),

@@ -25,6 +25,7 @@ class Rule:
     types: frozenset[str] = frozenset()
     unless: str = ""
     frames: str = ""
+    outside: str = ""  # frames that must not be there
     headline: str = ""
     details: dict[str, str] = field(default_factory=dict, hash=False)
 
@@ -51,6 +52,8 @@ class Rule:
             return None
         if self.frames and not self._passes_through(raised):
             return None
+        if self.outside and any(re.search(self.outside, f"{f.file} {f.code}") for f in raised.frames):
+            return None
         return self.match(f"{raised.type}: {raised.message}")
 
     def _passes_through(self, raised: Raised) -> bool:
@@ -72,9 +75,10 @@ def rule(  # noqa: PLR0917 - a row of a table
     types: str = "",
     unless: str = "",
     frames: str = "",
+    outside: str = "",
     headline: str = "",
 ) -> Rule:
-    return Rule(cause, confidence, words, frozenset(types.split()), unless, frames, headline)
+    return Rule(cause, confidence, words, frozenset(types.split()), unless, frames, outside, headline)
 
 
 def rules(cause: str, *rows: tuple[float, str] | tuple[float, str, str]) -> tuple[Rule, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from holdfast.diagnosis.catalogue import GENERIC
+from holdfast.diagnosis.catalogue import GENERIC, SAYS_MORE
 from holdfast.diagnosis.plain_text import Line
 from holdfast.diagnosis.reading.course import of_the_loss
 from holdfast.diagnosis.reading.gpu import was_taken_before
@@ -113,6 +113,10 @@ def _ranked(found: dict[str, Finding], clues: Sequence[Clue]) -> list[Finding]:
     particular, own = likely(GENERIC), likely(GENERIC | ECHO)
     weighed = []
     for cause, finding in found.items():
+        more = max((found[m].confidence for m, less in SAYS_MORE.items() if m in found and cause in less), default=0.0)
+        if more >= SURE:
+            weighed.append(replace(finding, confidence=min(finding.confidence, max(1 - more, 0.05))))
+            continue
         limit = 1 - particular if cause in GENERIC and particular else 1 - own if cause in ECHO and own else 1.0
         weighed.append(replace(finding, confidence=min(finding.confidence, max(limit, 0.05))))
     weighed.sort(key=lambda finding: -finding.confidence)
