@@ -120,7 +120,7 @@ LINES: tuple[Rule, ...] = flatten(
             (0.9, r"session crashed after using all available RAM|tried to allocate more memory than is available"),
             (0.9, r"low on resource: memory|killed due to memory pressure|node running low on memory"),
             (0.88, r"(?:earlyoom|systemd-oomd).{0,80}(?:kill|SIGTERM)|sending SIG\w+ to process \d+ .{0,80}badness"),
-            (0.8, r"invoked oom-killer"),
+            (0.72, r"invoked oom-killer"),
             (0.85, r"std::bad_alloc|(?<!CUDA )Cannot allocate memory$|Cannot allocate memory(?! in static)"),
             (0.85, r"mmap(?:ing)? (?:failed|error).{0,40}(?:memory|ENOMEM)|out of memory allocating \d+ bytes"),
             (0.8, r"Unable to allocate [\d.]+ [KMGT]iB for an array"),

@@ -46,7 +46,7 @@ CLASHES = any_of(
     r"Initializing lib\w+[^\n]{0,80}but found [^\n]{0,60}already initialized|OMP: Error #15",
     r"undefined symbol|symbol lookup error|version `?(?:GLIBC|GLIBCXX|CXXABI)[\w.]*'? not found|Symbol not found",
     r"static TLS block|MKL FATAL ERROR|MKL_THREADING_LAYER|incompatible with libgomp",
-    r"File already exists in database|requires version [\d.]+ of the Protocol Buffer|Loaded runtime CuDNN library: [\d.]+ but source was compiled",
+    r"File already exists in database|requires version [\d.]+ of the Protocol Buffer|Loaded runtime CuDNN library: [\d.]+[^\n]{0,60}but source was compiled",
     r"cuDNN version incompatibility|was compiled against .{0,60}but found runtime version|CUDNN_STATUS_(?:VERSION|SUBLIBRARY_VERSION)_MISMATCH",
     r"mach-o.{0,60}(?:wrong|incompatible) architecture|wrong ELF class|invalid ELF header|multiple libomp|_ZN\d+\w{6,}",
 )

@@ -9,26 +9,18 @@ from holdfast.diagnosis.tracebacks import Raised, user_frame
 from holdfast.vocabulary import Finding
 
 # What Python itself raises for a slip in the code, wherever it is.
-SLIPS = frozenset(
-    [
-        "NameError",
-        "UnboundLocalError",
-        "SyntaxError",
-        "IndentationError",
-        "TabError",
-        "ZeroDivisionError",
-        "AssertionError",
-        "KeyError",
-        "NotImplementedError",
-        "RecursionError",
-        "UnicodeDecodeError",
-        "UnicodeEncodeError",
-        "AttributeError",
-        "TypeError",
-        "IndexError",
-        "ValueError",
-    ]
+CERTAIN_SLIPS = frozenset(
+    ("NameError", "UnboundLocalError", "SyntaxError", "IndentationError", "TabError", "ZeroDivisionError", "KeyError")
 )
+SLIPS = CERTAIN_SLIPS | {
+    "AssertionError",
+    "NotImplementedError",
+    "AttributeError",
+    "TypeError",
+    "IndexError",
+    "ValueError",
+}
+SLIPS |= {"UnicodeDecodeError", "UnicodeEncodeError", "RecursionError"}
 
 
 def of_the_script(chain: Sequence[Raised], launched: bool) -> Finding:
@@ -44,7 +36,7 @@ def sure_of(root: Raised) -> float:
     """How surely the script's own code is to be mended: a slip at its own line, or something deep in a library."""
     own = user_frame(root.frames)
     if not root.frames:
-        return 0.6 if root.bare_type in SLIPS else 0.45
+        return 0.55 if root.bare_type in CERTAIN_SLIPS else 0.45
     if own is not None and own == root.frames[-1]:
-        return 0.88 if root.bare_type in SLIPS else 0.75
-    return 0.7 if root.bare_type in SLIPS else 0.55
+        return 0.88 if root.bare_type in CERTAIN_SLIPS else 0.78 if root.bare_type in SLIPS else 0.6
+    return 0.58 if root.bare_type in SLIPS else 0.47
