@@ -284,3 +284,18 @@ def test_free_memory_on_the_card_tells_a_library_from_a_full_card() -> None:
     usage = "E external/xla/cuda_dnn.cc:443] Memory usage: %d bytes free, 47587131392 bytes total.\n"
     assert cause(handle + usage % 46637514752) == "native-library-conflict"
     assert cause(handle + usage % 46637514) == "gpu-memory-held-by-others"
+
+
+def test_memory_that_only_grew_in_the_log_before_it_ran_out_is_a_leak() -> None:
+    oom = FRAME + "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB\n"
+    grew = "".join(f"iter {i} loss 0.3 memory: {1000 + 90 * i}\n" for i in range(20))
+    steady = "".join(f"iter {i} loss 0.3 memory: 2459\n" for i in range(20))
+    assert cause(grew + oom) == "gpu-memory-leak"
+    assert cause(steady + oom) == "gpu-memory-exhausted"
+
+
+def test_a_loss_of_exactly_zero_with_poor_accuracy_does_not_fit_the_labels() -> None:
+    zero = "".join(f"Epoch {i}/9 - loss: 0.0000e+00 - accuracy: 0.1000\n" for i in range(1, 5))
+    fine = "".join(f"Epoch {i}/9 - loss: 0.0000e+00 - accuracy: 1.0000\n" for i in range(1, 5))
+    assert cause(zero) == "output-loss-mismatch"
+    assert cause(fine) is None

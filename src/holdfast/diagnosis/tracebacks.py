@@ -20,7 +20,7 @@ ARROW = re.compile(r"^-{2,5}> ?(?P<line>\d+) ?(?P<code>.*)$")
 RAISED = re.compile(r"^(?P<type>[A-Za-z_][\w.]*)(?:: (?P<message>.*)|:?\s*)$")
 # An exception that stands alone, as people paste it: its name must tell.
 ALONE = re.compile(
-    r"^(?:\S{0,3} ?)?(?P<type>(?:[A-Za-z_]\w*\.)*_?[A-Z]\w*(?:Error|Exception|Interrupt|Iteration|BadZipFile|Timeout|OutOfMemory))"
+    r"^(?:\s{0,8}|\S{0,3} ?)(?P<type>(?:[A-Za-z_]\w*\.)*_?[A-Z]\w*(?:Error|Exception|Interrupt|Iteration|BadZipFile|Timeout|OutOfMemory))"
     r"(?: \(see above for traceback\))?:(?: (?P<message>.*)|\s*)$"
 )
 LOGGED = re.compile(
@@ -235,7 +235,7 @@ def _message(lines: Sequence[str], i: int, first: str) -> tuple[str, int]:
             break
         if blank and not CONTINUES.match(line) and (RAISED.match(line) or len(message) > 12):
             break
-        if ALONE.match(line) or FRAME.match(line):
+        if (ALONE.match(line) and not first.startswith("in user code")) or FRAME.match(line):
             break
         blank = not line.strip()
         message.append(line)

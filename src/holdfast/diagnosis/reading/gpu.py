@@ -97,7 +97,7 @@ LINES: tuple[Rule, ...] = flatten(
             (0.88, r"GPU available: True.{0,20}used: False"),
             (0.85, r"An NVIDIA GPU may be present on this machine, but a CUDA-enabled jaxlib is not installed"),
             (
-                0.5,
+                0.42,
                 r"No GPU/TPU found, falling back to CPU|GPU will not be used|Skipping registering GPU devices|device is set to cpu although",
             ),
         ),

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from holdfast.diagnosis.catalogue import GENERIC, SAYS_MORE
 from holdfast.diagnosis.plain_text import Line
-from holdfast.diagnosis.reading.course import of_the_loss
+from holdfast.diagnosis.reading.course import of_a_loss_that_is_zero, of_the_loss, of_the_memory
 from holdfast.diagnosis.reading.gpu import was_taken_before
 from holdfast.diagnosis.reading.log import Clue
 from holdfast.diagnosis.reading.ranks import ECHO
@@ -28,7 +28,7 @@ def findings_of(clues: Sequence[Clue], lines: Sequence[Line]) -> list[Finding]:
     merged = {cause: _merged([clue for clue in clues if clue.finding.cause == cause]) for cause in causes}
     _together(merged, lines)
     if not any(finding.confidence >= 0.6 for cause, finding in merged.items() if cause not in GENERIC):
-        for finding in of_the_loss(lines):
+        for finding in (*of_the_loss(lines), *of_a_loss_that_is_zero(lines)):
             if finding.confidence > merged.get(finding.cause, finding).confidence or finding.cause not in merged:
                 merged[finding.cause] = finding
     return _ranked(merged, clues)
@@ -70,6 +70,12 @@ def _together(found: dict[str, Finding], lines: Sequence[Line]) -> None:
             seen = (*gpu.evidence, Evidence(taken, "log"))
             found["gpu-memory-held-by-others"] = Finding("gpu-memory-held-by-others", 0.84, seen, gpu.details)
             found["gpu-memory-exhausted"] = replace(gpu, confidence=0.4)
+    for short_of, leak in (("gpu-memory-exhausted", "gpu-memory-leak"), ("host-memory-exhausted", "host-memory-leak")):
+        ran_out = found.get(short_of)
+        grew = of_the_memory(lines) if ran_out is not None and ran_out.confidence >= SURE else None
+        if ran_out is not None and grew is not None:
+            found[leak] = Finding(leak, 0.68, (grew, *ran_out.evidence), ran_out.details)
+            found[short_of] = replace(ran_out, confidence=0.45)
     killed, host = found.get("killed"), found.get("host-memory-exhausted")
     if killed is not None and host is not None and any("system memory" in item.text for item in host.evidence):
         found["host-memory-exhausted"] = replace(host, confidence=max(host.confidence, 0.72))
