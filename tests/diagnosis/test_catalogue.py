@@ -12,19 +12,77 @@ import pytest
 from holdfast.diagnosis.catalogue import CATALOGUE, EXPLAINS, GENERIC, Recipe
 from holdfast.diagnosis.reading.tables import EXCEPTIONS, LINES
 
-CAUSES = """
-host-memory-exhausted container-memory-limit dataset-in-memory host-memory-leak swap-thrash gpu-memory-exhausted
-gpu-memory-fragmented gpu-memory-held-by-others gpu-memory-leak shared-memory-exhausted disk-full too-many-open-files
-too-many-processes bad-input-values learning-rate-too-high exploding-gradients vanishing-gradients invalid-math
-mixed-precision-overflow dead-activations output-loss-mismatch unscaled-input learning-rate-too-low
-batch-too-small-for-normalization shape-mismatch dtype-mismatch label-out-of-range index-out-of-range data-exhausted
-corrupt-file missing-file checkpoint-mismatch input-starvation deadlock infinite-loop io-stall worker-died
-worker-spawn-unguarded cuda-in-forked-worker unpicklable-worker-object native-crash native-library-conflict
-illegal-instruction dependency-conflict api-incompatible unhandled-exception device-mismatch autograd-inplace terminated
-killed cpu-oversubscribed interrupted terminal-closed machine-went-down gpu-driver-too-old cuda-library-missing
-gpu-architecture-unsupported gpu-not-used gpu-hardware-fault gpu-lost gpu-illegal-access gpu-overheating
-gpu-power-limited cpu-overheating collective-timeout rank-mismatch straggler port-in-use network-lost
-""".split()
+CAUSES = [
+    "host-memory-exhausted",
+    "container-memory-limit",
+    "dataset-in-memory",
+    "host-memory-leak",
+    "swap-thrash",
+    "gpu-memory-exhausted",
+    "gpu-memory-fragmented",
+    "gpu-memory-held-by-others",
+    "gpu-memory-leak",
+    "shared-memory-exhausted",
+    "disk-full",
+    "too-many-open-files",
+    "too-many-processes",
+    "bad-input-values",
+    "learning-rate-too-high",
+    "exploding-gradients",
+    "vanishing-gradients",
+    "invalid-math",
+    "mixed-precision-overflow",
+    "dead-activations",
+    "output-loss-mismatch",
+    "unscaled-input",
+    "learning-rate-too-low",
+    "batch-too-small-for-normalization",
+    "shape-mismatch",
+    "dtype-mismatch",
+    "label-out-of-range",
+    "index-out-of-range",
+    "data-exhausted",
+    "corrupt-file",
+    "missing-file",
+    "checkpoint-mismatch",
+    "input-starvation",
+    "deadlock",
+    "infinite-loop",
+    "io-stall",
+    "worker-died",
+    "worker-spawn-unguarded",
+    "cuda-in-forked-worker",
+    "unpicklable-worker-object",
+    "native-crash",
+    "native-library-conflict",
+    "illegal-instruction",
+    "dependency-conflict",
+    "api-incompatible",
+    "unhandled-exception",
+    "device-mismatch",
+    "autograd-inplace",
+    "terminated",
+    "killed",
+    "cpu-oversubscribed",
+    "interrupted",
+    "terminal-closed",
+    "machine-went-down",
+    "gpu-driver-too-old",
+    "cuda-library-missing",
+    "gpu-architecture-unsupported",
+    "gpu-not-used",
+    "gpu-hardware-fault",
+    "gpu-lost",
+    "gpu-illegal-access",
+    "gpu-overheating",
+    "gpu-power-limited",
+    "cpu-overheating",
+    "collective-timeout",
+    "rank-mismatch",
+    "straggler",
+    "port-in-use",
+    "network-lost",
+]
 RECIPES = [(name, recipe) for name, entry in CATALOGUE.items() for recipe in entry.recipes]
 
 

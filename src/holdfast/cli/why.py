@@ -69,7 +69,7 @@ class WhyVerb:
             print(as_json(name, window, diagnosis))
             return
         out = [*considered(diagnosis, True), *ruled_out(window, diagnosis)] if options.verbose else []
-        print(as_text(name, window, diagnosis, recording.damage, sys.stdout.isatty(), out))
+        print(as_text(name, window, diagnosis, recording.damage, sys.stdout.isatty(), ruled_out=out))
 
 
 def _code(diagnosis: Diagnosis) -> int:

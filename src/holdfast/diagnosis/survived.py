@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.vocabulary import Evidence, Event, Finding, Window
+from holdfast.vocabulary import Event, Evidence, Finding, Window
 
 GPU_WORDS = ("GPU", "CUDA", "cuda", "HIP", "gpu")
 

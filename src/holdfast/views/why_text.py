@@ -26,7 +26,7 @@ class Log:
 
 
 def as_text(
-    run: str, window: Window, diagnosis: Diagnosis, damage: list[str], colour: bool, ruled_out: Sequence[str] = ()
+    run: str, window: Window, diagnosis: Diagnosis, damage: list[str], colour: bool, *, ruled_out: Sequence[str] = ()
 ) -> str:
     about = list(_about(run, window, diagnosis))
     lines = [*_answer(diagnosis, about, last_words(window), colour), *_doubts(diagnosis, ruled_out, colour)]
