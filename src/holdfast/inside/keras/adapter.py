@@ -12,6 +12,7 @@ from ..telemetry import Recorder
 from ..tensorflow.nesting import hide_frames
 from ..tensorflow.optimizer import watch_optimizers
 from .fit import Fit
+from .rescue import Rescue
 from .step import take_over
 from .values import Values
 
@@ -25,7 +26,7 @@ def install(recorder: Recorder) -> None:
     values = Values(recorder, tf)
     fit = Fit(recorder, values)
     guarded(hide_frames)("keras.src.utils.traceback_utils")
-    guarded(_take_over_steps)(fit, tf)
+    guarded(_take_over_steps)(fit, tf, Rescue(recorder, tf))
     guarded(_notice_epochs)(fit)
     guarded(_notice_data)(fit)
     if tf is not None:
@@ -37,20 +38,21 @@ def _module(name: str) -> Any:
     return importlib.import_module(f"keras.src.{name}")  # all of them are loaded: `import keras` is complete
 
 
-def _take_over_steps(fit: Fit, tf: Any) -> None:
+def _take_over_steps(fit: Fit, tf: Any, rescue: Rescue) -> None:
     trainer: Any = _module("models.model").Trainer
     make = trainer.make_train_function
 
     @guarded
     def replace(model: Any, function: Any) -> None:
-        stand_in = take_over(model, function, fit, tf)
+        stand_in = take_over(model, function, fit, tf, rescue)
         if stand_in is not None:
             model.train_function = stand_in
 
     @functools.wraps(make)
     def make_train_function(self: Any, *args: Any, **kwargs: Any) -> Any:
         before = self.train_function
-        result = make(self, *args, **kwargs)
+        with rescue.while_making(self):
+            result = make(self, *args, **kwargs)
         if self.train_function is not before and self.train_function is not None:
             replace(self, self.train_function)
         return result

@@ -17,6 +17,7 @@ from ..guard import failed, guarded
 from ..telemetry import now
 from ..tensorflow.nesting import nesting
 from .fit import Fit
+from .rescue import Rescue
 
 Step = Callable[[Any], Any]  # of a batch, returns logs
 Aspect = Callable[[Step], Step]
@@ -62,7 +63,7 @@ class Traces:
         return new
 
 
-def take_over(model: Any, function: Any, fit: Fit, tf: Any) -> Optional[Callable[..., Any]]:
+def take_over(model: Any, function: Any, fit: Fit, tf: Any, rescue: Rescue) -> Optional[Callable[..., Any]]:
     """What stands in for Keras's own `function`; runs it piece by piece where that is possible, whole elsewhere."""
     on_batch = _inner(function, "one_step_on_data")
     compiled = getattr(on_batch, "__wrapped__", on_batch)  # Keras wraps it to turn optionals into None
@@ -70,7 +71,7 @@ def take_over(model: Any, function: Any, fit: Fit, tf: Any) -> Optional[Callable
     if tf is None or on_batch is None or not _is_plain(model):
         traces = Traces([_inner(function, "multi_step_on_iterator")])
         return _whole(function, fit, traces, model_ref)
-    return _apart(function, compiled, fit, model_ref, tf)
+    return _apart(function, compiled, fit, model_ref, tf, rescue.aspect(model_ref))
 
 
 def _is_plain(model: Any) -> bool:
@@ -90,11 +91,11 @@ def _optimizer_of(model_ref: Any) -> Callable[[], Any]:
     return lambda: getattr(model_ref(), "optimizer", None)
 
 
-def _apart(function: Any, compiled: Any, fit: Fit, model_ref: Any, tf: Any) -> Callable[..., Any]:
+def _apart(function: Any, compiled: Any, fit: Fit, model_ref: Any, tf: Any, rescue: Aspect) -> Callable[..., Any]:
     traces = Traces([compiled])
     whole = _whole(function, fit, traces, model_ref)
     # Given something that is no tf.data iterator, Keras runs its step on what that yields, as train_on_batch does.
-    step = compose(lambda batch: function((batch,)), [telemetry(fit, traces, _optimizer_of(model_ref))])
+    step = compose(lambda batch: function((batch,)), [telemetry(fit, traces, _optimizer_of(model_ref)), rescue])
     last: list[Any] = [lambda: None]  # the iterator seen last, weakly; None once this way was found closed
     owned, executing_eagerly = tf.data.Iterator, tf.executing_eagerly
 

@@ -1,0 +1,46 @@
+"""How many pieces a batch is cut into: what did not fit, what did, and when to try larger ones again."""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+AGAIN_AFTER = 200  # steps at one size before a larger one is tried…
+AGAIN_AT_MOST = 20_000  # …four times as many after each trial that failed
+
+
+class Pieces:
+    """Rows per piece, by the shape of a row: a longer sequence may need smaller pieces, a shorter one not."""
+
+    def __init__(self, k: int = 1) -> None:
+        self._begin_with = k
+        self._rows: dict[Any, int] = {}  # that a piece may have
+        self._patience: dict[Any, int] = {}
+        self._steps: dict[Any, int] = {}
+        self.whole = k <= 1  # every batch so far went through as it is
+
+    def count(self, rows: int, tail: Any) -> int:
+        most = self._rows.get(tail)
+        if most is None:
+            most = self._guess(rows, tail)
+        return max(1, -(-rows // most))
+
+    def _guess(self, rows: int, tail: Any) -> int:
+        """A shape not seen so far: as the run began."""
+        return max(1, -(-rows // self._begin_with))
+
+    def did_not_fit(self, rows: int, tail: Any, k: int) -> Optional[int]:
+        """The next k, or None at one row."""
+        self.whole = False
+        size = -(-rows // k)
+        if size <= 1:
+            return None
+        if self._steps.pop(tail, None) == 0:  # a larger one was just tried, without need
+            self._patience[tail] = min(AGAIN_AT_MOST, 4 * self._patience.get(tail, AGAIN_AFTER))
+        self._rows[tail] = max(1, size // 2)
+        return self.count(rows, tail)
+
+    def fitted(self, rows: int, tail: Any, k: int) -> None:
+        steps = self._steps[tail] = self._steps.get(tail, 0) + 1
+        if steps >= self._patience.get(tail, AGAIN_AFTER) and k > 1:
+            self._rows[tail] = 2 * -(-rows // k)
+            self._steps[tail] = 0
