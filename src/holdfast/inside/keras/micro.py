@@ -73,6 +73,23 @@ class Micro:
         self._stage = "update"
         return self._logs(logs, self._finish(tf.constant(rows, tf.int32)))
 
+    def try_rows(self, data: Any, rows: int) -> None:
+        """A piece of so many rows, as in `run`, without a trace left."""
+        tf = self._tf
+        piece = cut(data, 0, rows, tf)
+        self._stage = "trace"
+        self._trace(piece)
+        self._keep()
+        self._stage = "slices"
+        self._clear()
+        share = tf.constant(rows / rows_of(data, tf), tf.float32)
+        self._slice(piece, share, self._totals(data, [(0, rows)]))
+        self.put_back()
+
+    def held_bytes(self) -> int:
+        """By the sums of the gradients."""
+        return sum(total.dtype.size * int(total.shape.num_elements() or 0) for _, total in self._sums.values())
+
     def _trace(self, piece: Any) -> None:
         """Before anything runs: what kind of losses there are is known after it."""
         tf = self._tf

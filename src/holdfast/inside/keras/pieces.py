@@ -28,6 +28,10 @@ class Pieces:
         """A shape not seen so far: as the run began."""
         return max(1, -(-rows // self._begin_with))
 
+    def foreseen(self, tail: Any, rows: int) -> None:
+        self.whole = False
+        self._rows[tail] = rows
+
     def did_not_fit(self, rows: int, tail: Any, k: int) -> Optional[int]:
         """The next k, or None at one row."""
         self.whole = False

@@ -9,6 +9,8 @@ from typing import Any, Callable, Iterator, Optional
 from ..guard import guarded
 from ..memory import forget, give_back, is_out_of_memory, wanted
 from ..telemetry import Recorder
+from ..tensorflow.forecast import Forecast
+from .fit import shape_of
 from .micro import Micro
 from .pieces import Pieces
 from .slices import rows_of, tail_of
@@ -26,6 +28,7 @@ class Rescue:
         settings = recorder.settings.get("rescue")
         self.on = tf is not None and recorder.settings.get("policy") == "protect" and isinstance(settings, dict)
         self.k = int((settings or {}).get("k") or 1) if self.on else 1
+        self.forecast = Forecast(tf)
         self._said: set[str] = set()
         self._keeper: Optional[Keeper] = None
 
@@ -49,12 +52,12 @@ class Rescue:
         self._keeper = keeper
         return step
 
-    def aspect(self, model_ref: Callable[[], Any]) -> Callable[[Step], Step]:
+    def aspect(self, model_ref: Callable[[], Any], compiled: Any) -> Callable[[Step], Step]:
         """Of the training step that was made last."""
         keeper, self._keeper = self._keeper, None
         if keeper is None:
             return lambda step: step
-        return _TrainingRescue(self, model_ref, keeper).around
+        return _TrainingRescue(self, model_ref, keeper, compiled).around
 
     def say_once(self, kind: str, text: str, **data: object) -> None:
         if text not in self._said:
@@ -63,7 +66,8 @@ class Rescue:
 
 
 class _TrainingRescue:
-    def __init__(self, rescue: Rescue, model_ref: Callable[[], Any], keeper: Keeper) -> None:
+    def __init__(self, rescue: Rescue, model_ref: Callable[[], Any], keeper: Keeper, compiled: Any) -> None:
+        self._compiled = compiled if hasattr(compiled, "get_concrete_function") else None
         self._rescue = rescue
         self._model_ref = model_ref
         self._keeper = keeper
@@ -72,8 +76,13 @@ class _TrainingRescue:
 
     def around(self, step: Step) -> Step:
         keeper, pieces = self._keeper, self._pieces
+        foreseen: set[Any] = set()
 
         def rescued(batch: Any) -> Any:
+            shape = shape_of(batch)
+            if shape not in foreseen:
+                foreseen.add(shape)
+                self._foresee(batch)
             if pieces.whole:
                 keeper.attempts += 1
                 try:
@@ -87,6 +96,27 @@ class _TrainingRescue:
             return self._in_pieces(step, batch)
 
         return rescued
+
+    @guarded
+    def _foresee(self, batch: Any) -> None:
+        """A step that may not fit is measured on a few rows first: at the limit TensorFlow may crash, not raise."""
+        tf, forecast = self._rescue.tf, self._rescue.forecast
+        if forecast.limit() is None or self._compiled is None:
+            return
+        rows, tail = rows_of(batch, tf), tail_of(batch, tf)
+        turns = max((size for shape in tail for size in shape[:1]), default=1)
+        if not forecast.could_exceed(self._compiled.get_concrete_function(batch), rows, turns):
+            return
+        micro = self._micro_step()
+        micro.try_rows(batch, 1)
+        fit = forecast.rows_that_fit(rows, lambda few: micro.try_rows(batch, few), micro.held_bytes())
+        if fit is None:
+            self._micro = None
+            return
+        self._pieces.foreseen(tail, fit)
+        k = self._pieces.count(rows, tail)
+        self._rescue.recorder.event("rescue.foreseen", rows=rows, k=k, limit_bytes=forecast.limit())
+        self._rescue.recorder.event("rescue.k", k=k, where="train")
 
     def _in_pieces(self, step: Step, batch: Any) -> Any:
         """Until it fits. Each failure means smaller pieces; at one row there is nothing smaller."""

@@ -71,7 +71,7 @@ def take_over(model: Any, function: Any, fit: Fit, tf: Any, rescue: Rescue) -> O
     if tf is None or on_batch is None or not _is_plain(model):
         traces = Traces([_inner(function, "multi_step_on_iterator")])
         return _whole(function, fit, traces, model_ref)
-    return _apart(function, compiled, fit, model_ref, tf, rescue.aspect(model_ref))
+    return _apart(function, compiled, fit, model_ref, tf, rescue.aspect(model_ref, compiled))
 
 
 def _is_plain(model: Any) -> bool:
