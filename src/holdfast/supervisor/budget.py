@@ -63,7 +63,9 @@ def _group(root: Path, pid: int) -> int | None:
     if group is None:
         return None
     names = V1 if group.version == 1 else V2
-    room = [left for folder in group.folders if (left := _room(folder, names.limit, names.usage, names.cache)) is not None]
+    room = [
+        left for folder in group.folders if (left := _room(folder, names.limit, names.usage, names.cache)) is not None
+    ]
     return min(room, default=None)
 
 

@@ -11,6 +11,7 @@ from ..guard import guarded
 from ..telemetry import Recorder
 from ..tensorflow.nesting import hide_frames
 from ..tensorflow.optimizer import watch_optimizers
+from .evaluation import take_over_evaluation
 from .fit import Fit
 from .rescue import Rescue
 from .step import take_over
@@ -26,7 +27,10 @@ def install(recorder: Recorder) -> None:
     values = Values(recorder, tf)
     fit = Fit(recorder, values)
     guarded(hide_frames)("keras.src.utils.traceback_utils")
-    guarded(_take_over_steps)(fit, tf, Rescue(recorder, tf))
+    rescue = Rescue(recorder, tf)
+    guarded(_take_over_steps)(fit, tf, rescue)
+    if rescue.on:
+        guarded(take_over_evaluation)(_module("models.model").Trainer, rescue)
     guarded(_notice_epochs)(fit)
     guarded(_notice_data)(fit)
     if tf is not None:
@@ -51,7 +55,7 @@ def _take_over_steps(fit: Fit, tf: Any, rescue: Rescue) -> None:
     @functools.wraps(make)
     def make_train_function(self: Any, *args: Any, **kwargs: Any) -> Any:
         before = self.train_function
-        with rescue.while_making(self):
+        with rescue.while_making(self, "train"):
             result = make(self, *args, **kwargs)
         if self.train_function is not before and self.train_function is not None:
             replace(self, self.train_function)

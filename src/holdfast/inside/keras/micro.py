@@ -9,6 +9,7 @@ the step is written.
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
 import threading
 from typing import Any, Callable, Iterator
@@ -17,7 +18,7 @@ from .slices import bounds, cut, open_ended, rows_of
 from .undo import optimizers_of, replaced, replaced_here
 
 DEVIATES = 0.02  # between whole and sliced gradients of a probe: rounding is far below, another sum far above
-PROBE_ROWS = 4
+PROBE_ROWS = 8
 
 
 class CannotSplit(Exception):
@@ -27,15 +28,19 @@ class CannotSplit(Exception):
 class Micro:
     """Of one model and its training step as it is compiled now."""
 
-    def __init__(self, model: Any, train_step: Callable[[Any], Any], tf: Any) -> None:
+    def __init__(self, model: Any, step: Callable[[Any], Any], tf: Any, trains: bool) -> None:
         self._model = model
-        self._train_step = train_step
+        self._step = step
+        self._trains = trains
         self._tf = tf
         self._sums: dict[int, tuple[Any, Any]] = {}  # by variable: itself, the sum of its gradients
         self._order: list[Any] = []  # variables as the step handed them to its optimizer
-        self._without: set[int] = set()  # those without a gradient
-        self._means: dict[int, tuple[Any, Any, bool]] = {}  # by metric: itself, the mean so far, whether it was weighted
-        self._drifting: list[tuple[Any, Any, Any]] = []  # statistics: variable, its value before, the mean of those after
+        self._means: dict[
+            int, tuple[Any, Any, bool]
+        ] = {}  # by metric: itself, the mean so far, whether it was weighted
+        self._drifting: list[
+            tuple[Any, Any, Any]
+        ] = []  # statistics: variable, its value before, the mean of those after
         self._results: dict[str, Any] = {}  # logs that are metrics' results
         self._optimizer: Any = None
         self._thread = 0
@@ -43,6 +48,7 @@ class Micro:
         self.divides_by_counts = False
         self.unknown: set[str] = set()  # reasons to verify before splitting
         self.verified = False
+        self._own_sums = False
         self._eager = bool(model.run_eagerly)
         self._slice = self._compiled(self._slice_step)
         self._counts = self._compiled(self._counting_step)
@@ -61,6 +67,7 @@ class Micro:
         pieces = bounds(rows, k)
         self._stage = "trace"
         self._trace(cut(data, *pieces[0], tf))
+        self._verify(data)
         self._keep()
         self._stage = "slices"
         self._clear()
@@ -69,7 +76,7 @@ class Micro:
         for begin, end in pieces:
             share = (end - begin) / rows
             piece = cut(data, begin, end, tf)
-            logs.append((share, self._slice(piece, tf.constant(share, tf.float32), totals)))
+            logs.append((share, self._slice(piece, tf.constant(share, tf.float64), totals)))
         self._stage = "update"
         return self._logs(logs, self._finish(tf.constant(rows, tf.int32)))
 
@@ -79,12 +86,29 @@ class Micro:
         piece = cut(data, 0, rows, tf)
         self._stage = "trace"
         self._trace(piece)
+        self._verify(data)
         self._keep()
         self._stage = "slices"
         self._clear()
-        share = tf.constant(rows / rows_of(data, tf), tf.float32)
+        share = tf.constant(rows / rows_of(data, tf), tf.float64)
         self._slice(piece, share, self._totals(data, [(0, rows)]))
         self.put_back()
+
+    def disclosures(self) -> list[str]:
+        """What is not the same as with the whole batch, for the verdict."""
+        if not self._trains:
+            return []
+        kinds = [type(layer).__name__ for layer in self._model._flatten_layers()]
+        normalising = sum("BatchNorm" in kind for kind in kinds)
+        said = []
+        if normalising:
+            said.append(
+                f"batch normalisation ({normalising} layers) normalises over micro-batches: statistics of fewer rows, "
+                "as with a smaller batch; its moving averages are updated once a step, with their mean"
+            )
+        if any("Dropout" in kind or "Noise" in kind for kind in kinds):
+            said.append("dropout and noise draw anew for each micro-batch: other draws than with the whole batch")
+        return said
 
     def held_bytes(self) -> int:
         """By the sums of the gradients."""
@@ -99,7 +123,7 @@ class Micro:
         self._prepare_statistics()
         spec = open_ended(piece, tf)
         if not self._eager:
-            scalar, vector = tf.TensorSpec([], tf.float32), tf.TensorSpec([None], tf.float32)
+            scalar, vector = tf.TensorSpec([], tf.float64), tf.TensorSpec([None], tf.float64)
             self._counts.get_concrete_function(spec)
             self._slice.get_concrete_function(spec, scalar, vector)
         self._traced.add(key)
@@ -108,7 +132,7 @@ class Micro:
         """What each masked or weighted mean of the whole batch divides by. Only masks are computed: the rest is pruned."""
         tf = self._tf
         if not self.divides_by_counts and not self._eager:
-            return tf.zeros([1], tf.float32)
+            return tf.zeros([1], tf.float64)
         counted = [self._counts(cut(data, begin, end, tf)) for begin, end in pieces]
         return tf.add_n(counted)
 
@@ -152,16 +176,64 @@ class Micro:
                 combined[key] = value
         return combined
 
+    # -- whether it may be split at all
+
+    def _verify(self, data: Any) -> None:
+        """Where the sum of the parts is not known to be the whole: tried on a few rows, as one piece and as two."""
+        if self.verified or not self._trains:
+            return
+        if not self._own_code():
+            self.verified = True
+            return
+        few = min(PROBE_ROWS, rows_of(data, self._tf))
+        if few < 2:
+            return
+        self._keep()
+        with contextlib.ExitStack() as stack:
+            for layer in self._model._flatten_layers():
+                if "BatchNorm" in type(layer).__name__ or getattr(layer, "seed_generator", None) is not None:
+                    stack.enter_context(replaced_here(layer, "call", _without_training(layer.call)))
+            whole = self._gradient(data, [(0, few)])
+            halves = self._gradient(data, bounds(few, 2))
+            if not _alike(whole, halves) and _alike(whole, 2 * halves):
+                self._own_sums = True  # a loss that adds rows up instead of taking their mean
+                halves = self._gradient(data, bounds(few, 2))
+        self.put_back()
+        self.verified = True
+        if not _alike(whole, halves):
+            raise CannotSplit(f"the gradient of a batch is not that of its parts together ({self._own_code()})")
+
+    def _own_code(self) -> str:
+        """What of the step is not Keras's, in words; nothing where all of it is."""
+        model, own = self._model, set(self.unknown)
+        for name in ("train_step", "compute_loss", "_compute_loss"):
+            if not getattr(type(model), name).__module__.startswith("keras.src."):
+                own.add(f"a {name} of its own")
+        return ", ".join(sorted(own))
+
+    def _gradient(self, data: Any, pieces: list[tuple[int, int]]) -> Any:
+        """All of it in one vector, computed eagerly: a few rows are not worth a trace."""
+        tf = self._tf
+        self._clear()
+        rows = pieces[-1][1]
+        totals = tf.add_n([self._counting_step(cut(data, begin, end, tf)) for begin, end in pieces])
+        for begin, end in pieces:
+            self._slice_step(cut(data, begin, end, tf), tf.constant((end - begin) / rows, tf.float64), totals)
+            self.put_back()
+        return tf.concat(
+            [tf.reshape(tf.cast(total, tf.float64), [-1]) for _, total in self._sums.values()], axis=0
+        ).numpy()
+
     # -- what is traced
 
     def _slice_step(self, piece: Any, share: Any, totals: Any) -> Any:
         for variable, before, _ in self._drifting:
             variable._value.assign(before)
         with self._redirected(share, totals) as state:
-            logs = self._train_step(piece)
+            logs = self._step(piece)
         if isinstance(logs, dict):
             self._results = {key: state.results[id(value)] for key, value in logs.items() if id(value) in state.results}
-        if not self._order:
+        if self._trains and not self._order:
             raise CannotSplit("its training step does not hand gradients to an optimizer of the model's")
         for variable, _, after in self._drifting:
             value = variable._value
@@ -178,19 +250,15 @@ class Micro:
             x, y, sample_weight = unpack(piece)
             y_pred = model(x, training=False) if model._call_has_training_arg else model(x)
             model._compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=False)
-        counts = [tf.cast(count, tf.float32) for count in state.counts]
-        return tf.stack(counts) if counts else tf.zeros([1], tf.float32)
+        counts = [tf.cast(count, tf.float64) for count in state.counts]
+        return tf.stack(counts) if counts else tf.zeros([1], tf.float64)
 
     def _finishing_step(self, rows: Any) -> dict[str, Any]:
         for metric, mean, weighted in self._means.values():
             metric.update_state(mean.read_value(), sample_weight=rows if weighted else None)
-        grads: list[Any] = []
-        for variable in self._order:
-            if id(variable) in self._without:
-                grads.append(None)
-                continue
-            grads.append(self._tf.cast(self._sums[id(variable)][1], variable._value.dtype))
-        self._optimizer.apply(grads, self._order)
+        if self._trains:
+            sums = {key: self._tf.cast(total, variable._value.dtype) for key, (variable, total) in self._sums.items()}
+            self._optimizer.apply([sums.get(id(variable)) for variable in self._order], self._order)
         for variable, _, after in self._drifting:
             variable._value.assign(after)
         return {key: metric.result() for key, metric in self._results.items()}
@@ -209,11 +277,12 @@ class Micro:
             stack.enter_context(replaced(losses, "reduce_weighted_values", reduce))
             stack.enter_context(replaced(mean, "update_state", self._update_mean(mean.update_state, state)))
             stack.enter_context(replaced(layer, "add_loss", self._notice_added(layer.add_loss)))
-            if share is not None:
+            if share is not None and self._trains:
                 for optimizer in optimizers_of(self._model):
                     stack.enter_context(replaced_here(optimizer, "apply", self._add(optimizer, state)))
                     scale = self._scale_loss(optimizer.scale_loss, state)
                     stack.enter_context(replaced_here(optimizer, "scale_loss", scale))
+            if share is not None:
                 for metric in _leaves(self._model):
                     stack.enter_context(replaced_here(metric, "result", self._noted(metric, metric.result, state)))
             yield state
@@ -237,7 +306,6 @@ class Micro:
             self._order = list(trainable_variables or optimizer._trainable_variables)
             for gradient, variable in zip(grads, self._order):  # noqa: B905 - Python 3.9
                 if gradient is None:
-                    self._without.add(id(variable))
                     continue
                 total = self._sum_of(variable)
                 part = 1.0 if state.scaled else state.share
@@ -263,7 +331,11 @@ class Micro:
         """Keras's reduction of the values of one loss; what it divides by is noted, or made the whole batch's."""
 
         def reduce(
-            values: Any, sample_weight: Any = None, mask: Any = None, reduction: Any = "sum_over_batch_size", dtype: Any = None
+            values: Any,
+            sample_weight: Any = None,
+            mask: Any = None,
+            reduction: Any = "sum_over_batch_size",
+            dtype: Any = None,
         ) -> Any:
             loss = original(values, sample_weight=sample_weight, mask=mask, reduction=reduction, dtype=dtype)
             if threading.get_ident() != self._thread:
@@ -280,7 +352,7 @@ class Micro:
             if count is not None:
                 total = tf.cast(state.totals[number], loss.dtype)
                 return loss * tf.math.divide_no_nan(tf.cast(count, loss.dtype), total) / share
-            if len(values.shape) and reduction in (None, "none", "sum"):
+            if self._own_sums if not len(values.shape) else reduction in (None, "none", "sum"):
                 return loss / share
             return loss
 
@@ -303,7 +375,7 @@ class Micro:
         if mask is None:
             return None
         self.divides_by_counts = True
-        return tf.reduce_sum(tf.cast(mask, tf.float32))
+        return tf.reduce_sum(tf.cast(mask, tf.float64))
 
     def _update_mean(self, original: Callable[..., Any], state: _Trace) -> Callable[..., Any]:
         def update_state(metric: Any, values: Any, sample_weight: Any = None) -> Any:
@@ -319,9 +391,7 @@ class Micro:
                 if id(metric) not in self._means:
                     mean = tf.Variable(tf.zeros([], metric.dtype), trainable=False)
                     self._means[id(metric)] = (metric, mean, sample_weight is not None)
-            self._means[id(metric)][1].assign_add(
-                tf.cast(values, metric.dtype) * tf.cast(state.share, metric.dtype)
-            )
+            self._means[id(metric)][1].assign_add(tf.cast(values, metric.dtype) * tf.cast(state.share, metric.dtype))
             return None
 
         return update_state
@@ -345,7 +415,7 @@ class Micro:
 
     def _prepare_statistics(self) -> None:
         """What a step changes beside weights: each slice starts from the same value, and their mean stays."""
-        if self._drifting:
+        if self._drifting or not self._trains:
             return
         tf = self._tf
         for variable in self._model.non_trainable_weights:
@@ -365,6 +435,21 @@ class _Trace:
         self.updates = 0
         self.results: dict[int, Any] = {}
         self.alive: list[Any] = []
+
+
+def _without_training(call: Callable[..., Any]) -> Callable[..., Any]:
+    """What differs from call to call, and from batch to batch, left out of a comparison."""
+
+    @functools.wraps(call)
+    def without(*args: Any, **kwargs: Any) -> Any:
+        return call(*args, **{**kwargs, "training": False})
+
+    return without
+
+
+def _alike(one: Any, other: Any) -> bool:
+    size = float((one * one).sum()) ** 0.5
+    return float(((one - other) ** 2).sum()) ** 0.5 <= DEVIATES * max(size, 1e-30)
 
 
 def _leaves(model: Any) -> list[Any]:

@@ -16,6 +16,7 @@ class Pieces:
         self._rows: dict[Any, int] = {}  # that a piece may have
         self._patience: dict[Any, int] = {}
         self._steps: dict[Any, int] = {}
+        self._foreseen: set[Any] = set()  # measured: a larger piece need not be tried
         self.whole = k <= 1  # every batch so far went through as it is
 
     def count(self, rows: int, tail: Any) -> int:
@@ -31,6 +32,7 @@ class Pieces:
     def foreseen(self, tail: Any, rows: int) -> None:
         self.whole = False
         self._rows[tail] = rows
+        self._foreseen.add(tail)
 
     def did_not_fit(self, rows: int, tail: Any, k: int) -> Optional[int]:
         """The next k, or None at one row."""
@@ -43,8 +45,16 @@ class Pieces:
         self._rows[tail] = max(1, size // 2)
         return self.count(rows, tail)
 
-    def fitted(self, rows: int, tail: Any, k: int) -> None:
+    def fitted(self, rows: int, tail: Any, k: int) -> int:
+        """The k to go on with: after many steps a larger piece is tried, and after a trial that failed more seldom."""
         steps = self._steps[tail] = self._steps.get(tail, 0) + 1
-        if steps >= self._patience.get(tail, AGAIN_AFTER) and k > 1:
+        if steps >= self._patience.get(tail, AGAIN_AFTER) and k > 1 and tail not in self._foreseen:
             self._rows[tail] = 2 * -(-rows // k)
             self._steps[tail] = 0
+        return self.count(rows, tail)
+
+    def shrink(self) -> None:
+        """Half the size, whatever is known."""
+        self._begin_with *= 2
+        self._rows = {tail: max(1, rows // 2) for tail, rows in self._rows.items()}
+        self.whole = False

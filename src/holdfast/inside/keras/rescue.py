@@ -11,12 +11,13 @@ from ..memory import forget, give_back, is_out_of_memory, wanted
 from ..telemetry import Recorder
 from ..tensorflow.forecast import Forecast
 from .fit import shape_of
-from .micro import Micro
+from .micro import CannotSplit, Micro
 from .pieces import Pieces
-from .slices import rows_of, tail_of
+from .slices import CannotSlice, rows_of, tail_of
 from .undo import Keeper, replaced_here
 
 Step = Callable[[Any], Any]
+STEPS = {"train": "train_step", "evaluate": "test_step"}
 
 
 class Rescue:
@@ -30,72 +31,138 @@ class Rescue:
         self.k = int((settings or {}).get("k") or 1) if self.on else 1
         self.forecast = Forecast(tf)
         self._said: set[str] = set()
-        self._keeper: Optional[Keeper] = None
+        self._keepers: dict[str, Keeper] = {}  # of what is being made just now
+        self.all: list[Any] = []  # weakly: what `shrink` reaches
 
     @contextlib.contextmanager
-    def while_making(self, model: Any) -> Iterator[None]:
+    def while_making(self, model: Any, where: str) -> Iterator[None]:
         """Keras compiles what `model.train_step` is at that moment."""
-        step = self._kept(model) if self.on else None
+        self._keepers.pop(where, None)
+        step = self._kept(model, where) if self.on else None
         if step is None:
             yield
             return
-        with replaced_here(model, "train_step", step):
+        with replaced_here(model, STEPS[where], step):
             yield
 
     @guarded
-    def _kept(self, model: Any) -> Optional[Step]:
+    def _kept(self, model: Any, where: str) -> Optional[Step]:
         if type(model.distribute_strategy).__name__ != "_DefaultDistributionStrategy":
             return None
-        keeper = Keeper(self.tf)
+        keeper = self._keepers[where] = Keeper(self.tf)
         variable_class = sys.modules["keras.src.backend.tensorflow.core"].Variable
-        step = keeper.keeping(model.train_step, model, variable_class)
-        self._keeper = keeper
-        return step
+        return keeper.keeping(getattr(model, STEPS[where]), model, variable_class)
 
-    def aspect(self, model_ref: Callable[[], Any], compiled: Any) -> Callable[[Step], Step]:
-        """Of the training step that was made last."""
-        keeper, self._keeper = self._keeper, None
+    def of_step(self, model_ref: Callable[[], Any], compiled: Any, where: str) -> Optional[Rescued]:
+        """For the step that was made last."""
+        keeper = self._keepers.pop(where, None)
         if keeper is None:
-            return lambda step: step
-        return _TrainingRescue(self, model_ref, keeper, compiled).around
+            return None
 
-    def say_once(self, kind: str, text: str, **data: object) -> None:
-        if text not in self._said:
-            self._said.add(text)
+        def sliced() -> Micro:
+            model = model_ref()
+            return Micro(model, getattr(model, STEPS[where]), self.tf, trains=where == "train")
+
+        return Rescued(self, where, sliced, compiled, keeper)
+
+    def tell_once(self, kind: str, **data: object) -> None:
+        said = f"{kind} {data}"
+        if said not in self._said:
+            self._said.add(said)
             self.recorder.event(kind, **data)
 
 
-class _TrainingRescue:
-    def __init__(self, rescue: Rescue, model_ref: Callable[[], Any], keeper: Keeper, compiled: Any) -> None:
-        self._compiled = compiled if hasattr(compiled, "get_concrete_function") else None
+class Rescued:
+    """One kind of step of one model: whole as long as it fits, in pieces from then on."""
+
+    def __init__(
+        self, rescue: Rescue, where: str, sliced: Callable[[], Any], compiled: Any, keeper: Optional[Keeper] = None
+    ) -> None:
         self._rescue = rescue
-        self._model_ref = model_ref
+        self._where = where
+        self._make_sliced = sliced
+        self._sliced: Any = None
+        self._compiled: Any = compiled if hasattr(compiled, "get_concrete_function") else None
         self._keeper = keeper
-        self._micro: Optional[Micro] = None
-        self._pieces = Pieces(rescue.k)
+        self._refused = ""
+        self._whole: Step = lambda batch: batch
+        self.pieces = Pieces(rescue.k if where == "train" else 1)
+        self._foreseen: set[Any] = set()
 
     def around(self, step: Step) -> Step:
-        keeper, pieces = self._keeper, self._pieces
-        foreseen: set[Any] = set()
+        keeper, pieces, foreseen = self._keeper, self.pieces, self._foreseen
+        self._whole = step
 
         def rescued(batch: Any) -> Any:
             shape = shape_of(batch)
             if shape not in foreseen:
                 foreseen.add(shape)
                 self._foresee(batch)
-            if pieces.whole:
+            if not pieces.whole:
+                return self._in_pieces(batch)
+            if keeper is not None:
                 keeper.attempts += 1
-                try:
-                    return step(batch)
-                except Exception as error:
-                    if not is_out_of_memory(error) or not self._undone(error):
-                        raise
-                    self._caught(batch, error)
-                    forget(error)
-                give_back()
-            return self._in_pieces(step, batch)
+            try:
+                return step(batch)
+            except Exception as error:
+                if not is_out_of_memory(error) or not self._undone(error) or not self._smaller(batch, error):
+                    raise
+                forget(error)
+            give_back()
+            return self._in_pieces(batch)
 
         return rescued
+
+    @property
+    def at_risk(self) -> bool:
+        """Whether a batch so far might not have fitted."""
+        return not self.pieces.whole
+
+    def _in_pieces(self, batch: Any) -> Any:
+        """Until it fits. Each failure means smaller pieces; at one row there is nothing smaller."""
+        tf = self._rescue.tf
+        while True:
+            rows, tail = rows_of(batch, tf), tail_of(batch, tf)
+            k = self.pieces.count(rows, tail)
+            if k == 1 or self._refused:
+                return self._as_one(batch)
+            try:
+                result = self._piecewise().run(batch, k)
+            except CannotSplit as reason:
+                self._refuse(str(reason))
+                continue
+            except Exception as error:
+                if not is_out_of_memory(error) or not self._put_back(error) or not self._smaller(batch, error):
+                    raise
+                forget(error)
+            else:
+                now = self.pieces.fitted(rows, tail, k)
+                if now != k:
+                    self._rescue.recorder.event("rescue.k", k=now, where=self._where)
+                return result
+            give_back()
+
+    def _as_one(self, batch: Any) -> Any:
+        """A last, smaller batch fits as it is; and if it should not, it is the next to be cut."""
+        if self._keeper is not None:
+            self._keeper.attempts += 1
+        try:
+            return self._whole(batch)
+        except Exception as error:
+            if not is_out_of_memory(error) or not self._undone(error) or not self._smaller(batch, error):
+                raise
+            forget(error)
+        give_back()
+        return self._in_pieces(batch)
+
+    def _piecewise(self) -> Any:
+        if self._sliced is None:
+            self._sliced = self._make_sliced()
+            for text in self._sliced.disclosures():
+                self._rescue.tell_once("rescue.disclosed", text=text)
+        return self._sliced
+
+    # -- before
 
     @guarded
     def _foresee(self, batch: Any) -> None:
@@ -105,70 +172,71 @@ class _TrainingRescue:
             return
         rows, tail = rows_of(batch, tf), tail_of(batch, tf)
         turns = max((size for shape in tail for size in shape[:1]), default=1)
-        if not forecast.could_exceed(self._compiled.get_concrete_function(batch), rows, turns):
+        if not forecast.could_exceed(self._concrete(batch), rows, turns):
             return
-        micro = self._micro_step()
-        micro.try_rows(batch, 1)
-        fit = forecast.rows_that_fit(rows, lambda few: micro.try_rows(batch, few), micro.held_bytes())
+        try:
+            fit = self._measured(batch, rows)
+        except (CannotSplit, CannotSlice) as reason:
+            self._refuse(str(reason))
+            return
         if fit is None:
-            self._micro = None
+            self._sliced = None
             return
-        self._pieces.foreseen(tail, fit)
-        k = self._pieces.count(rows, tail)
-        self._rescue.recorder.event("rescue.foreseen", rows=rows, k=k, limit_bytes=forecast.limit())
-        self._rescue.recorder.event("rescue.k", k=k, where="train")
+        self.pieces.foreseen(tail, fit)
+        k = self.pieces.count(rows, tail)
+        self._rescue.recorder.event("rescue.foreseen", where=self._where, rows=rows, k=k, limit_bytes=forecast.limit())
+        self._rescue.recorder.event("rescue.k", k=k, where=self._where)
 
-    def _in_pieces(self, step: Step, batch: Any) -> Any:
-        """Until it fits. Each failure means smaller pieces; at one row there is nothing smaller."""
-        tf = self._rescue.tf
-        while True:
-            rows, tail = rows_of(batch, tf), tail_of(batch, tf)
-            k = self._pieces.count(rows, tail)
-            if k == 1 and self._pieces.whole:
-                self._keeper.attempts += 1
-                return step(batch)
-            try:
-                logs = self._micro_step().run(batch, k)
-            except Exception as error:
-                if not is_out_of_memory(error):
-                    raise
-                if not self._slices_undone(error) or not self._caught(batch, error):
-                    raise
-                forget(error)
-            else:
-                self._pieces.fitted(rows, tail, k)
-                return logs
-            give_back()
+    def _concrete(self, batch: Any) -> Any:
+        return self._compiled.get_concrete_function([batch] if self._where == "predict" else batch)
 
-    def _micro_step(self) -> Micro:
-        if self._micro is None:
-            model = self._model_ref()
-            self._micro = Micro(model, model.train_step, self._rescue.tf)
-        return self._micro
+    def _measured(self, batch: Any, rows: int) -> Optional[int]:
+        sliced = self._sliced or self._make_sliced()
+        sliced.try_rows(batch, 1)
+        self._sliced = sliced
+        fit = self._rescue.forecast.rows_that_fit(rows, lambda few: sliced.try_rows(batch, few), sliced.held_bytes())
+        if fit is not None:
+            self._sliced = None
+            self._piecewise()  # tells what is to be told
+        return fit
+
+    # -- after a failure
 
     def _undone(self, error: BaseException) -> bool:
+        if self._keeper is None:
+            return True
         reason = guarded(self._keeper.put_back)()
-        if reason:
-            self._rescue.recorder.event("rescue.refused", reason=reason, wanted=wanted(error))
-        return reason == ""
+        if reason != "":
+            self._refuse(reason or "what the failed step had changed could not be put back", error)
+        return bool(reason == "")
 
-    def _slices_undone(self, error: BaseException) -> bool:
-        micro = self._micro
-        assert micro is not None
-        reason = guarded(micro.put_back)()
-        if reason:
-            self._micro = None
-            self._rescue.recorder.event("rescue.refused", reason=reason, wanted=wanted(error))
-        return reason == ""
+    def _put_back(self, error: BaseException) -> bool:
+        reason = guarded(self._sliced.put_back)()
+        if reason != "":
+            self._sliced = None
+            self._refuse(reason or "what the failed step had changed could not be put back", error)
+        return bool(reason == "")
 
-    def _caught(self, batch: Any, error: BaseException) -> bool:
+    def _smaller(self, batch: Any, error: BaseException) -> bool:
+        """Whether there is a smaller size to try; both are told."""
         tf, recorder = self._rescue.tf, self._rescue.recorder
-        rows, tail = rows_of(batch, tf), tail_of(batch, tf)
-        k = self._pieces.count(rows, tail)
-        grown = self._pieces.did_not_fit(rows, tail, k)
-        recorder.event("rescue.caught", step=recorder.steps + 1, where="train", k=k, wanted=wanted(error))
-        if grown is None:
-            recorder.event("rescue.refused", reason="one row at a time does not fit", wanted=wanted(error))
+        try:
+            rows, tail = rows_of(batch, tf), tail_of(batch, tf)
+        except CannotSlice as reason:
+            self._refuse(str(reason), error)
             return False
-        recorder.event("rescue.k", k=grown, where="train")
+        k = self.pieces.count(rows, tail)
+        recorder.event("rescue.caught", step=recorder.steps + 1, where=self._where, k=k, wanted=wanted(error))
+        if self._refused:
+            return False
+        grown = self.pieces.did_not_fit(rows, tail, k)
+        if grown is None:
+            self._refuse("one row at a time does not fit", error)
+            return False
+        recorder.event("rescue.k", k=grown, where=self._where)
         return True
+
+    def _refuse(self, reason: str, error: Optional[BaseException] = None) -> None:
+        self._refused = reason
+        words = wanted(error) if error is not None else ""
+        self._rescue.tell_once("rescue.refused", reason=reason, where=self._where, wanted=words)

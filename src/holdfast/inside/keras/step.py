@@ -18,6 +18,7 @@ from ..telemetry import now
 from ..tensorflow.nesting import nesting
 from .fit import Fit
 from .rescue import Rescue
+from .several import one_by_one
 
 Step = Callable[[Any], Any]  # of a batch, returns logs
 Aspect = Callable[[Step], Step]
@@ -68,10 +69,15 @@ def take_over(model: Any, function: Any, fit: Fit, tf: Any, rescue: Rescue) -> O
     on_batch = _inner(function, "one_step_on_data")
     compiled = getattr(on_batch, "__wrapped__", on_batch)  # Keras wraps it to turn optionals into None
     model_ref = weakref.ref(model)
+    rescued = rescue.of_step(model_ref, compiled, "train")
     if tf is None or on_batch is None or not _is_plain(model):
         traces = Traces([_inner(function, "multi_step_on_iterator")])
-        return _whole(function, fit, traces, model_ref)
-    return _apart(function, compiled, fit, model_ref, tf, rescue.aspect(model_ref, compiled))
+        whole = _whole(function, fit, traces, model_ref)
+        if rescued is None or on_batch is None or model.steps_per_execution == 1:
+            return whole
+        aspects = [telemetry(fit, Traces([compiled]), _optimizer_of(model_ref)), rescued.around]
+        return one_by_one(whole, compose(on_batch, aspects), fit, model.steps_per_execution, rescued, tf)
+    return _apart(function, compiled, fit, model_ref, tf, [rescued.around] if rescued is not None else [])
 
 
 def _is_plain(model: Any) -> bool:
@@ -91,11 +97,11 @@ def _optimizer_of(model_ref: Any) -> Callable[[], Any]:
     return lambda: getattr(model_ref(), "optimizer", None)
 
 
-def _apart(function: Any, compiled: Any, fit: Fit, model_ref: Any, tf: Any, rescue: Aspect) -> Callable[..., Any]:
+def _apart(function: Any, compiled: Any, fit: Fit, model_ref: Any, tf: Any, inner: list[Aspect]) -> Callable[..., Any]:
     traces = Traces([compiled])
     whole = _whole(function, fit, traces, model_ref)
     # Given something that is no tf.data iterator, Keras runs its step on what that yields, as train_on_batch does.
-    step = compose(lambda batch: function((batch,)), [telemetry(fit, traces, _optimizer_of(model_ref)), rescue])
+    step = compose(lambda batch: function((batch,)), [telemetry(fit, traces, _optimizer_of(model_ref)), *inner])
     last: list[Any] = [lambda: None]  # the iterator seen last, weakly; None once this way was found closed
     owned, executing_eagerly = tf.data.Iterator, tf.executing_eagerly
 

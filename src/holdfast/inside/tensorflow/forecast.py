@@ -8,6 +8,7 @@ measured and nothing changes.
 
 from __future__ import annotations
 
+import functools
 import os
 from importlib import import_module
 from typing import Any, Callable, Optional
@@ -15,7 +16,8 @@ from typing import Any, Callable, Optional
 DEVICE = "CPU:0"
 WHOLE_RATIO = 0.95  # of the limit: a batch that needs no more goes through as it is
 PIECE_RATIO = 0.8  # of the limit: what a piece may need, so that it also fits tomorrow
-PROBES = (64, 16)  # a batch's part: two sizes make a line, and memory is one in the rows
+FIRST_PART = 64  # of a batch: the smallest piece that is measured
+SURELY = 1.3  # what a measurement may be short of: TensorFlow does not count tensors under 256 KiB
 NO_BYTES = {"resource", "variant", "string"}
 
 
@@ -54,25 +56,33 @@ class Forecast:
         limit, used = self.limit(), self.used()
         if limit is None or used is None:
             return None
-        self._join(limit - used)
-        small, large = (max(1, rows // part) for part in PROBES)
-        if large <= small:
+        probe = self._probe(rows, run, limit * PIECE_RATIO - used)
+        if used - held_for_pieces + probe.at(rows) <= limit * WHOLE_RATIO:
             return None
-        run(small)  # the first call also sets things up
-        least, most = self.measure(lambda: run(small)), self.measure(lambda: run(large))
-        a_row = max(1.0, (most - least) / (large - small))
-        fixed = max(0.0, least - a_row * small)
-        if used - held_for_pieces + fixed + a_row * rows <= limit * WHOLE_RATIO:
-            return None
-        return max(1, min(rows - 1, int((limit * PIECE_RATIO - used - fixed) / a_row)))
+        room = limit * PIECE_RATIO - used - probe.at(0)
+        return max(1, min(rows - 1, int(room / probe.a_row)))
 
-    def _join(self, free: int) -> None:
-        """One large region instead of many: memory that is free is then free in one piece. No page of it is touched."""
-        tf = self._tf
-        try:
-            tf.raw_ops.Empty(shape=[max(1, free - (8 << 20))], dtype=tf.uint8, init=False)
-        except tf.errors.ResourceExhaustedError:
-            return
+    def _probe(self, rows: int, run: Callable[[int], object], room: float) -> Line:
+        """Twice as many rows each time, as long as the next ones surely fit. Small tensors go uncounted, so the last two
+        measurements count."""
+        few = max(1, rows // FIRST_PART)
+        run(few)  # the first call also sets things up
+        line = Line(0, 0, few, self.measure(lambda: run(few)))
+        while 2 * few <= rows // 2 and line.at(2 * few) * SURELY < room:
+            few *= 2
+            line = Line(line.rows, line.bytes, few, self.measure(functools.partial(run, few)))
+        return line
+
+
+class Line:
+    """Memory over rows, through two measurements."""
+
+    def __init__(self, rows_before: int, bytes_before: int, rows: int, needed: int) -> None:
+        self.rows, self.bytes = rows, needed
+        self.a_row = max(1.0, (needed - bytes_before) / (rows - rows_before))
+
+    def at(self, rows: int) -> float:
+        return max(0.0, self.bytes + self.a_row * (rows - self.rows))
 
 
 def graph_bytes(graph: Any, rows: int, turns: int) -> int:
