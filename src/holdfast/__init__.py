@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["attach", "step"]
+__all__ = ["attach", "backward", "step"]
 
 if TYPE_CHECKING:
-    from holdfast.inside.api import attach, step
+    from holdfast.inside.api import attach, backward, step
 
 
 def __getattr__(name: str) -> Any:

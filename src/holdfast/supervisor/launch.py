@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from holdfast.inside import settings
-from holdfast.supervisor import budget
+from holdfast.supervisor import budget, learned
 from holdfast.supervisor.streams import Streams
 from holdfast.supervisor.task import Task
 from holdfast.supervisor.toughen import restore_oom_score
@@ -92,7 +92,7 @@ def leave_settings(task: Task, attempt: int = 1) -> None:
     """What the part inside the training process is to do in this attempt. A disk that takes nothing means it only watches."""
     if task.channel is None or task.directory is None:
         return
-    wanted = {"policy": task.policy, "attempt": attempt, **budget.rescue_settings(task)}
+    wanted = {"policy": task.policy, "attempt": attempt, **budget.rescue_settings(task, k=learned.recall(task))}
     with contextlib.suppress(OSError):
         (task.channel / settings.FILE).write_text(json.dumps(wanted))
 

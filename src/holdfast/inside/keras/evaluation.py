@@ -7,8 +7,9 @@ import weakref
 from typing import Any, Callable
 
 from ..guard import guarded
+from ..pieces import bounds
 from .rescue import Rescue, Rescued
-from .slices import bounds, cut, rows_of
+from .slices import cut, rows_of
 
 
 def take_over_evaluation(trainer: Any, rescue: Rescue) -> None:

@@ -14,7 +14,8 @@ import sys
 import threading
 from typing import Any, Callable, Iterator
 
-from .slices import bounds, cut, open_ended, rows_of
+from ..pieces import bounds
+from .slices import cut, open_ended, rows_of
 from .undo import optimizers_of, replaced, replaced_here
 
 DEVIATES = 0.02  # between whole and sliced gradients of a probe: rounding is far below, another sum far above
@@ -67,9 +68,9 @@ class Micro:
         pieces = bounds(rows, k)
         self._stage = "trace"
         self._trace(cut(data, *pieces[0], tf))
-        self._verify(data)
-        self._keep()
         self._stage = "slices"
+        self._verify(data, pieces[0][1])
+        self._keep()
         self._clear()
         totals = self._totals(data, pieces)
         logs: list[tuple[float, Any]] = []
@@ -86,9 +87,9 @@ class Micro:
         piece = cut(data, 0, rows, tf)
         self._stage = "trace"
         self._trace(piece)
-        self._verify(data)
-        self._keep()
         self._stage = "slices"
+        self._verify(data, rows)
+        self._keep()
         self._clear()
         share = tf.constant(rows / rows_of(data, tf), tf.float64)
         self._slice(piece, share, self._totals(data, [(0, rows)]))
@@ -178,16 +179,14 @@ class Micro:
 
     # -- whether it may be split at all
 
-    def _verify(self, data: Any) -> None:
+    def _verify(self, data: Any, fits: int) -> None:
         """Where the sum of the parts is not known to be the whole: tried on a few rows, as one piece and as two."""
         if self.verified or not self._trains:
             return
         if not self._own_code():
             self.verified = True
             return
-        few = min(PROBE_ROWS, rows_of(data, self._tf))
-        if few < 2:
-            return
+        few = min(max(2, min(PROBE_ROWS, fits)), rows_of(data, self._tf))
         self._keep()
         with contextlib.ExitStack() as stack:
             for layer in self._model._flatten_layers():
@@ -449,7 +448,7 @@ def _without_training(call: Callable[..., Any]) -> Callable[..., Any]:
 
 def _alike(one: Any, other: Any) -> bool:
     size = float((one * one).sum()) ** 0.5
-    return float(((one - other) ** 2).sum()) ** 0.5 <= DEVIATES * max(size, 1e-30)
+    return bool(float(((one - other) ** 2).sum()) ** 0.5 <= DEVIATES * max(size, 1e-30))
 
 
 def _leaves(model: Any) -> list[Any]:

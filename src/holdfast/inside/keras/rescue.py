@@ -8,11 +8,11 @@ from typing import Any, Callable, Iterator, Optional
 
 from ..guard import guarded
 from ..memory import forget, give_back, is_out_of_memory, wanted
+from ..pieces import Pieces
 from ..telemetry import Recorder
 from ..tensorflow.forecast import Forecast
 from .fit import shape_of
 from .micro import CannotSplit, Micro
-from .pieces import Pieces
 from .slices import CannotSlice, rows_of, tail_of
 from .undo import Keeper, replaced_here
 

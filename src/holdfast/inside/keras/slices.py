@@ -40,13 +40,6 @@ def cut(data: Any, begin: int, end: int, tf: Any) -> Any:
     return tf.nest.map_structure(piece, data)
 
 
-def bounds(rows: int, k: int) -> list[tuple[int, int]]:
-    """As even as can be: at most two sizes, so that two traces do at the most."""
-    k = max(1, min(k, rows))
-    edges = [rows * i // k for i in range(k + 1)]
-    return list(zip(edges[:-1], edges[1:]))  # noqa: B905, RUF007 - Python 3.9
-
-
 def open_ended(data: Any, tf: Any) -> Any:
     """The specification of a slice of any number of rows: one trace for all of them."""
 

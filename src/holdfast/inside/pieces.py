@@ -17,6 +17,7 @@ class Pieces:
         self._patience: dict[Any, int] = {}
         self._steps: dict[Any, int] = {}
         self._foreseen: set[Any] = set()  # measured: a larger piece need not be tried
+        self.verified = False  # that the whole is the sum of its parts
         self.whole = k <= 1  # every batch so far went through as it is
 
     def count(self, rows: int, tail: Any) -> int:
@@ -58,3 +59,10 @@ class Pieces:
         self._begin_with *= 2
         self._rows = {tail: max(1, rows // 2) for tail, rows in self._rows.items()}
         self.whole = False
+
+
+def bounds(rows: int, k: int) -> list[tuple[int, int]]:
+    """Where a batch is cut: as even as can be, so that there are two sizes at the most."""
+    k = max(1, min(k, rows))
+    edges = [rows * i // k for i in range(k + 1)]
+    return list(zip(edges[:-1], edges[1:]))  # noqa: B905, RUF007 - Python 3.9
