@@ -35,6 +35,7 @@ def costly_module(rows_at_once: int) -> Any:
 def network(rows_at_once: int, *between: Any) -> Any:
     import torch
 
+    torch.set_num_threads(1)
     torch.manual_seed(1)
     first, last = torch.nn.Linear(6, 16), torch.nn.Linear(16, 3)
     return torch.nn.Sequential(first, torch.nn.ReLU(), costly_module(rows_at_once), *between, last).double()

@@ -11,7 +11,8 @@ AGAIN_AT_MOST = 20_000  # …four times as many after each trial that failed
 class Pieces:
     """Rows per piece, by the shape of a row: a longer sequence may need smaller pieces, a shorter one not."""
 
-    def __init__(self, k: int = 1) -> None:
+    def __init__(self, k: int = 1, least: int = 1) -> None:
+        self.least = least  # rows of a piece: batch normalisation wants two
         self._begin_with = k
         self._rows: dict[Any, int] = {}  # that a piece may have
         self._patience: dict[Any, int] = {}
@@ -24,7 +25,7 @@ class Pieces:
         most = self._rows.get(tail)
         if most is None:
             most = self._guess(rows, tail)
-        return max(1, -(-rows // most))
+        return max(1, min(-(-rows // most), rows // self.least))
 
     def _guess(self, rows: int, tail: Any) -> int:
         """A shape not seen so far: as the run began."""
@@ -39,11 +40,11 @@ class Pieces:
         """The next k, or None at one row."""
         self.whole = False
         size = -(-rows // k)
-        if size <= 1:
+        if size <= self.least:
             return None
         if self._steps.pop(tail, None) == 0:  # a larger one was just tried, without need
             self._patience[tail] = min(AGAIN_AT_MOST, 4 * self._patience.get(tail, AGAIN_AFTER))
-        self._rows[tail] = max(1, size // 2)
+        self._rows[tail] = max(self.least, size // 2)
         return self.count(rows, tail)
 
     def fitted(self, rows: int, tail: Any, k: int) -> int:

@@ -186,7 +186,7 @@ class Micro:
         if not self._own_code():
             self.verified = True
             return
-        few = min(max(2, min(PROBE_ROWS, fits)), rows_of(data, self._tf))
+        few = min(max(2, min(PROBE_ROWS, fits) // 2 * 2), rows_of(data, self._tf))
         self._keep()
         with contextlib.ExitStack() as stack:
             for layer in self._model._flatten_layers():

@@ -27,8 +27,9 @@ class Rescue:
         self.recorder = recorder
         self.tf = tf
         settings = recorder.settings.get("rescue")
-        self.on = tf is not None and recorder.settings.get("policy") == "protect" and isinstance(settings, dict)
-        self.k = int((settings or {}).get("k") or 1) if self.on else 1
+        self.wanted = recorder.settings.get("policy") == "protect" and isinstance(settings, dict)
+        self.on = self.wanted and tf is not None
+        self.k = int((settings or {}).get("k") or 1) if self.wanted else 1
         self.forecast = Forecast(tf)
         self._said: set[str] = set()
         self._keepers: dict[str, Keeper] = {}  # of what is being made just now

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import sys
 import types
 import weakref
 from typing import Any, Callable, Optional, Sequence
@@ -17,6 +18,7 @@ from ..guard import failed, guarded
 from ..telemetry import now
 from ..tensorflow.nesting import nesting
 from .fit import Fit
+from .micro_torch import rescued as on_torch
 from .rescue import Rescue
 from .several import one_by_one
 
@@ -69,6 +71,8 @@ def take_over(model: Any, function: Any, fit: Fit, tf: Any, rescue: Rescue) -> O
     on_batch = _inner(function, "one_step_on_data")
     compiled = getattr(on_batch, "__wrapped__", on_batch)  # Keras wraps it to turn optionals into None
     model_ref = weakref.ref(model)
+    if rescue.wanted and tf is None and _backend() == "torch" and not model.jit_compile:
+        function = on_torch(model, function, rescue.recorder, rescue.k) or function
     rescued = rescue.of_step(model_ref, compiled, "train")
     if tf is None or on_batch is None or not _is_plain(model):
         traces = Traces([_inner(function, "multi_step_on_iterator")])
@@ -78,6 +82,10 @@ def take_over(model: Any, function: Any, fit: Fit, tf: Any, rescue: Rescue) -> O
         aspects = [telemetry(fit, Traces([compiled]), _optimizer_of(model_ref)), rescued.around]
         return one_by_one(whole, compose(on_batch, aspects), fit, model.steps_per_execution, rescued, tf)
     return _apart(function, compiled, fit, model_ref, tf, [rescued.around] if rescued is not None else [])
+
+
+def _backend() -> str:
+    return str(sys.modules["keras"].backend.backend())
 
 
 def _is_plain(model: Any) -> bool:

@@ -42,7 +42,8 @@ def backward(
         return _run(loss_of, batch, 1.0, scaler)
     known = _known.get(model)
     if known is None:
-        known = _known[model] = Pieces(begin_with)
+        normalises = any("BatchNorm" in type(module).__name__ for module in model.modules())
+        known = _known[model] = Pieces(begin_with, least=2 if normalises else 1)
     step = _Step(model, loss_of, batch, reduction, scaler, tell or _nobody)
     return step.run(known)
 
@@ -85,7 +86,7 @@ class _Step:
             rows, tail, k = self._size(known)
             try:
                 if k > 1:
-                    self._verify(known, failure)
+                    self._verify(known, min(PROBE_ROWS, rows // k), failure)
                 loss = self._attempt(rows, k)
             except Exception as error:
                 if not is_out_of_memory(error):
@@ -167,12 +168,10 @@ class _Step:
 
     # -- whether it may be split
 
-    def _verify(self, known: Pieces, failure: Optional[BaseException]) -> None:
-        """On a few rows: is the whole the sum of its parts? Once a model."""
+    def _verify(self, known: Pieces, few: int, failure: Optional[BaseException]) -> None:
+        """On a few rows: is the whole the sum of its parts? Once a model; at one row the user's word must do."""
         if known.verified:
             return
-        rows = rows_of(self._batch, self._torch)
-        few = min(PROBE_ROWS, rows)
         if few >= 2:
             was_training = self._model.training
             self._model.eval()  # no dropout, no batch statistics: those differ by themselves
