@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import weakref
 from typing import Any, Callable, Iterator, Optional
 
 from ..guard import guarded
@@ -15,6 +16,7 @@ from .fit import shape_of
 from .micro import CannotSplit, Micro
 from .slices import CannotSlice, rows_of, tail_of
 from .undo import Keeper, replaced_here
+from .would_help import would_help
 
 Step = Callable[[Any], Any]
 STEPS = {"train": "train_step", "evaluate": "test_step"}
@@ -33,7 +35,22 @@ class Rescue:
         self.forecast = Forecast(tf)
         self._said: set[str] = set()
         self._keepers: dict[str, Keeper] = {}  # of what is being made just now
-        self.all: list[Any] = []  # weakly: what `shrink` reaches
+        self.all: Any = weakref.WeakSet()  # what `shrink` reaches
+        if self.wanted:
+            recorder.on_command("relieve", self._relieve)
+            recorder.on_command("shrink", self._shrink)
+
+    @staticmethod
+    def _relieve(_command: dict[str, Any]) -> str:
+        give_back()
+        return "done"
+
+    def _shrink(self, _command: dict[str, Any]) -> str:
+        """Twice as many pieces, before memory runs out."""
+        training = [rescued for rescued in self.all if rescued.where == "train"]
+        for rescued in training:
+            rescued.pieces.shrink()
+        return "done" if training else "no training step is taken over"
 
     @contextlib.contextmanager
     def while_making(self, model: Any, where: str) -> Iterator[None]:
@@ -64,7 +81,7 @@ class Rescue:
             model = model_ref()
             return Micro(model, getattr(model, STEPS[where]), self.tf, trains=where == "train")
 
-        return Rescued(self, where, sliced, compiled, keeper)
+        return Rescued(self, where, sliced, compiled, keeper, model_ref)
 
     def tell_once(self, kind: str, **data: object) -> None:
         said = f"{kind} {data}"
@@ -77,10 +94,18 @@ class Rescued:
     """One kind of step of one model: whole as long as it fits, in pieces from then on."""
 
     def __init__(
-        self, rescue: Rescue, where: str, sliced: Callable[[], Any], compiled: Any, keeper: Optional[Keeper] = None
+        self,
+        rescue: Rescue,
+        where: str,
+        sliced: Callable[[], Any],
+        compiled: Any,
+        keeper: Optional[Keeper] = None,
+        model_ref: Callable[[], Any] = lambda: None,
     ) -> None:
+        self._model_ref = model_ref
         self._rescue = rescue
-        self._where = where
+        self.where = self._where = where
+        rescue.all.add(self)
         self._make_sliced = sliced
         self._sliced: Any = None
         self._compiled: Any = compiled if hasattr(compiled, "get_concrete_function") else None
@@ -233,9 +258,15 @@ class Rescued:
         grown = self.pieces.did_not_fit(rows, tail, k)
         if grown is None:
             self._refuse("one row at a time does not fit", error)
+            helps = guarded(self._would_help)()
+            recorder.event("rescue.exhausted", where=self._where, help=helps or [])
             return False
         recorder.event("rescue.k", k=grown, where=self._where)
         return True
+
+    def _would_help(self) -> list[str]:
+        model, limit = self._model_ref(), self._rescue.forecast.limit()
+        return would_help(model, limit) if model is not None else []
 
     def _refuse(self, reason: str, error: Optional[BaseException] = None) -> None:
         self._refused = reason

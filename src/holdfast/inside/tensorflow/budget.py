@@ -16,7 +16,7 @@ from typing import Any, Optional
 from ..guard import guarded
 from ..telemetry import Recorder
 
-LEAST = 64 << 20
+LEAST = 16 << 20  # TensorFlow starts with that
 OURS = ("TF_MKL_ALLOC_MAX_BYTES", "TF_CPU_ALLOCATOR_USE_BFC", "TF_CPU_BFC_MEM_LIMIT_IN_MB")
 
 
