@@ -138,3 +138,23 @@ def test_another_error_of_the_users_is_his() -> None:
     model = network(4)
     with pytest.raises(ZeroDivisionError):
         holdfast.backward(model, lambda: 1 / 0)
+
+
+@pytest.mark.timeout(300)
+def test_keras_on_the_torch_backend_is_rescued_unedited() -> None:
+    """One process trains every case; see the program."""
+    import json
+    import subprocess
+    import sys
+    from pathlib import Path
+
+    program = Path(__file__).with_name("keras_torch_rescue.py")
+    done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, timeout=280, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found["failed"] == []
+    for name, case in found["cases"].items():
+        assert case["healthy_equal"], name
+        assert case["refusals"] > 0, name
+        assert case["apart"] < 1e-5 and case["logs_apart"] < 1e-5, (name, case)
+        assert case["iterations"][0] == case["iterations"][1]
