@@ -84,6 +84,8 @@ def predicting(model: Any, function: Any, rescue: Rescue) -> Callable[[Any], Any
 class SlicedPrediction:
     """The same as `Micro`, for what changes nothing: outputs one after the other."""
 
+    stage = "slices"
+
     def __init__(self, function: Any, tf: Any) -> None:
         self._function = function
         self._tf = tf

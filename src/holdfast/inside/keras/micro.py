@@ -45,7 +45,7 @@ class Micro:
         self._results: dict[str, Any] = {}  # logs that are metrics' results
         self._optimizer: Any = None
         self._thread = 0
-        self._stage = ""
+        self.stage = ""
         self.divides_by_counts = False
         self.unknown: set[str] = set()  # reasons to verify before splitting
         self.verified = False
@@ -66,9 +66,9 @@ class Micro:
         tf = self._tf
         rows = rows_of(data, tf)
         pieces = bounds(rows, k)
-        self._stage = "trace"
+        self.stage = "trace"
         self._trace(cut(data, *pieces[0], tf))
-        self._stage = "slices"
+        self.stage = "slices"
         self._verify(data, pieces[0][1])
         self._keep()
         self._clear()
@@ -78,16 +78,16 @@ class Micro:
             share = (end - begin) / rows
             piece = cut(data, begin, end, tf)
             logs.append((share, self._slice(piece, tf.constant(share, tf.float64), totals)))
-        self._stage = "update"
+        self.stage = "update"
         return self._logs(logs, self._finish(tf.constant(rows, tf.int32)))
 
     def try_rows(self, data: Any, rows: int) -> None:
         """A piece of so many rows, as in `run`, without a trace left."""
         tf = self._tf
         piece = cut(data, 0, rows, tf)
-        self._stage = "trace"
+        self.stage = "trace"
         self._trace(piece)
-        self._stage = "slices"
+        self.stage = "slices"
         self._verify(data, rows)
         self._keep()
         self._clear()
@@ -150,9 +150,9 @@ class Micro:
 
     def put_back(self) -> str:
         """After a slice that failed; or why it cannot be. Weights and the optimizer are touched last."""
-        if self._stage == "trace":
+        if self.stage == "trace":
             return "the sums of the gradients do not fit beside the weights"
-        if self._stage == "update":
+        if self.stage == "update":
             return "memory ran out within the update of the weights"
         for variable, copy in self._before:
             variable._value.assign(copy)

@@ -148,18 +148,24 @@ class Rescued:
         """Until it fits. Each failure means smaller pieces; at one row there is nothing smaller."""
         tf = self._rescue.tf
         while True:
-            rows, tail = rows_of(batch, tf), tail_of(batch, tf)
+            try:
+                rows, tail = rows_of(batch, tf), tail_of(batch, tf)
+            except CannotSlice:
+                return self._as_one(batch)
             k = self.pieces.count(rows, tail)
             if k == 1 or self._refused:
                 return self._as_one(batch)
             try:
                 result = self._piecewise().run(batch, k)
-            except CannotSplit as reason:
-                self._refuse(str(reason))
-                continue
             except Exception as error:
-                if not is_out_of_memory(error) or not self._put_back(error) or not self._smaller(batch, error):
+                if is_out_of_memory(error):
+                    if not self._put_back(error) or not self._smaller(batch, error):
+                        raise
+                elif self._is_the_users(error):
                     raise
+                else:  # whole, it says for itself what is wrong
+                    guarded(self._sliced.put_back)()
+                    self._refuse(_in_words(error))
                 forget(error)
             else:
                 now = self.pieces.fitted(rows, tail, k)
@@ -167,6 +173,11 @@ class Rescued:
                     self._rescue.recorder.event("rescue.k", k=now, where=self._where)
                 return result
             give_back()
+
+    def _is_the_users(self, error: BaseException) -> bool:
+        """What an operation of the step complains of, and what happens once the update has begun."""
+        ours = isinstance(error, (CannotSplit, CannotSlice))
+        return not ours and (isinstance(error, self._rescue.tf.errors.OpError) or self._sliced.stage == "update")
 
     def _as_one(self, batch: Any) -> Any:
         """A last, smaller batch fits as it is; and if it should not, it is the next to be cut."""
@@ -217,10 +228,17 @@ class Rescued:
         return self._compiled.get_concrete_function([batch] if self._where == "predict" else batch)
 
     def _measured(self, batch: Any, rows: int) -> Optional[int]:
-        sliced = self._sliced or self._make_sliced()
-        sliced.try_rows(batch, 1)
-        self._sliced = sliced
-        fit = self._rescue.forecast.rows_that_fit(rows, lambda few: sliced.try_rows(batch, few), sliced.held_bytes())
+        sliced = self._sliced = self._sliced or self._make_sliced()
+
+        def try_rows(few: int) -> None:
+            try:
+                sliced.try_rows(batch, few)
+            except Exception:
+                sliced.put_back()
+                raise
+
+        try_rows(1)
+        fit = self._rescue.forecast.rows_that_fit(rows, try_rows, sliced.held_bytes())
         if fit is not None:
             self._sliced = None
             self._piecewise()  # tells what is to be told
@@ -272,3 +290,7 @@ class Rescued:
         self._refused = reason
         words = wanted(error) if error is not None else ""
         self._rescue.tell_once("rescue.refused", reason=reason, where=self._where, wanted=words)
+
+
+def _in_words(error: BaseException) -> str:
+    return str(error) if isinstance(error, (CannotSplit, CannotSlice)) else f"{type(error).__name__}: {error}"[:300]

@@ -13,6 +13,8 @@ import os
 from importlib import import_module
 from typing import Any, Callable, Optional
 
+from ..memory import is_out_of_memory
+
 DEVICE = "CPU:0"
 WHOLE_RATIO = 0.95  # of the limit: a batch that needs no more goes through as it is
 PIECE_RATIO = 0.8  # of the limit: what a piece may need, so that it also fits tomorrow
@@ -56,7 +58,10 @@ class Forecast:
         limit, used = self.limit(), self.used()
         if limit is None or used is None:
             return None
-        probe = self._probe(rows, run, limit * PIECE_RATIO - used)
+        try:
+            probe = self._probe(rows, run, limit * PIECE_RATIO - used)
+        except TooMany as tried:
+            return max(1, tried.rows // 2)
         if used - held_for_pieces + probe.at(rows) <= limit * WHOLE_RATIO:
             return None
         room = limit * PIECE_RATIO - used - probe.at(0)
@@ -70,8 +75,19 @@ class Forecast:
         line = Line(0, 0, few, self.measure(lambda: run(few)))
         while 2 * few <= rows // 2 and line.at(2 * few) * SURELY < room:
             few *= 2
-            line = Line(line.rows, line.bytes, few, self.measure(functools.partial(run, few)))
+            try:
+                line = Line(line.rows, line.bytes, few, self.measure(functools.partial(run, few)))
+            except Exception as error:
+                if is_out_of_memory(error):
+                    raise TooMany(few) from None
+                raise
         return line
+
+
+class TooMany(Exception):
+    def __init__(self, rows: int) -> None:
+        super().__init__(rows)
+        self.rows = rows
 
 
 class Line:
