@@ -18,6 +18,7 @@ class Pieces:
         self._patience: dict[Any, int] = {}
         self._steps: dict[Any, int] = {}
         self._foreseen: set[Any] = set()  # measured: a larger piece need not be tried
+        self.refused = False  # splitting was tried on a few rows and is not the same
         self.verified = False  # that the whole is the sum of its parts
         self.whole = k <= 1  # every batch so far went through as it is
 

@@ -70,6 +70,7 @@ class Micro:
         self._trace(cut(data, *pieces[0], tf))
         self.stage = "slices"
         self._verify(data, pieces[0][1])
+        self._trace(cut(data, *pieces[0], tf))  # anew, where that showed another kind of loss
         self._keep()
         self._clear()
         totals = self._totals(data, pieces)
@@ -89,6 +90,7 @@ class Micro:
         self._trace(piece)
         self.stage = "slices"
         self._verify(data, rows)
+        self._trace(piece)
         self._keep()
         self._clear()
         share = tf.constant(rows / rows_of(data, tf), tf.float64)
@@ -196,6 +198,8 @@ class Micro:
             halves = self._gradient(data, bounds(few, 2))
             if not _alike(whole, halves) and _alike(whole, 2 * halves):
                 self._own_sums = True  # a loss that adds rows up instead of taking their mean
+                self._slice = self._compiled(self._slice_step)  # what was traced took it for a mean
+                self._traced.clear()
                 halves = self._gradient(data, bounds(few, 2))
         self.put_back()
         self.verified = True

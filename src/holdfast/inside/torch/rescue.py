@@ -89,7 +89,7 @@ class _Step:
                     self._verify(known, min(PROBE_ROWS, rows // k), failure)
                 loss = self._attempt(rows, k)
             except Exception as error:
-                if not is_out_of_memory(error):
+                if known.refused or not is_out_of_memory(error):
                     self._return_gradients()
                     raise
                 self._put_back()
@@ -111,7 +111,7 @@ class _Step:
             rows, tail = rows_of(self._batch, self._torch), tail_of(self._batch, self._torch)
         except CannotSlice:
             return 1, None, 1
-        return rows, tail, known.count(rows, tail)
+        return rows, tail, 1 if known.refused else known.count(rows, tail)
 
     def _attempt(self, rows: int, k: int) -> Any:
         if k == 1:
@@ -185,7 +185,7 @@ class _Step:
             if off > DEVIATES * max(size, 1e-30):
                 reason = "the gradient of a batch is not that of its parts together: the loss is over the whole batch"
                 self._tell("rescue.refused", reason=reason)
-                self._return_gradients()
+                known.refused = True
                 raise failure if failure is not None else RuntimeError(reason)
         known.verified = True
 
