@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["attach", "keep", "step"]
+__all__ = ["attach", "backward", "keep", "step"]
 
 if TYPE_CHECKING:
-    from holdfast.inside.api import attach, keep, step
+    from holdfast.inside.api import attach, backward, keep, step
 
 
 def __getattr__(name: str) -> Any:

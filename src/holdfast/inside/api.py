@@ -66,6 +66,30 @@ def keep(**things: Any) -> Keep:
     return Keep(_recorder(), things)
 
 
+def backward(model: Any, loss_of: Callable[..., Any], *batch: Any, reduction: str = "mean", scaler: Any = None) -> Any:
+    """Forward and backward of a batch in PyTorch, in micro-batches where memory runs out; returns the loss, detached.
+
+        loss = holdfast.backward(model, lambda x, y: criterion(model(x), y), x, y)
+
+    stands for `loss = criterion(model(x), y); loss.backward()`. The loss is to be a mean over the rows, or a sum with
+    `reduction="sum"`; `scaler` is the GradScaler where one is used. It works without `holdfast run`, too.
+    """
+    from .torch.rescue import backward as rescued
+
+    recorder = _recorder()
+    settings = recorder.settings if recorder is not None else {}
+
+    def tell(kind: str, **data: object) -> None:
+        if recorder is not None:
+            recorder.event(kind, step=recorder.steps + 1, **data)
+
+    act = settings.get("policy", "protect") == "protect"
+    begin_with = int((settings.get("rescue") or {}).get("k") or 1)
+    return rescued(
+        model, loss_of, *batch, reduction=reduction, scaler=scaler, tell=tell, begin_with=begin_with, act=act
+    )
+
+
 @guarded
 def _step(
     recorder: Recorder,

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.inside import settings
-from holdfast.supervisor import signals
+from holdfast.supervisor import budget, learned, signals
 from holdfast.supervisor.given_input import GivenInput
 from holdfast.supervisor.streams import Streams
 from holdfast.supervisor.task import Task
@@ -127,12 +127,7 @@ def leave_settings(task: Task, attempt: int = 1, again: bool = False, k: int | N
     if task.checkpoints is not None:
         interval_s = None if task.checkpoint == "auto" else task.checkpoint
         wanted["checkpoint"] = {"directory": str(task.checkpoints), "interval_s": interval_s, "resume": again}
-    if task.policy == "protect":
-        wanted["rescue"] = {
-            "k": k,
-            "host_budget_bytes": task.memory_bytes,
-            "gpu_budget_bytes": task.gpu_memory_bytes,
-        }
+    wanted |= budget.rescue_settings(task, k=k or learned.recall(task))
     with contextlib.suppress(OSError):
         (task.channel / settings.FILE).write_text(json.dumps(wanted))
 

@@ -17,6 +17,7 @@ from holdfast.inside import room
 from holdfast.policy import examine, warn
 from holdfast.probes import Scope
 from holdfast.probes.runner import ProbeRunner
+from holdfast.supervisor import learned
 from holdfast.supervisor.attempt_record import AttemptRecord
 from holdfast.supervisor.greeting import Greeting
 from holdfast.supervisor.recall import Recall
@@ -135,6 +136,8 @@ class Watch:
                 self.record(reading)
                 self._say_what_is_missing(reading)
                 self._goodbye = self._goodbye or reading.kind == "inside.goodbye"
+                if reading.kind == "rescue.k" and reading.data.get("where") == "train":
+                    learned.remember(self._task, int(reading.data["k"]))
         return self._recall.window()
 
     def _act(self, decision: Decision, findings: list[Finding], now: float) -> None:

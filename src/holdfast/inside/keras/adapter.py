@@ -11,8 +11,10 @@ from ..guard import guarded
 from ..telemetry import Recorder
 from ..tensorflow.nesting import hide_frames
 from ..tensorflow.optimizer import watch_optimizers
+from .evaluation import take_over_evaluation
 from .fit import Fit
 from .hooks import fits_of, follow_fits
+from .rescue import Rescue
 from .resume import Fits
 from .step import take_over
 from .values import Values
@@ -28,7 +30,10 @@ def install(recorder: Recorder) -> None:
     fit = Fit(recorder, values)
     guarded(hide_frames)("keras.src.utils.traceback_utils")
     fits = guarded(_keep_checkpoints)(recorder, tf, backend)
-    guarded(_take_over_steps)(fit, tf, fits)
+    rescue = Rescue(recorder, tf)
+    guarded(_take_over_steps)(fit, tf, fits, rescue)
+    if rescue.on:
+        guarded(take_over_evaluation)(_module("models.model").Trainer, rescue)
     guarded(_notice_epochs)(fit)
     guarded(_notice_data)(fit)
     if fits is not None:
@@ -52,21 +57,22 @@ def _keep_checkpoints(recorder: Recorder, tf: Any, backend: str) -> Optional[Fit
     return fits_of(recorder, tf, wanted, _module)
 
 
-def _take_over_steps(fit: Fit, tf: Any, fits: Optional[Fits]) -> None:
+def _take_over_steps(fit: Fit, tf: Any, fits: Optional[Fits], rescue: Rescue) -> None:
     trainer: Any = _module("models.model").Trainer
     make = trainer.make_train_function
     keep = fits.keeper if fits is not None else None
 
     @guarded
     def replace(model: Any, function: Any) -> None:
-        stand_in = take_over(model, function, fit, tf, keep)
+        stand_in = take_over(model, function, fit, tf, keep, rescue)
         if stand_in is not None:
             model.train_function = stand_in
 
     @functools.wraps(make)
     def make_train_function(self: Any, *args: Any, **kwargs: Any) -> Any:
         before = self.train_function
-        result = make(self, *args, **kwargs)
+        with rescue.while_making(self, "train"):
+            result = make(self, *args, **kwargs)
         if self.train_function is not before and self.train_function is not None:
             replace(self, self.train_function)
         return result

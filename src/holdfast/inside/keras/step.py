@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import sys
 import types
 import weakref
 from typing import Any, Callable, Optional, Sequence
@@ -18,6 +19,9 @@ from ..telemetry import now
 from ..tensorflow.nesting import nesting
 from .checkpoint import Keeper
 from .fit import Fit
+from .micro_torch import rescued as on_torch
+from .rescue import Rescue
+from .several import one_by_one
 
 Step = Callable[[Any], Any]  # of a batch, returns logs
 Aspect = Callable[[Step], Step]
@@ -64,16 +68,28 @@ class Traces:
 
 
 def take_over(
-    model: Any, function: Any, fit: Fit, tf: Any, keep: Optional[Keeper] = None
+    model: Any, function: Any, fit: Fit, tf: Any, keep: Optional[Keeper], rescue: Rescue
 ) -> Optional[Callable[..., Any]]:
     """What stands in for Keras's own `function`; runs it piece by piece where that is possible, whole elsewhere."""
     on_batch = _inner(function, "one_step_on_data")
     compiled = getattr(on_batch, "__wrapped__", on_batch)  # Keras wraps it to turn optionals into None
     model_ref = weakref.ref(model)
+    if rescue.wanted and tf is None and _backend() == "torch" and not model.jit_compile:
+        function = on_torch(model, function, rescue.recorder, rescue.k) or function
+    rescued = rescue.of_step(model_ref, compiled, "train")
     if tf is None or on_batch is None or not _is_plain(model):
         traces = Traces([_inner(function, "multi_step_on_iterator")])
-        return _whole(function, fit, traces, model_ref)
-    return _apart(function, compiled, fit, model_ref, tf, keep)
+        whole = _whole(function, fit, traces, model_ref)
+        if rescued is None or on_batch is None or model.steps_per_execution == 1:
+            return whole
+        aspects = [telemetry(fit, Traces([compiled]), _optimizer_of(model_ref)), rescued.around]
+        return one_by_one(whole, compose(on_batch, aspects), fit, model.steps_per_execution, rescued, tf)
+    inner: list[Aspect] = [rescued.around] if rescued is not None else []
+    return _apart(function, compiled, fit, model_ref, tf, keep, inner)
+
+
+def _backend() -> str:
+    return str(sys.modules["keras"].backend.backend())
 
 
 def _is_plain(model: Any) -> bool:
@@ -94,13 +110,13 @@ def _optimizer_of(model_ref: Any) -> Callable[[], Any]:
 
 
 def _apart(
-    function: Any, compiled: Any, fit: Fit, model_ref: Any, tf: Any, keep: Optional[Keeper]
+    function: Any, compiled: Any, fit: Fit, model_ref: Any, tf: Any, keep: Optional[Keeper], inner: list[Aspect]
 ) -> Callable[..., Any]:
     traces = Traces([compiled])
     whole = _whole(function, fit, traces, model_ref)
     # Given something that is no tf.data iterator, Keras runs its step on what that yields, as train_on_batch does.
-    aspects = [telemetry(fit, traces, _optimizer_of(model_ref)), *([keep.aspect] if keep is not None else [])]
-    step = compose(lambda batch: function((batch,)), aspects)
+    kept = [keep.aspect] if keep is not None else []
+    step = compose(lambda batch: function((batch,)), [telemetry(fit, traces, _optimizer_of(model_ref)), *kept, *inner])
     last: list[Any] = [lambda: None]  # the iterator seen last, weakly; None once this way was found closed
     owned, executing_eagerly = tf.data.Iterator, tf.executing_eagerly
 

@@ -10,6 +10,7 @@ from ..guard import guarded
 from ..telemetry import Recorder
 from . import step
 from .compiling import Compiling
+from .rescue import limit_gpu
 from .telemetry import Telemetry
 
 
@@ -21,6 +22,8 @@ def install(recorder: Recorder) -> None:
     if "torch.optim.optimizer" not in sys.modules:
         recorder.event("adapter.unfit", framework="torch", reason="this torch has no torch.optim.optimizer")
         return
+    if recorder.settings.get("policy") == "protect":
+        limit_gpu(torch, (recorder.settings.get("rescue") or {}).get("gpu_budget_bytes"))
     telemetry = Telemetry(recorder, torch, Compiling(recorder))
     # The order is fixed: what comes first is nearest to the user's own call.
     missing = step.take_over(torch, [telemetry.aspect])

@@ -1,0 +1,114 @@
+"""Evaluation and prediction have a size of their own: running out of memory there says nothing about training."""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from typing import Any, Callable
+
+from ..guard import guarded
+from ..pieces import bounds
+from .rescue import Rescue, Rescued
+from .slices import cut, rows_of
+
+
+def take_over_evaluation(trainer: Any, rescue: Rescue) -> None:
+    make_test, make_predict = trainer.make_test_function, trainer.make_predict_function
+
+    @functools.wraps(make_test)
+    def make_test_function(self: Any, *args: Any, **kwargs: Any) -> Any:
+        before = self.test_function
+        with rescue.while_making(self, "evaluate"):
+            result = make_test(self, *args, **kwargs)
+        if self.test_function is not before and self.test_function is not None:
+            replace_test(self)
+        return result
+
+    @functools.wraps(make_predict)
+    def make_predict_function(self: Any, *args: Any, **kwargs: Any) -> Any:
+        before = self.predict_function
+        result = make_predict(self, *args, **kwargs)
+        if self.predict_function is not before and self.predict_function is not None:
+            replace_predict(self)
+        return result
+
+    @guarded
+    def replace_test(model: Any) -> None:
+        model.test_function = testing(model, model.test_function, rescue)
+
+    @guarded
+    def replace_predict(model: Any) -> None:
+        model.predict_function = predicting(model, model.predict_function, rescue)
+
+    trainer.make_test_function = make_test_function
+    trainer.make_predict_function = make_predict_function
+
+
+def testing(model: Any, function: Any, rescue: Rescue) -> Callable[[Any], Any]:
+    from .step import _inner
+
+    on_batch = _inner(function, "one_step_on_data")
+    compiled = getattr(on_batch, "__wrapped__", on_batch)
+    rescued = rescue.of_step(weakref.ref(model), compiled, "evaluate")
+    if rescued is None or on_batch is None or model.steps_per_execution != 1:
+        return function  # type: ignore[no-any-return]
+    tf = rescue.tf
+    step = rescued.around(on_batch)
+
+    def test_function(iterator: Any) -> Any:
+        if not tf.executing_eagerly():
+            return function(iterator)
+        if isinstance(iterator, tf.data.Iterator):
+            return step(iterator.get_next())
+        for batch in iterator:
+            return step(batch)
+        return function(iterator)
+
+    return test_function
+
+
+def predicting(model: Any, function: Any, rescue: Rescue) -> Callable[[Any], Any]:
+    """Keras calls it with a list of batches."""
+    tf = rescue.tf
+    rescued = Rescued(rescue, "predict", lambda: SlicedPrediction(function, tf), function)
+    step = rescued.around(lambda batch: function([batch]))
+
+    def predict_function(data: Any) -> Any:
+        if not tf.executing_eagerly() or not isinstance(data, (list, tuple)) or len(data) != 1:
+            return function(data)
+        return step(data[0])
+
+    return predict_function
+
+
+class SlicedPrediction:
+    """The same as `Micro`, for what changes nothing: outputs one after the other."""
+
+    stage = "slices"
+
+    def __init__(self, function: Any, tf: Any) -> None:
+        self._function = function
+        self._tf = tf
+
+    def run(self, data: Any, k: int) -> Any:
+        tf = self._tf
+        parts = [self._function([cut(data, begin, end, tf)]) for begin, end in bounds(rows_of(data, tf), k)]
+        return tf.nest.map_structure(lambda *outputs: _joined(outputs, tf), *parts)
+
+    def try_rows(self, data: Any, rows: int) -> None:
+        self._function([cut(data, 0, rows, self._tf)])
+
+    def put_back(self) -> str:
+        return ""
+
+    def held_bytes(self) -> int:
+        return 0
+
+    def disclosures(self) -> list[str]:
+        return []
+
+
+def _joined(outputs: Any, tf: Any) -> Any:
+    if isinstance(outputs[0], tf.SparseTensor):
+        return tf.sparse.concat(axis=0, sp_inputs=list(outputs))
+    return tf.concat(outputs, axis=0)

@@ -1,0 +1,296 @@
+"""Out of memory in a step of Keras on TensorFlow: undone, and the same batch again in micro-batches."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import weakref
+from typing import Any, Callable, Iterator, Optional
+
+from ..guard import guarded
+from ..memory import forget, give_back, is_out_of_memory, wanted
+from ..pieces import Pieces
+from ..telemetry import Recorder
+from ..tensorflow.forecast import Forecast
+from .fit import shape_of
+from .micro import CannotSplit, Micro
+from .slices import CannotSlice, rows_of, tail_of
+from .undo import Keeper, replaced_here
+from .would_help import would_help
+
+Step = Callable[[Any], Any]
+STEPS = {"train": "train_step", "evaluate": "test_step"}
+
+
+class Rescue:
+    """For every model of this process."""
+
+    def __init__(self, recorder: Recorder, tf: Any) -> None:
+        self.recorder = recorder
+        self.tf = tf
+        settings = recorder.settings.get("rescue")
+        self.wanted = recorder.settings.get("policy") == "protect" and isinstance(settings, dict)
+        self.on = self.wanted and tf is not None
+        self.k = int((settings or {}).get("k") or 1) if self.wanted else 1
+        self.forecast = Forecast(tf)
+        self._said: set[str] = set()
+        self._keepers: dict[str, Keeper] = {}  # of what is being made just now
+        self.all: Any = weakref.WeakSet()  # what `shrink` reaches
+        if self.wanted:
+            recorder.on_command("relieve", self._relieve)
+            recorder.on_command("shrink", self._shrink)
+
+    @staticmethod
+    def _relieve(_command: dict[str, Any]) -> str:
+        give_back()
+        return "done"
+
+    def _shrink(self, _command: dict[str, Any]) -> str:
+        """Twice as many pieces, before memory runs out."""
+        training = [rescued for rescued in self.all if rescued.where == "train"]
+        for rescued in training:
+            rescued.pieces.shrink()
+        return "done" if training else "no training step is taken over"
+
+    @contextlib.contextmanager
+    def while_making(self, model: Any, where: str) -> Iterator[None]:
+        """Keras compiles what `model.train_step` is at that moment."""
+        self._keepers.pop(where, None)
+        step = self._kept(model, where) if self.on else None
+        if step is None:
+            yield
+            return
+        with replaced_here(model, STEPS[where], step):
+            yield
+
+    @guarded
+    def _kept(self, model: Any, where: str) -> Optional[Step]:
+        if type(model.distribute_strategy).__name__ != "_DefaultDistributionStrategy":
+            return None
+        keeper = self._keepers[where] = Keeper(self.tf)
+        variable_class = sys.modules["keras.src.backend.tensorflow.core"].Variable
+        return keeper.keeping(getattr(model, STEPS[where]), model, variable_class)
+
+    def of_step(self, model_ref: Callable[[], Any], compiled: Any, where: str) -> Optional[Rescued]:
+        """For the step that was made last."""
+        keeper = self._keepers.pop(where, None)
+        if keeper is None:
+            return None
+
+        def sliced() -> Micro:
+            model = model_ref()
+            return Micro(model, getattr(model, STEPS[where]), self.tf, trains=where == "train")
+
+        return Rescued(self, where, sliced, compiled, keeper, model_ref)
+
+    def tell_once(self, kind: str, **data: object) -> None:
+        said = f"{kind} {data}"
+        if said not in self._said:
+            self._said.add(said)
+            self.recorder.event(kind, **data)
+
+
+class Rescued:
+    """One kind of step of one model: whole as long as it fits, in pieces from then on."""
+
+    def __init__(
+        self,
+        rescue: Rescue,
+        where: str,
+        sliced: Callable[[], Any],
+        compiled: Any,
+        keeper: Optional[Keeper] = None,
+        model_ref: Callable[[], Any] = lambda: None,
+    ) -> None:
+        self._model_ref = model_ref
+        self._rescue = rescue
+        self.where = self._where = where
+        rescue.all.add(self)
+        self._make_sliced = sliced
+        self._sliced: Any = None
+        self._compiled: Any = compiled if hasattr(compiled, "get_concrete_function") else None
+        self._keeper = keeper
+        self._refused = ""
+        self._whole: Step = lambda batch: batch
+        self.pieces = Pieces(rescue.k if where == "train" else 1)
+        self._foreseen: set[Any] = set()
+
+    def around(self, step: Step) -> Step:
+        keeper, pieces, foreseen = self._keeper, self.pieces, self._foreseen
+        self._whole = step
+
+        def rescued(batch: Any) -> Any:
+            shape = shape_of(batch)
+            if shape not in foreseen:
+                foreseen.add(shape)
+                self._foresee(batch)
+            if not pieces.whole:
+                return self._in_pieces(batch)
+            if keeper is not None:
+                keeper.attempts += 1
+            try:
+                return step(batch)
+            except Exception as error:
+                if not is_out_of_memory(error) or not self._undone(error) or not self._smaller(batch, error):
+                    raise
+                forget(error)
+            give_back()
+            return self._in_pieces(batch)
+
+        return rescued
+
+    @property
+    def at_risk(self) -> bool:
+        """Whether a batch so far might not have fitted."""
+        return not self.pieces.whole
+
+    def _in_pieces(self, batch: Any) -> Any:
+        """Until it fits. Each failure means smaller pieces; at one row there is nothing smaller."""
+        tf = self._rescue.tf
+        while True:
+            try:
+                rows, tail = rows_of(batch, tf), tail_of(batch, tf)
+            except CannotSlice:
+                return self._as_one(batch)
+            k = self.pieces.count(rows, tail)
+            if k == 1 or self._refused:
+                return self._as_one(batch)
+            try:
+                result = self._piecewise().run(batch, k)
+            except Exception as error:
+                if is_out_of_memory(error):
+                    if not self._put_back(error) or not self._smaller(batch, error):
+                        raise
+                elif self._is_the_users(error):
+                    raise
+                else:  # whole, it says for itself what is wrong
+                    guarded(self._sliced.put_back)()
+                    self._refuse(_in_words(error))
+                forget(error)
+            else:
+                now = self.pieces.fitted(rows, tail, k)
+                if now != k:
+                    self._rescue.recorder.event("rescue.k", k=now, where=self._where)
+                return result
+            give_back()
+
+    def _is_the_users(self, error: BaseException) -> bool:
+        """What an operation of the step complains of, and what happens once the update has begun."""
+        ours = isinstance(error, (CannotSplit, CannotSlice))
+        return not ours and (isinstance(error, self._rescue.tf.errors.OpError) or self._sliced.stage == "update")
+
+    def _as_one(self, batch: Any) -> Any:
+        """A last, smaller batch fits as it is; and if it should not, it is the next to be cut."""
+        if self._keeper is not None:
+            self._keeper.attempts += 1
+        try:
+            return self._whole(batch)
+        except Exception as error:
+            if not is_out_of_memory(error) or not self._undone(error) or not self._smaller(batch, error):
+                raise
+            forget(error)
+        give_back()
+        return self._in_pieces(batch)
+
+    def _piecewise(self) -> Any:
+        if self._sliced is None:
+            self._sliced = self._make_sliced()
+            for text in self._sliced.disclosures():
+                self._rescue.tell_once("rescue.disclosed", text=text)
+        return self._sliced
+
+    # -- before
+
+    @guarded
+    def _foresee(self, batch: Any) -> None:
+        """A step that may not fit is measured on a few rows first: at the limit TensorFlow may crash, not raise."""
+        tf, forecast = self._rescue.tf, self._rescue.forecast
+        if forecast.limit() is None or self._compiled is None:
+            return
+        rows, tail = rows_of(batch, tf), tail_of(batch, tf)
+        turns = max((size for shape in tail for size in shape[:1]), default=1)
+        if not forecast.could_exceed(self._concrete(batch), rows, turns):
+            return
+        try:
+            fit = self._measured(batch, rows)
+        except (CannotSplit, CannotSlice) as reason:
+            self._refuse(str(reason))
+            return
+        if fit is None:
+            self._sliced = None
+            return
+        self.pieces.foreseen(tail, fit)
+        k = self.pieces.count(rows, tail)
+        self._rescue.recorder.event("rescue.foreseen", where=self._where, rows=rows, k=k, limit_bytes=forecast.limit())
+        self._rescue.recorder.event("rescue.k", k=k, where=self._where)
+
+    def _concrete(self, batch: Any) -> Any:
+        return self._compiled.get_concrete_function([batch] if self._where == "predict" else batch)
+
+    def _measured(self, batch: Any, rows: int) -> Optional[int]:
+        sliced = self._sliced = self._sliced or self._make_sliced()
+
+        def try_rows(few: int) -> None:
+            try:
+                sliced.try_rows(batch, few)
+            except Exception:
+                sliced.put_back()
+                raise
+
+        try_rows(1)
+        fit = self._rescue.forecast.rows_that_fit(rows, try_rows, sliced.held_bytes())
+        if fit is not None:
+            self._sliced = None
+            self._piecewise()  # tells what is to be told
+        return fit
+
+    # -- after a failure
+
+    def _undone(self, error: BaseException) -> bool:
+        if self._keeper is None:
+            return True
+        reason = guarded(self._keeper.put_back)()
+        if reason != "":
+            self._refuse(reason or "what the failed step had changed could not be put back", error)
+        return bool(reason == "")
+
+    def _put_back(self, error: BaseException) -> bool:
+        reason = guarded(self._sliced.put_back)()
+        if reason != "":
+            self._sliced = None
+            self._refuse(reason or "what the failed step had changed could not be put back", error)
+        return bool(reason == "")
+
+    def _smaller(self, batch: Any, error: BaseException) -> bool:
+        """Whether there is a smaller size to try; both are told."""
+        tf, recorder = self._rescue.tf, self._rescue.recorder
+        try:
+            rows, tail = rows_of(batch, tf), tail_of(batch, tf)
+        except CannotSlice as reason:
+            self._refuse(str(reason), error)
+            return False
+        k = self.pieces.count(rows, tail)
+        recorder.event("rescue.caught", step=recorder.steps + 1, where=self._where, k=k, wanted=wanted(error))
+        if self._refused:
+            return False
+        grown = self.pieces.did_not_fit(rows, tail, k)
+        if grown is None:
+            self._refuse("one row at a time does not fit", error)
+            helps = guarded(self._would_help)()
+            recorder.event("rescue.exhausted", where=self._where, help=helps or [])
+            return False
+        recorder.event("rescue.k", k=grown, where=self._where)
+        return True
+
+    def _would_help(self) -> list[str]:
+        model, limit = self._model_ref(), self._rescue.forecast.limit()
+        return would_help(model, limit) if model is not None else []
+
+    def _refuse(self, reason: str, error: Optional[BaseException] = None) -> None:
+        self._refused = reason
+        words = wanted(error) if error is not None else ""
+        self._rescue.tell_once("rescue.refused", reason=reason, where=self._where, wanted=words)
+
+
+def _in_words(error: BaseException) -> str:
+    return str(error) if isinstance(error, (CannotSplit, CannotSlice)) else f"{type(error).__name__}: {error}"[:300]

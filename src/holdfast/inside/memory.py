@@ -1,0 +1,67 @@
+"""Running out of memory: known when it is seen, and memory given back afterwards."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import re
+import sys
+import traceback
+from typing import Any, Optional
+
+# What frameworks say where the type alone does not: other call sites, older versions.
+SAYS_SO = re.compile(
+    r"out of memory|OOM when allocating|failed to allocate|unable to allocate|can't allocate memory"
+    r"|cannot allocate memory|not enough memory|RESOURCE_EXHAUSTED",
+    re.IGNORECASE,
+)
+SOMETHING_ELSE = re.compile(r"too many open files|no space left|quota|larger than max|message.*size", re.IGNORECASE)
+REQUEST = re.compile(r"shape\[[\d,]*\][^\n]{0,40}|tried to allocate [\d.]+ ?\w+|allocate \d+ bytes", re.IGNORECASE)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """By type first, then by text: the same failure comes as another type from another call site."""
+    if isinstance(error, MemoryError):
+        return True
+    names = {kind.__name__ for kind in type(error).__mro__}
+    if "OutOfMemoryError" in names:  # PyTorch
+        return True
+    if "ResourceExhaustedError" in names:  # TensorFlow also says so of queues and files
+        return not SOMETHING_ELSE.search(str(error))
+    if names & {"InternalError", "RuntimeError", "AcceleratorError", "XlaRuntimeError", "JaxRuntimeError"}:
+        return bool(SAYS_SO.search(str(error)))
+    return False
+
+
+def wanted(error: BaseException) -> str:
+    """What could not be had, in the framework's words."""
+    found = REQUEST.search(str(error))
+    return found.group(0) if found else str(error).strip().split("\n")[0][:120]
+
+
+def forget(error: Optional[BaseException]) -> None:
+    """Lets go of the frames of a failed call: they hold its tensors."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        if error.__traceback__ is not None:
+            traceback.clear_frames(error.__traceback__)
+        error.__traceback__ = None
+        error = error.__cause__ or error.__context__
+
+
+def give_back() -> None:
+    """To the system, as far as it can be had: glibc and the frameworks' caches keep what was freed."""
+    gc.collect()
+    torch: Any = sys.modules.get("torch")
+    cuda = getattr(torch, "cuda", None)
+    if cuda is not None and cuda.is_initialized():
+        cuda.empty_cache()
+    _trim()
+
+
+def _trim() -> None:
+    try:
+        ctypes.CDLL(None).malloc_trim(0)
+    except (AttributeError, OSError):  # another libc
+        return

@@ -1,0 +1,70 @@
+"""How many pieces a batch is cut into: what did not fit, what did, and when to try larger ones again."""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+AGAIN_AFTER = 200  # steps at one size before a larger one is tried…
+AGAIN_AT_MOST = 20_000  # …four times as many after each trial that failed
+
+
+class Pieces:
+    """Rows per piece, by the shape of a row: a longer sequence may need smaller pieces, a shorter one not."""
+
+    def __init__(self, k: int = 1, least: int = 1) -> None:
+        self.least = least  # rows of a piece: batch normalisation wants two
+        self._begin_with = k
+        self._rows: dict[Any, int] = {}  # that a piece may have
+        self._patience: dict[Any, int] = {}
+        self._steps: dict[Any, int] = {}
+        self._foreseen: set[Any] = set()  # measured: a larger piece need not be tried
+        self.refused = False  # splitting was tried on a few rows and is not the same
+        self.verified = False  # that the whole is the sum of its parts
+        self.whole = k <= 1  # every batch so far went through as it is
+
+    def count(self, rows: int, tail: Any) -> int:
+        most = self._rows.get(tail)
+        if most is None:
+            most = self._guess(rows, tail)
+        return max(1, min(-(-rows // most), rows // self.least))
+
+    def _guess(self, rows: int, tail: Any) -> int:
+        """A shape not seen so far: as the run began."""
+        return max(1, -(-rows // self._begin_with))
+
+    def foreseen(self, tail: Any, rows: int) -> None:
+        self.whole = False
+        self._rows[tail] = rows
+        self._foreseen.add(tail)
+
+    def did_not_fit(self, rows: int, tail: Any, k: int) -> Optional[int]:
+        """The next k, or None at one row."""
+        self.whole = False
+        size = -(-rows // k)
+        if size <= self.least:
+            return None
+        if self._steps.pop(tail, None) == 0:  # a larger one was just tried, without need
+            self._patience[tail] = min(AGAIN_AT_MOST, 4 * self._patience.get(tail, AGAIN_AFTER))
+        self._rows[tail] = max(self.least, size // 2)
+        return self.count(rows, tail)
+
+    def fitted(self, rows: int, tail: Any, k: int) -> int:
+        """The k to go on with: after many steps a larger piece is tried, and after a trial that failed more seldom."""
+        steps = self._steps[tail] = self._steps.get(tail, 0) + 1
+        if steps >= self._patience.get(tail, AGAIN_AFTER) and k > 1 and tail not in self._foreseen:
+            self._rows[tail] = 2 * -(-rows // k)
+            self._steps[tail] = 0
+        return self.count(rows, tail)
+
+    def shrink(self) -> None:
+        """Half the size, whatever is known."""
+        self._begin_with *= 2
+        self._rows = {tail: max(1, rows // 2) for tail, rows in self._rows.items()}
+        self.whole = False
+
+
+def bounds(rows: int, k: int) -> list[tuple[int, int]]:
+    """Where a batch is cut: as even as can be, so that there are two sizes at the most."""
+    k = max(1, min(k, rows))
+    edges = [rows * i // k for i in range(k + 1)]
+    return list(zip(edges[:-1], edges[1:]))  # noqa: RUF007 - Python 3.9

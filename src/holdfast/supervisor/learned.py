@@ -1,0 +1,74 @@
+"""What earlier runs taught: into how many pieces a script's batches had to be cut on this machine.
+
+Kept beside the runs, in `learned.json` of the state directory: the next run of the same script begins with what fitted.
+Anything that makes it another job (arguments, budget, devices) makes another entry.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import platform
+from pathlib import Path
+from typing import Any
+
+from holdfast.supervisor.task import Task
+
+FILE = "learned.json"
+ENTRIES = 200
+
+
+def recall(task: Task) -> int | None:
+    """The k to begin with."""
+    entry = _read(task).get(_key(task))
+    k = entry.get("k") if isinstance(entry, dict) else None
+    return k if isinstance(k, int) and k > 1 else None
+
+
+def remember(task: Task, k: int, model: str = "") -> None:
+    """What fitted in the end. One piece is worth remembering, too: memory has come back."""
+    path = _path(task)
+    if path is None:
+        return
+    entries = _read(task)
+    entries.pop(_key(task), None)
+    entries[_key(task)] = {"k": k, "model": model, "command": list(task.command)[:20]}
+    kept = dict(list(entries.items())[-ENTRIES:])
+    new = path.with_name(f"{FILE}.{os.getpid()}")
+    with contextlib.suppress(OSError):
+        new.write_text(json.dumps(kept, indent=1))
+        new.replace(path)
+
+
+def _path(task: Task) -> Path | None:
+    """<state>/runs/<run> is a run's directory."""
+    return None if task.directory is None else task.directory.parent.parent / FILE
+
+
+def _read(task: Task) -> dict[str, Any]:
+    path = _path(task)
+    try:
+        found = json.loads(path.read_text()) if path is not None else {}
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _key(task: Task) -> str:
+    """Script and arguments, where it runs, what it may take, and the machine with its devices."""
+    what = [
+        list(task.command), str(task.cwd), task.memory_bytes, task.gpu_memory_bytes,
+        platform.node(), os.environ.get("CUDA_VISIBLE_DEVICES", ""), _source(task),
+    ]  # fmt: skip
+    return hashlib.sha256(json.dumps(what).encode()).hexdigest()[:24]
+
+
+def _source(task: Task) -> str:
+    """An edited script may have another model."""
+    for word in task.command[1:]:
+        if word.endswith(".py"):
+            with contextlib.suppress(OSError):
+                return hashlib.sha256((task.cwd / word).read_bytes()).hexdigest()[:16]
+    return ""

@@ -1,0 +1,160 @@
+"""`holdfast.backward`: the same step in micro-batches, and no trace of an attempt that failed. On the CPU, memory runs out
+because a module says so."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="needs PyTorch")
+
+
+def costly_module(rows_at_once: int) -> Any:
+    import torch
+
+    class Take(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx: Any, gradient: Any) -> Any:
+            if gradient.shape[0] > rows_at_once:
+                raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+            return gradient
+
+    class Costly(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return Take.apply(x)
+
+    return Costly()
+
+
+def network(rows_at_once: int, *between: Any) -> Any:
+    import torch
+
+    torch.set_num_threads(1)
+    torch.manual_seed(1)
+    first, last = torch.nn.Linear(6, 16), torch.nn.Linear(16, 3)
+    return torch.nn.Sequential(first, torch.nn.ReLU(), costly_module(rows_at_once), *between, last).double()
+
+
+def train(
+    model: Any, rescued: bool, loss_of: Any = None, reduction: str = "mean", steps: int = 50
+) -> tuple[Any, list[float]]:
+    import torch
+
+    import holdfast
+
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    random = torch.Generator().manual_seed(2)
+    losses = []
+    for _ in range(steps):
+        x = torch.randn(21, 6, generator=random, dtype=torch.float64)
+        y = torch.randint(0, 3, (21,), generator=random)
+        optimizer.zero_grad()
+
+        def own(x: Any, y: Any) -> Any:
+            return torch.nn.functional.cross_entropy(model(x), y, reduction=reduction)
+
+        if rescued:
+            loss = holdfast.backward(model, loss_of or own, x, y, reduction=reduction)
+        else:
+            loss = own(x, y)
+            loss.backward()
+        optimizer.step()
+        losses.append(float(loss.detach()))
+    return torch.cat([p.detach().flatten() for p in model.parameters()]), losses
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+@pytest.mark.parametrize("rows_at_once", [11, 4, 1])
+def test_fifty_steps_in_pieces_are_fifty_steps(rows_at_once: int, reduction: str) -> None:
+    plain, losses = train(network(10**9), rescued=False, reduction=reduction)
+    pieces, same_losses = train(network(rows_at_once), rescued=True, reduction=reduction)
+    assert float((plain - pieces).norm() / plain.norm()) < 1e-9
+    assert same_losses == pytest.approx(losses, rel=1e-9)
+
+
+def test_a_step_that_fits_is_the_plain_step_bit_for_bit() -> None:
+    plain, losses = train(network(10**9), rescued=False)
+    ours, same = train(network(10**9), rescued=True)
+    assert bool((plain == ours).all()) and losses == same
+
+
+def test_what_the_user_accumulated_before_is_kept() -> None:
+    import torch
+
+    import holdfast
+
+    x, y = torch.randn(8, 6, dtype=torch.float64), torch.randint(0, 3, (8,))
+    gradients = []
+    for rows in (10**9, 2):
+        model = network(rows)
+
+        def loss_of(x: Any, y: Any, model: Any = model) -> Any:
+            return torch.nn.functional.cross_entropy(model(x), y)
+
+        for _ in range(2):
+            holdfast.backward(model, loss_of, x, y)
+        gradients.append(torch.cat([p.grad.flatten() for p in model.parameters()]))
+    assert float((gradients[0] - gradients[1]).norm()) < 1e-12
+
+
+def test_a_failed_attempt_leaves_buffers_random_state_and_gradients_as_they_were() -> None:
+    import torch
+
+    import holdfast
+
+    model = network(0, torch.nn.BatchNorm1d(16).double(), torch.nn.Dropout(0.5))
+    x, y = torch.randn(8, 6, dtype=torch.float64), torch.randint(0, 3, (8,))
+    state = {name: value.clone() for name, value in model.state_dict().items()}
+    random = torch.get_rng_state()
+    with pytest.raises(torch.OutOfMemoryError):
+        holdfast.backward(model, lambda x, y: torch.nn.functional.cross_entropy(model(x), y), x, y)
+    assert all(bool((value == state[name]).all()) for name, value in model.state_dict().items())
+    assert bool((torch.get_rng_state() == random).all())
+    assert all(p.grad is None for p in model.parameters())
+
+
+def test_a_loss_over_the_whole_batch_is_not_split() -> None:
+    import torch
+
+    model = network(4)
+
+    def contrastive(x: Any, y: Any) -> Any:
+        out = model(x)
+        return torch.nn.functional.cross_entropy(out @ out.T, torch.arange(len(out)))
+
+    with pytest.raises(torch.OutOfMemoryError):
+        train(model, rescued=True, loss_of=contrastive, steps=1)
+
+
+def test_another_error_of_the_users_is_his() -> None:
+    import holdfast
+
+    model = network(4)
+    with pytest.raises(ZeroDivisionError):
+        holdfast.backward(model, lambda: 1 / 0)
+
+
+@pytest.mark.timeout(300)
+def test_keras_on_the_torch_backend_is_rescued_unedited() -> None:
+    """One process trains every case; see the program."""
+    import json
+    import subprocess
+    import sys
+    from pathlib import Path
+
+    program = Path(__file__).with_name("keras_torch_rescue.py")
+    done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, timeout=280, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found["failed"] == []
+    for name, case in found["cases"].items():
+        assert case["healthy_equal"], name
+        assert case["refusals"] > 0, name
+        assert case["apart"] < 1e-5 and case["logs_apart"] < 1e-5, (name, case)
+        assert case["iterations"][0] == case["iterations"][1]
