@@ -8,7 +8,7 @@ import signal
 import sys
 from collections.abc import Iterator
 
-from . import program, score
+from . import calibration, program, score
 from .case import BadCase, Case, load_all
 from .stage import CannotStage
 
@@ -27,6 +27,9 @@ def main(arguments: list[str] | None = None) -> int:
     _take_signals_as_usual()
     results = list(_results(cases, options))
     print(json.dumps(score.as_json(results), indent=2) if options.json else score.table(results))
+    if options.score and not options.json:
+        print("", calibration.confusion(results), "", calibration.calibration(results), "", sep="\n")
+        print(calibration.summary(results))
     return 0 if score.totals(results).passed else 1
 
 
@@ -36,6 +39,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="only the cases marked quick")
     parser.add_argument("--bare", action="store_true", help="without Holdfast: do the cases themselves behave?")
     parser.add_argument("--json", action="store_true", help="the score as JSON")
+    parser.add_argument("--score", action="store_true", help="also the confusion, calibration and false alarms")
     parser.add_argument("--list", action="store_true", help="name the cases and stop")
     parser.add_argument("--keep", action="store_true", help="keep each run's scratch folder")
     return parser.parse_args(arguments)

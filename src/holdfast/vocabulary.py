@@ -87,6 +87,7 @@ class Cause:
     evidence: tuple[Evidence, ...]
     remedies: tuple[Remedy, ...]
     meaning: str = ""
+    sure: str = ""  # what it takes to be certain of it
 
 
 @dataclass(frozen=True, slots=True)

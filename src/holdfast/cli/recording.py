@@ -9,6 +9,7 @@ from pathlib import Path
 
 from holdfast.cli.errors import UserError
 from holdfast.detectors import find_endings
+from holdfast.diagnosis.survived import earlier_attempts
 from holdfast.diagnosis.verdict import diagnose
 from holdfast.journal import Journal, NewerJournal
 from holdfast.probes import Missing, Scope
@@ -44,7 +45,8 @@ def read_run(run: Path) -> Recording:
 
 
 def _explained(run: Path, window: Window, damage: list[str]) -> Recording:
-    return Recording(run, window, diagnose(window, find_endings(window)), damage)
+    survived = [diagnose(earlier, find_endings(earlier)) for earlier in earlier_attempts(window)]
+    return Recording(run, window, diagnose(window, find_endings(window), survived), damage)
 
 
 def _series(journal: Journal, events: list[Event]) -> dict[str, list[Sample]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from holdfast.detectors import (
+    budget_crash,
     data_exhausted,
     gpu_not_used,
     leak,
@@ -23,6 +24,7 @@ ENDINGS: tuple[Callable[[Window], Finding | None], ...] = (
     stopped.find_asked,
     stopped.find_killed,
     native_crash.find,
+    budget_crash.find,
     used_up.find_disk,
     used_up.find_shared_memory,
     used_up.find_open_files,

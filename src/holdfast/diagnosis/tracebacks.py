@@ -1,24 +1,53 @@
-"""Python tracebacks and faulthandler dumps, as structure."""
+"""Python tracebacks, IPython's, and faulthandler dumps, as structure."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-START = re.compile(r"(?:Original |Exception Group )?Traceback \(most recent call last\):\s*$")
+START = re.compile(
+    r"^(?:\s{0,8}|.{0,120}\s)(?P<original>Original |Exception Group )?Traceback \(most recent call last\):?\s*$"
+)
 SYNTAX = re.compile(r"^(?:SyntaxError|IndentationError|TabError): ")
-GROUP_MARGIN = re.compile(r"^ *[|+](?:-+ \d+ -+)? ?")
+GROUP_MARGIN = re.compile(r"^ *[|+](?:-+ (?:\d+|\.\.\.) -+)?(?: |$)")
 FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+)(?:,? in (?P<function>.+))?$')
+CELL = re.compile(
+    r"^(?:File )?(?P<file>(?:~|\.{0,2}/|[A-Za-z]:\\|<ipython-input)[^\s:]*|(?:Cell|Input) In ?\[\d+\])"
+    r"(?:(?::(?P<line>\d+))?,?(?: line (?P<line2>\d+))?(?: in (?P<function>[\w.<>]+).*)?)$"
+)
+ARROW = re.compile(r"^-{2,5}> ?(?P<line>\d+) ?(?P<code>.*)$")
 RAISED = re.compile(r"^(?P<type>[A-Za-z_][\w.]*)(?:: (?P<message>.*)|:?\s*)$")
+# An exception that stands alone, as people paste it: its name must tell.
+ALONE = re.compile(
+    r"^(?:\s{0,8}|\S{0,3} ?)(?P<type>(?:[A-Za-z_]\w*\.)*_?[A-Z]\w*(?:Error|Exception|Interrupt|Iteration|BadZipFile|Timeout|OutOfMemory))"
+    r"(?: \(see above for traceback\))?:(?: (?P<message>.*)|\s*)$"
+)
+LOGGED = re.compile(
+    r"^(?:INFO|WARNING|ERROR|CRITICAL):[\w.]{1,40}:(?:Error reported to Coordinator: <class '(?P<kind>[\w.]+)'>, (?P<said>.*)|(?P<rest>.*))$"
+)
+RICH_FRAME = re.compile(r"^(?P<file>(?:/|[A-Za-z]:\\)\S{1,300}\.py):(?P<line>\d+) in (?P<function>[\w<>.]+)\s*$")
+RICH_CODE = re.compile(r"^ *❱ +(?P<line>\d+) (?P<code>.*)$")
+ALONE_BARE = re.compile(r"^(?P<type>MemoryError|KeyboardInterrupt|StopIteration)\s*$")
 LINKS = (
     "During handling of the above exception, another exception occurred:",
     "The above exception was the direct cause of the following exception:",
 )
 FATAL = re.compile(r"^Fatal Python error: (?P<reason>.+?)\s*$")
 THREAD = re.compile(r"^(?P<current>Current thread|Thread) 0x[0-9a-f]+.*:\s*$")
-NOT_THE_USERS = re.compile(r"site-packages|dist-packages|/lib/python\d|/lib64/python\d|^<frozen|importlib/_bootstrap")
-MESSAGE_LINES = 40
+NOT_THE_USERS = re.compile(
+    r"site-packages|dist-packages|/lib/python\d|/lib64/python\d|[\\/]lib[\\/](?:multiprocessing|runpy|threading)"
+    r"|anaconda\d?[\\/]lib|^<(?:frozen|string|__array|decorator)|importlib/_bootstrap|__autograph_generated|\.pyx$"
+)
+ANOTHER_VOICE = re.compile(
+    r"^(?:slurmstepd|srun|wandb|Exception ignored in|Fatal Python error|Aborted|Segmentation fault|Killed|terminate called"
+    r"|Root Cause|Process finished with|Error executing job|Exception in thread|\(raylet|(?:ERROR|WARNING|INFO)[ :]|[EWIF]\d{4} |=====|\*{8,}|\[[WEF]\d{3}|\d{4}-\d\d-\d\d .{8,16}: [IWEF] |Stack trace|Epoch \d|make: |The command \")"
+)
+CONTINUES = re.compile(
+    r"^(?:\s|CUDA kernel|For debugging|Compile with|Device-side|\[\[|\d root error|\(\d\)|Detected at|$)"
+)
+MESSAGE_LINES = 60
+BOX_LINES = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +55,7 @@ class Frame:
     file: str
     line: int
     function: str
+    code: str = ""
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line} in {self.function}" if self.function else f"{self.file}:{self.line}"
@@ -39,6 +69,8 @@ class Raised:
     message: str
     frames: tuple[Frame, ...]
     last_line: int = 0
+    whole: bool = True  # its traceback was there from the start
+    start_line: int = 0
 
     @property
     def bare_type(self) -> str:
@@ -46,7 +78,10 @@ class Raised:
 
     @property
     def first_line(self) -> str:
-        return self.message.split("\n", 1)[0]
+        said = [line.strip() for line in self.message.split("\n") if line.strip()]
+        if said and said[0].startswith("in user code"):  # AutoGraph puts frames first and what happened last
+            return next((line for line in reversed(said) if ALONE.match(line)), said[0])
+        return said[0] if said else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +90,7 @@ class FatalError:
 
     reason: str
     frames: tuple[Frame, ...]
+    line: int = 0
 
 
 def user_frame(frames: Sequence[Frame]) -> Frame | None:
@@ -63,24 +99,98 @@ def user_frame(frames: Sequence[Frame]) -> Frame | None:
 
 
 def last_chain(lines: Sequence[str]) -> list[Raised]:
-    """The exceptions of the last chain printed, the first raised first."""
-    lines = [GROUP_MARGIN.sub("", line) for line in lines]
-    chain: list[Raised] = []
+    """The exceptions of the last chain printed with its traceback, the first raised first."""
+    found = [chain for chain in chains(lines) if chain[-1].whole]
+    return found[-1] if found else []
+
+
+def chains(lines: Sequence[str]) -> list[list[Raised]]:
+    """Every chain of exceptions, each with the first raised first."""
+    lines = [GROUP_MARGIN.sub("", line) if line.lstrip()[:1] in ("|", "+") else line for line in lines]
+    found: list[list[Raised]] = []
     i = 0
     while i < len(lines):
-        if START.search(lines[i]) and not lines[i].startswith("Original"):
+        start = START.match(lines[i]) if "Traceback" in lines[i] else None
+        if start and start["original"] != "Original ":
+            _dedent(lines, i)
             raised, after = _traceback(lines, i + 1)
             if raised is None:
                 i += 1
                 continue
             linked = any(line.strip() in LINKS for line in lines[max(0, i - 3) : i])
-            chain = [*chain, *raised] if linked else list(raised)
+            raised = [replace(link, start_line=i) for link in raised]
+            if found and (linked or (start["original"] is None and _in_group(lines, i))):
+                found[-1] = [*found[-1], *raised]
+            else:
+                found.append(list(raised))
             i = after
         elif SYNTAX.match(lines[i]):
-            chain, i = _syntax_error(lines, i), i + 1
+            found.append(_syntax_error(lines, i))
+            i += 1
+        elif (FRAME.match(lines[i]) or ARROW.match(lines[i])) and (headless := _headless(lines, i)):
+            found.append(headless[0])
+            i = headless[1]
+        elif RICH_FRAME.match(lines[i]) and (boxed := _boxed(lines, i)):
+            found.append([boxed[0]])
+            i = boxed[1]
+        elif alone := _alone(lines, i):
+            found.append([alone[0]])
+            i = alone[1]
         else:
             i += 1
-    return chain
+    return found
+
+
+def _dedent(lines: list[str], i: int) -> None:
+    """People paste a traceback with an indent; what it holds is shifted back."""
+    margin = len(lines[i]) - len(lines[i].lstrip(" "))
+    if not margin or not lines[i].lstrip().startswith("Traceback"):
+        return
+    while i < len(lines) and (not lines[i].strip() or lines[i].startswith(" " * margin)):
+        lines[i] = lines[i][margin:]
+        i += 1
+
+
+def _in_group(lines: Sequence[str], i: int) -> bool:
+    """An exception of a group stands below the group's own line, parted by dashes that the margin took along."""
+    return any(
+        "unhandled errors in a TaskGroup" in line or "sub-exception" in line for line in lines[max(0, i - 3) : i]
+    )
+
+
+def _alone(lines: Sequence[str], i: int) -> tuple[Raised, int] | None:
+    """The last line of a traceback whose rest is not there."""
+    logged = LOGGED.match(lines[i])
+    if logged and logged["kind"]:
+        message, after = _message(lines, i + 1, logged["said"])
+        return Raised(logged["kind"], message, (), i + message.count("\n"), whole=False, start_line=i), after
+    match = ALONE.match(logged["rest"] if logged else lines[i]) or ALONE_BARE.match(lines[i])
+    if match is None or "ignored" in lines[i][:20]:
+        return None
+    message, after = _message(lines, i + 1, match.groupdict().get("message") or "")
+    return Raised(match["type"], message, (), i + message.count("\n"), whole=False, start_line=i), after
+
+
+def _boxed(lines: Sequence[str], i: int) -> tuple[Raised, int] | None:
+    """Rich draws a box around the frames and says the exception below it."""
+    start, frames = i, list[Frame]()
+    while i < len(lines) and i < start + BOX_LINES:
+        if place := RICH_FRAME.match(lines[i]):
+            frames.append(Frame(place["file"], int(place["line"]), place["function"]))
+        elif frames and (code := RICH_CODE.match(lines[i])):
+            frames[-1] = replace(frames[-1], code=code["code"].replace("│", "").strip()[:200])
+        elif alone := _alone(lines, i):
+            return replace(alone[0], frames=tuple(frames), start_line=start, whole=True), alone[1]
+        i += 1
+    return None
+
+
+def _headless(lines: Sequence[str], i: int) -> tuple[list[Raised], int] | None:
+    """A traceback whose beginning was cut off."""
+    raised, after = _traceback(lines, i)
+    if raised is None or not ALONE.match(f"{raised[-1].type}: x"):
+        return None
+    return [replace(link, whole=False, start_line=i) for link in raised], after
 
 
 def _syntax_error(lines: Sequence[str], i: int) -> list[Raised]:
@@ -88,43 +198,76 @@ def _syntax_error(lines: Sequence[str], i: int) -> list[Raised]:
     kind, _, message = lines[i].partition(": ")
     above = next((found for line in lines[max(0, i - 4) : i] if (found := FRAME.match(line))), None)
     frames = (Frame(above["file"], int(above["line"]), above["function"] or ""),) if above else ()
-    return [Raised(kind, message, frames, i)]
+    return [Raised(kind, message, frames, i, start_line=i)]
 
 
 def _traceback(lines: Sequence[str], i: int) -> tuple[list[Raised] | None, int]:
     frames, i = _frames(lines, i)
     while i < len(lines) and not lines[i].strip():
         i += 1
-    raised = RAISED.match(lines[i]) if i < len(lines) else None
+    raised = RAISED.match(lines[i]) or ALONE.match(lines[i]) if i < len(lines) else None
     if not frames or raised is None:
         return None, i
-    message = [raised["message"] or ""]
-    i += 1
+    message, after = _message(lines, i + 1, raised["message"] or "")
     inner: list[Raised] = []
-    while i < len(lines) and len(message) < MESSAGE_LINES and lines[i].strip() not in LINKS:
-        if START.match(lines[i]):
-            if lines[i].startswith("Original"):  # a worker's own, carried in the message
-                found, i = _traceback(lines, i + 1)
-                inner = found or []
+    if after < len(lines) and lines[after].startswith("Original Traceback"):  # a worker's own, carried in the message
+        found, after = _traceback(lines, after + 1)
+        inner = found or []
+    last_line = i + message.count("\n") if not inner else max(i, inner[-1].last_line)
+    return [*_remote(message), *inner, Raised(raised["type"], message, tuple(frames), last_line)], after
+
+
+def _remote(message: str) -> list[Raised]:
+    """multiprocessing quotes the other process's traceback in three quotes."""
+    if "Traceback (most recent call last)" not in message:
+        return []
+    found, _ = _traceback(message.strip('" \n').split("\n"), 1)
+    return found or []
+
+
+def _message(lines: Sequence[str], i: int, first: str) -> tuple[str, int]:
+    """The rest of what an exception says, up to where another voice begins."""
+    message = [first]
+    blank = False
+    while i < len(lines) and len(message) < MESSAGE_LINES:
+        line = lines[i]
+        if line.strip() in LINKS or START.match(line) or ANOTHER_VOICE.match(line):
             break
-        message.append(lines[i])
+        if blank and not CONTINUES.match(line) and (RAISED.match(line) or len(message) > 12):
+            break
+        if (ALONE.match(line) and not first.startswith("in user code")) or FRAME.match(line):
+            break
+        blank = not line.strip()
+        message.append(line)
         i += 1
-    text = "\n".join(message).rstrip()
-    last_line = i - len(message) + text.count("\n")
-    return [*inner, Raised(raised["type"], text, tuple(frames), last_line)], i
+    return "\n".join(message).rstrip(), i
 
 
 def _frames(lines: Sequence[str], i: int) -> tuple[list[Frame], int]:
+    """Python's form, or IPython's: a place, then the lines around with an arrow at the one that ran."""
     frames: list[Frame] = []
+    place: re.Match[str] | None = None
     while i < len(lines):
-        if match := FRAME.match(lines[i]):
-            frames.append(Frame(match["file"], int(match["line"]), match["function"] or ""))
-        elif (lines[i].strip() and not lines[i].startswith(" ")) or (
-            not lines[i].strip() and frames and i + 1 < len(lines) and not lines[i + 1].startswith(" ")
-        ):
+        line = lines[i]
+        if match := FRAME.match(line):
+            code = lines[i + 1].strip()[:200] if i + 1 < len(lines) and not FRAME.match(lines[i + 1]) else ""
+            frames.append(Frame(match["file"], int(match["line"]), match["function"] or "", code))
+        elif arrow := ARROW.match(line):
+            file = place["file"] if place else "<cell>"
+            frames.append(Frame(file, int(arrow["line"]), (place and place["function"]) or "", arrow["code"].strip()))
+        elif cell := CELL.match(line):
+            place = cell
+        elif (place is None and _frames_end(lines, i, bool(frames))) or (place is not None and ALONE.match(line)):
             break
         i += 1
     return frames, i
+
+
+def _frames_end(lines: Sequence[str], i: int, begun: bool) -> bool:
+    line = lines[i]
+    if line.strip():
+        return not line.startswith(" ")
+    return begun and i + 1 < len(lines) and not lines[i + 1].startswith(" ")
 
 
 def last_fatal(lines: Sequence[str]) -> FatalError | None:
@@ -142,4 +285,4 @@ def last_fatal(lines: Sequence[str]) -> FatalError | None:
             in_current = thread["current"] == "Current thread"
         elif in_current and (frame := FRAME.match(line)):
             frames.append(Frame(frame["file"], int(frame["line"]), frame["function"] or ""))
-    return FatalError(match["reason"], tuple(frames))
+    return FatalError(match["reason"], tuple(frames), starts[-1])

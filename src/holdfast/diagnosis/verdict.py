@@ -6,23 +6,32 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from holdfast.diagnosis.catalogue import CATALOGUE, EXPLAINS, GENERIC, remedies_for
+from holdfast.diagnosis.catalogue import CATALOGUE, EXPLAINS, GENERIC, SAYS_MORE, remedies_for
 from holdfast.diagnosis.errors import find_errors
+from holdfast.diagnosis.reading.frameworks import framework_in
+from holdfast.diagnosis.reading.log import clues_of, read_excerpt
+from holdfast.diagnosis.reading.scan import Excerpt
+from holdfast.diagnosis.reading.weighing import findings_of
+from holdfast.diagnosis.survived import rescued
 from holdfast.vocabulary import Cause, Diagnosis, Finding, Window
 
 SURE = 0.5  # below it a finding is a guess, named under `also`
 GUESS = 0.4
+CLOSE = 0.05
+SOONER_S = 2.0
+CANNOT_TELL_LOG = "The text does not say what ended the run."
 STOPPED = {"terminated", "interrupted", "terminal-closed"}
 
 
-def diagnose(window: Window, findings: Iterable[Finding]) -> Diagnosis:
+def diagnose(window: Window, findings: Iterable[Finding], survived: Sequence[Diagnosis] = ()) -> Diagnosis:
+    """`survived` are the verdicts on attempts that were followed by another one."""
     outcome, code = _outcome(window)
     if outcome == "running":
         return Diagnosis(outcome, None, summary="The run is still going.")
     if outcome == "completed":
-        return Diagnosis(outcome, None, summary="The run finished.")
+        return _completed(window, survived)
     merged = _merge([*findings, *find_errors(window)])
-    ranked = sorted(_explained(merged), key=lambda finding: finding.confidence, reverse=True)
+    ranked = _first_before_later(_explained(merged))
     causes = [_in_words(finding, _framework(window)) for finding in ranked]
     sure = [cause for cause in causes if cause.confidence >= SURE]
     if not sure:
@@ -32,6 +41,45 @@ def diagnose(window: Window, findings: Iterable[Finding]) -> Diagnosis:
     elif outcome == "unknown":
         outcome = "failed"
     return Diagnosis(outcome, sure[0], tuple(cause for cause in causes if cause is not sure[0]), sure[0].title)
+
+
+def _completed(window: Window, survived: Sequence[Diagnosis]) -> Diagnosis:
+    """A run that finished names what it had to survive, if anything."""
+    causes = [verdict.cause for verdict in survived if verdict.cause is not None]
+    if (rescue := rescued(window)) is not None:
+        causes.append(_in_words(rescue, _framework(window)))
+    if not causes and not survived:
+        return Diagnosis("completed", None, summary="The run finished.")
+    also = tuple(cause for verdict in survived for cause in verdict.also)
+    summary = causes[0].title if causes else "The run finished after an attempt that ended for an unknown reason."
+    return Diagnosis("recovered", causes[0] if causes else None, (*causes[1:], *also), summary)
+
+
+def _first_before_later(findings: Sequence[Finding]) -> list[Finding]:
+    """Likeliest first; of two that are nearly as likely, what was seen earlier explains what came later."""
+    ranked = sorted(findings, key=lambda finding: finding.confidence, reverse=True)
+    if len(ranked) < 2 or ranked[1].confidence < max(SURE, ranked[0].confidence - CLOSE):
+        return ranked
+    first, second = (min((item.at for item in f.evidence if item.at is not None), default=None) for f in ranked[:2])
+    if first is None or second is None or second >= first - SOONER_S:
+        return ranked
+    return [
+        replace(ranked[1], confidence=ranked[0].confidence),
+        replace(ranked[0], confidence=ranked[1].confidence),
+        *ranked[2:],
+    ]
+
+
+def diagnose_log(excerpt: Excerpt) -> Diagnosis:
+    """The same for a log of which nothing but the text is known."""
+    lines = read_excerpt(excerpt)
+    findings = findings_of(clues_of(lines), lines)
+    causes = [_in_words(finding, framework_in(lines)) for finding in findings]
+    if not causes or causes[0].confidence < SURE:
+        nothing = "There is no text in it." if not any(line.text.strip() for line in lines) else CANNOT_TELL_LOG
+        return Diagnosis("unknown", None, tuple(causes), nothing)
+    outcome = "stopped" if causes[0].id in STOPPED else "failed"
+    return Diagnosis(outcome, causes[0], tuple(causes[1:]), causes[0].title)
 
 
 def _outcome(window: Window) -> tuple[str, int | None]:
@@ -61,11 +109,19 @@ def _explained(findings: Sequence[Finding]) -> list[Finding]:
 
     A symptom is the cause only where no likely explanation of it is.
     """
-    findings = _with_what_led_there(findings)
+    findings = _without_lesser(_with_what_led_there(findings))
     likely = max((f.confidence for f in findings if f.cause not in GENERIC and f.confidence >= SURE), default=0.0)
     return [
         replace(finding, confidence=min(finding.confidence, 1 - likely)) if finding.cause in GENERIC else finding
         for finding in findings
+    ]
+
+
+def _without_lesser(findings: Sequence[Finding]) -> list[Finding]:
+    sure = {finding.cause: finding.confidence for finding in findings if finding.confidence >= SURE}
+    doubt = {less: 1 - sure[more] for more in SAYS_MORE.keys() & sure.keys() for less in SAYS_MORE[more]}
+    return [
+        replace(f, confidence=min(f.confidence, max(doubt[f.cause], 0.05))) if f.cause in doubt else f for f in findings
     ]
 
 
@@ -90,9 +146,8 @@ def _in_words(finding: Finding, framework: str) -> Cause:
     entry = CATALOGUE[finding.cause]
     title = str(finding.details.get("headline") or entry.title)
     evidence = tuple(sorted(finding.evidence, key=lambda item: (item.at is None, item.at or 0.0)))
-    return Cause(
-        finding.cause, title, round(finding.confidence, 2), evidence, remedies_for(finding, framework), entry.meaning
-    )
+    remedies = remedies_for(finding, framework)
+    return Cause(finding.cause, title, round(finding.confidence, 2), evidence, remedies, entry.meaning, entry.sure)
 
 
 def _framework(window: Window) -> str:

@@ -23,6 +23,10 @@ def as_json(run: str, window: Window, diagnosis: Diagnosis) -> str:
     return json.dumps(answer, indent=2)
 
 
+def log_as_json(name: str, diagnosis: Diagnosis) -> str:
+    return as_json(name, Window(), diagnosis)
+
+
 def _cause(cause: Cause) -> dict[str, Any]:
     return {
         "id": cause.id,

@@ -6,37 +6,85 @@ import shlex
 import signal
 import textwrap
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from holdfast.views.safe_text import safe
 from holdfast.vocabulary import Cause, Diagnosis, Window
 
 WIDTH = 80
+MOST_GUESSES = 5
 BOLD, DIM, RED, GREEN, YELLOW, PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[0m"
-COLOURS = {"completed": GREEN, "running": GREEN, "stopped": YELLOW}
+COLOURS = {"completed": GREEN, "recovered": GREEN, "running": GREEN, "stopped": YELLOW}
 
 
-def as_text(run: str, window: Window, diagnosis: Diagnosis, damage: list[str], colour: bool) -> str:
-    def paint(text: str, code: str) -> str:
-        return f"{code}{text}{PLAIN}" if colour else text
+@dataclass(frozen=True, slots=True)
+class Log:
+    name: str
+    size: str
+    last_words: tuple[str, ...] = ()
 
-    verdict = safe(_verdict(diagnosis))
-    lines = [paint(line, BOLD + COLOURS.get(diagnosis.outcome, RED)) for line in textwrap.wrap(verdict, WIDTH)]
-    lines += ["", *_about(run, window, diagnosis)]
-    if diagnosis.cause is not None:
-        lines += ["", *textwrap.wrap(diagnosis.cause.meaning, WIDTH)]
-        lines += ["", paint("Evidence", BOLD), *_evidence(diagnosis.cause)]
-        if diagnosis.cause.remedies:
-            lines += ["", paint("What to do", BOLD), *_remedies(diagnosis.cause)]
-    elif diagnosis.outcome not in ("completed", "running"):
-        lines += _last_words(window, paint("Its last words", BOLD))
-    guesses = [cause for cause in diagnosis.also if diagnosis.cause is None]
-    if guesses:
-        lines += ["", paint("Perhaps", BOLD), *(f"  {safe(cause.title)} ({cause.confidence:.0%})" for cause in guesses)]
+
+def as_text(
+    run: str, window: Window, diagnosis: Diagnosis, damage: list[str], colour: bool, *, ruled_out: Sequence[str] = ()
+) -> str:
+    about = list(_about(run, window, diagnosis))
+    lines = [*_answer(diagnosis, about, last_words(window), colour), *_doubts(diagnosis, ruled_out, colour)]
     notes = [*_notes(window), *damage]
     if notes:
-        lines += ["", paint("During the run", BOLD), *(line for note in notes for line in _wrapped(safe(note), "  "))]
+        lines += ["", _bold("During the run", colour)]
+        lines += [line for note in notes for line in _wrapped(safe(note), "  ")]
     return "\n".join(lines)
+
+
+def log_as_text(log: Log, diagnosis: Diagnosis, colour: bool, verbose: bool) -> str:
+    """The same of a log from elsewhere."""
+    about = [f"  log      {_shortened(safe(log.name), WIDTH - 11)} ({log.size})", _outcome(diagnosis)]
+    return "\n".join(
+        [
+            *_answer(diagnosis, about, log.last_words, colour),
+            *_doubts(diagnosis, considered(diagnosis, verbose), colour),
+        ]
+    )
+
+
+def considered(diagnosis: Diagnosis, verbose: bool) -> list[str]:
+    """What else it might have been, and why it is not the answer."""
+    if not verbose or diagnosis.cause is None:
+        return []
+    explained = f"{diagnosis.cause.id} explains it or is better supported"
+    return [f"{cause.title} ({cause.id}, {cause.confidence:.0%}): {explained}" for cause in diagnosis.also]
+
+
+def _answer(diagnosis: Diagnosis, about: Sequence[str], said: Sequence[str], colour: bool) -> list[str]:
+    paint = BOLD + COLOURS.get(diagnosis.outcome, RED) if colour else ""
+    verdict = textwrap.wrap(safe(_verdict(diagnosis)).replace("\n", " "), WIDTH)
+    lines = [f"{paint}{line}{PLAIN}" if colour else line for line in verdict]
+    lines += ["", *about]
+    if diagnosis.cause is not None:
+        lines += ["", *textwrap.wrap(diagnosis.cause.meaning, WIDTH)]
+        lines += ["", _bold("Evidence", colour), *_evidence(diagnosis.cause)]
+        if diagnosis.cause.remedies:
+            lines += ["", _bold("What to do", colour), *_remedies(diagnosis.cause)]
+    elif diagnosis.outcome not in ("completed", "running") and said:
+        lines += ["", _bold("Its last words", colour), *(f"  | {safe(line)[: WIDTH - 4]}" for line in said)]
+    guesses = diagnosis.also[:MOST_GUESSES] if diagnosis.cause is None else ()
+    if guesses:
+        lines += ["", _bold("Perhaps", colour)]
+        lines += [line for cause in guesses for line in _wrapped(f"{safe(cause.title)} ({cause.confidence:.0%})", "  ")]
+    return lines
+
+
+def _doubts(diagnosis: Diagnosis, ruled_out: Sequence[str], colour: bool) -> list[str]:
+    if not ruled_out:
+        return []
+    certain = f"To be certain of {diagnosis.cause.id}: {diagnosis.cause.sure}" if diagnosis.cause else ""
+    lines = ["", _bold("Ruled out", colour), *(line for text in ruled_out for line in _wrapped(safe(text), "  - "))]
+    return [*lines, *(["", *_wrapped(certain, "  ")] if certain else [])]
+
+
+def _bold(text: str, colour: bool) -> str:
+    return f"{BOLD}{text}{PLAIN}" if colour else text
 
 
 def _verdict(diagnosis: Diagnosis) -> str:
@@ -54,8 +102,12 @@ def _about(run: str, window: Window, diagnosis: Diagnosis) -> Iterator[str]:
     yield f"  command  {_shortened(safe(command), WIDTH - 11)}"
     took = f" after {_span(end.at - start.at)}" if start and end else ""
     code = f", exit code {end.data['code']}" if end else ""
+    yield _outcome(diagnosis, took + code)
+
+
+def _outcome(diagnosis: Diagnosis, ended: str = "") -> str:
     identity = f" · {diagnosis.cause.id}, {diagnosis.cause.confidence:.0%} sure" if diagnosis.cause else ""
-    yield f"  outcome  {diagnosis.outcome}{took}{code}{identity}"
+    return f"  outcome  {diagnosis.outcome}{ended}{identity}"
 
 
 def _evidence(cause: Cause) -> Iterator[str]:
@@ -70,12 +122,12 @@ def _remedies(cause: Cause) -> Iterator[str]:
         yield from (f"       {line}" for line in safe(remedy.how).split("\n"))
 
 
-def _last_words(window: Window, title: str) -> list[str]:
+def last_words(window: Window) -> list[str]:
     said: list[str] = []
     for stream in window.streams():
         text = window.output(stream)[-4000:].decode("utf-8", "replace")
-        said += [safe(line)[: WIDTH - 4] for line in text.splitlines() if line.strip()][-5:]
-    return ["", title, *(f"  | {line}" for line in said)] if said else []
+        said += [line for line in text.splitlines() if line.strip()][-5:]
+    return said
 
 
 def _notes(window: Window) -> Iterator[str]:

@@ -1,0 +1,61 @@
+"""Native code broke while the job stood at its memory budget: an allocation failed, and nobody looked whether it had.
+
+Measured: TensorFlow with oneDNN segfaults in a convolution whose output could not be allocated.
+"""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import dataclass
+
+from holdfast.detectors.ending import Ending, ending
+from holdfast.detectors.words import amount
+from holdfast.vocabulary import Evidence, Finding, Window
+
+BROKEN = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS)
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    at_budget_ratio: float = 0.9
+    before_s: float = 15.0
+    after_rescue_s: float = 60.0
+
+
+def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
+    how = ending(window)
+    if how is None or how.signal not in BROKEN:
+        return None
+    seen = _at_budget(window, how, thresholds) + _after_rescue(window, how, thresholds)
+    if not seen:
+        return None
+    headline = "Out of memory: native code broke at the job's memory budget"
+    confidence = 0.9 if len(seen) > 1 else 0.82
+    return Finding("host-memory-exhausted", confidence, (how.evidence(), *seen), {"headline": headline})
+
+
+def _at_budget(window: Window, how: Ending, thresholds: Thresholds) -> list[Evidence]:
+    budget = window.value("job.memory_budget_bytes")
+    held = [
+        sample for sample in window.series("job.rss_bytes", how.at - thresholds.before_s) if sample.value is not None
+    ]
+    if not budget or not held:
+        return []
+    highest = max(held, key=lambda sample: sample.value or 0.0)
+    if (highest.value or 0.0) < thresholds.at_budget_ratio * budget:
+        return []
+    text = (
+        f"the job held {amount(highest.value or 0.0, 'bytes')} of its budget of {amount(budget, 'bytes')} right before"
+    )
+    return [Evidence(text, "telemetry", highest.at, highest.value)]
+
+
+def _after_rescue(window: Window, how: Ending, thresholds: Thresholds) -> list[Evidence]:
+    caught = [event for event in window.events("rescue.caught") if 0 <= how.at - event.at < thresholds.after_rescue_s]
+    if not caught:
+        return []
+    last = caught[-1]
+    text = (
+        f"out of memory was caught shortly before, at step {last.data.get('step', '?')}: {last.data.get('wanted', '')}"
+    )
+    return [Evidence(text.rstrip(": "), "telemetry", last.at)]

@@ -1,0 +1,68 @@
+"""Many ranks."""
+
+from __future__ import annotations
+
+from holdfast.diagnosis.catalogue.recipe import Entry, shell, torch, words
+
+ENTRIES: dict[str, Entry] = {
+    "collective-timeout": Entry(
+        "Ranks waited in vain for one another",
+        "One rank did not come to the collective operation the others were in: it is stuck, slower, or took another way. The others give up after the timeout.",
+        "The rank that is missing, and its own last step or stack.",
+        (
+            words("Look at the rank that did not come", "compare the last line or stack of every rank"),
+            torch(
+                "More patience, where one rank rightly takes longer",
+                "dist.init_process_group(timeout=datetime.timedelta(hours=2))",
+            ),
+            shell("Let NCCL tell more", "NCCL_DEBUG=INFO TORCH_DISTRIBUTED_DEBUG=DETAIL torchrun train.py"),
+        ),
+    ),
+    "rank-mismatch": Entry(
+        "Ranks disagree on what to reduce",
+        "They call different operations, or with different shapes, types or parameters. All have to do the same in the same order.",
+        "The two sides that the message names.",
+        (
+            torch(
+                "Some parameters get no gradient in some steps",
+                "DistributedDataParallel(model, find_unused_parameters=True)",
+            ),
+            torch("The same number of batches on every rank", "DistributedSampler(dataset, drop_last=True)"),
+            shell("See who differs", "TORCH_DISTRIBUTED_DEBUG=DETAIL torchrun train.py"),
+        ),
+    ),
+    "straggler": Entry(
+        "One rank is slower than the others",
+        "All wait for it in every step. Its data, its GPU's clocks or its neighbours are the usual reasons.",
+        "Step times per rank.",
+        (
+            shell(
+                "Compare the cards",
+                "nvidia-smi --query-gpu=index,clocks.sm,temperature.gpu,power.draw --format=csv".replace(
+                    "power.draw --", "power.draw \\\n  --"
+                ),
+            ),
+        ),
+    ),
+    "port-in-use": Entry(
+        "The port is taken",
+        "Another process listens at the address this run wants. Often an earlier run has not ended.",
+        "The system's own error (address already in use).",
+        (
+            shell("See who has it", "ss -ltnp | grep 29500"),
+            shell("Take any free one", "torchrun --standalone --nproc-per-node=2 train.py"),
+        ),
+    ),
+    "network-lost": Entry(
+        "The connection to another machine or server broke",
+        "A rank, a rendezvous or a download server could not be reached or closed the connection. Where another rank died first, that one's error is the reason.",
+        "No rank failed for a reason of its own, and the address cannot be reached.",
+        (
+            shell("Can it be reached?", "nc -vz HOST 29500"),
+            shell(
+                "Use the right network interface", "NCCL_SOCKET_IFNAME=eth0 GLOO_SOCKET_IFNAME=eth0 torchrun train.py"
+            ),
+            shell("Work from what was downloaded before", "HF_HUB_OFFLINE=1 python train.py"),
+        ),
+    ),
+}

@@ -1,0 +1,58 @@
+"""The form of an entry: a cause in words, what it takes to be sure, and what to do about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from string import Template
+
+from holdfast.vocabulary import Finding, Remedy
+
+KERAS, TORCH, JAX = "tensorflow", "torch", "jax"
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """`$name` in `how` is filled from the finding; a recipe that needs what the finding does not know is left out."""
+
+    title: str
+    how: str
+    framework: str = ""  # "" fits all
+    language: str = "python"
+
+    def fill(self, finding: Finding) -> Remedy | None:
+        try:
+            return Remedy(self.title, Template(self.how).substitute(finding.details))
+        except (KeyError, ValueError):
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    title: str
+    meaning: str
+    sure: str  # what it takes to be certain of it
+    recipes: tuple[Recipe, ...] = ()
+
+
+def keras(title: str, how: str) -> Recipe:
+    return Recipe(title, how, KERAS)
+
+
+def torch(title: str, how: str) -> Recipe:
+    return Recipe(title, how, TORCH)
+
+
+def jax(title: str, how: str) -> Recipe:
+    return Recipe(title, how, JAX)
+
+
+def python(title: str, how: str) -> Recipe:
+    return Recipe(title, how)
+
+
+def shell(title: str, how: str) -> Recipe:
+    return Recipe(title, how, language="shell")
+
+
+def words(title: str, how: str) -> Recipe:
+    return Recipe(title, how, language="text")

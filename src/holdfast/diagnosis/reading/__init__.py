@@ -1,0 +1,1 @@
+"""What texts mean: one file per family of errors. Types and structure first, words second."""

@@ -1,0 +1,95 @@
+"""From one exception, one line or one dump to what it may mean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from holdfast.diagnosis.reading.gpu import read_xid
+from holdfast.diagnosis.reading.memory import weigh_card, weigh_gpu
+from holdfast.diagnosis.reading.rule import Rule
+from holdfast.diagnosis.reading.script import of_the_script
+from holdfast.diagnosis.reading.tables import EXCEPTIONS, LINES
+from holdfast.diagnosis.reading.words import details_of, quote, short
+from holdfast.diagnosis.tracebacks import FatalError, Raised, user_frame
+from holdfast.vocabulary import Evidence, Finding
+
+GUESS = 0.45  # what a rule says of a text that another one explains better
+# Launchers report that a child failed; what failed is said elsewhere.
+LAUNCHERS = frozenset(
+    {"ChildFailedError", "CalledProcessError", "ProcessRaisedException", "ProcessExitedException", "RayTaskError"}
+)
+
+
+def from_chain(chain: Sequence[Raised]) -> list[Finding]:
+    """The best explanation of a chain of exceptions, its rivals as guesses, and the exception itself."""
+    if not chain:
+        return []
+    found = [finding for raised in chain for finding in _from_raised(raised, chain)]
+    best = max((finding.confidence for finding in found), default=0.0)
+    first = next((finding for finding in found if finding.confidence == best), None)
+    rivals = [replace(f, confidence=min(f.confidence, GUESS)) for f in found if first and f.cause != first.cause]
+    told = [first] if first else []
+    return [*told, *_once(rivals), of_the_script(chain, launched=chain[-1].bare_type in LAUNCHERS)]
+
+
+def _from_raised(raised: Raised, chain: Sequence[Raised]) -> list[Finding]:
+    found = [
+        Finding(rule.cause, rule.confidence, quote(raised, chain), _details(rule, groups, raised, chain))
+        for rule in EXCEPTIONS
+        if (groups := rule.fits(raised)) is not None
+    ]
+    weighed = weigh_gpu(raised) if any(finding.cause == "gpu-memory-exhausted" for finding in found) else None
+    if weighed is not None:
+        details = {**details_of(raised, chain), **weighed.details}
+        rest = [finding for finding in found if finding.cause != "gpu-memory-exhausted"]
+        return [replace(weighed, evidence=(*quote(raised, chain), *weighed.evidence), details=details), *rest]
+    return found
+
+
+def _details(rule: Rule, groups: dict[str, str], raised: Raised, chain: Sequence[Raised]) -> dict[str, str]:
+    details = {**details_of(raised, chain), **groups}
+    headline = rule.heading(groups)
+    return {**details, "headline": headline} if headline else details
+
+
+def _once(findings: Sequence[Finding]) -> list[Finding]:
+    best: dict[str, Finding] = {}
+    for finding in findings:
+        if finding.cause not in best or finding.confidence > best[finding.cause].confidence:
+            best[finding.cause] = finding
+    return list(best.values())
+
+
+def from_fatal(fatal: FatalError | None) -> list[Finding]:
+    if fatal is None:
+        return []
+    evidence = [Evidence(f"Fatal Python error: {fatal.reason}", "stderr")]
+    own = user_frame(tuple(reversed(fatal.frames)))
+    if fatal.frames:
+        evidence.append(Evidence(f"innermost Python frame: {fatal.frames[0]}", "stderr"))
+    if own is not None and own != fatal.frames[0]:
+        evidence.append(Evidence(f"called from {own}", "stderr"))
+    cause = "illegal-instruction" if "Illegal instruction" in fatal.reason else "native-crash"
+    if fatal.frames and "importlib" in fatal.frames[0].file and cause == "native-crash":
+        cause = "native-library-conflict"  # it broke while a library was being loaded
+    return [Finding(cause, 0.6, tuple(evidence), {"frame": f"{own.file}:{own.line}"} if own else {})]
+
+
+def from_line(text: str) -> list[Finding]:
+    """What a line that is no exception means; one line has one meaning, the most certain one, and perhaps guesses."""
+    xid = read_xid(text) if "Xid" in text else None
+    if xid is not None:
+        return [xid]
+    if "potential root causes" in text:  # Ray lists whatever might have been
+        return [Finding("worker-died", 0.62, (Evidence(short(text.strip()), "stderr"),))]
+    card = weigh_card(text) if "bytes free" in text else None
+    if card is not None:
+        return [card]
+    found = [
+        Finding(rule.cause, rule.confidence, (Evidence(short(text.strip()), "stderr"),), groups)
+        for rule in LINES
+        if (groups := rule.match(text)) is not None
+    ]
+    best = max((finding.confidence for finding in found), default=0.0)
+    return [f for f in _once(found) if f.confidence == best or (f.confidence < 0.5 and best < 0.5)]

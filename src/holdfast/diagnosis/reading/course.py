@@ -1,0 +1,90 @@
+"""What figures printed along the way say: a loss that breaks, a loss of exactly zero, memory that only grows."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from statistics import median
+
+from holdfast.diagnosis.plain_text import Line
+from holdfast.vocabulary import Evidence, Finding
+
+LOSS = re.compile(
+    r"(?<![\w])(?:train_|training_|total_)?[Ll]oss['\"]?\s{0,3}[:=]?\s{0,3}(?:tensor\()?(?P<value>-?(?:\d+\.?\d*(?:[eE][+-]?\d+)?|nan|inf))(?![\w.])",
+    re.IGNORECASE,
+)
+GROWN = 10.0  # times, from where it was to where it broke
+FEW = 4
+MEMORY = re.compile(
+    r"\b(?:gpu_|max_|cuda_)?mem(?:ory)?(?:_used|_allocated|_mb)?['\"]?\s{0,2}[:=]\s{0,2}(?P<value>\d+(?:\.\d+)?)\s?(?P<unit>[MG]i?B?)?\b",
+    re.IGNORECASE,
+)
+LEAKED = 1.5  # times, from the first reading after warm-up to the last
+READINGS = 8
+SCORE = re.compile(r"\b(?:acc|accuracy|categorical_accuracy)\b['\"]?\s{0,2}[:=]\s{0,2}(?P<value>\d\.\d+)")
+
+
+def of_the_loss(lines: Sequence[Line]) -> list[Finding]:
+    values: list[tuple[float, Line]] = []
+    for line in lines:
+        if "oss" in line.text and (found := LOSS.search(line.text)):
+            values.append((float(found["value"]), line))
+    broken = next((i for i, (value, _) in enumerate(values) if not math.isfinite(value)), None)
+    if broken is None:
+        return []
+    line = values[broken][1]
+    seen = [value for value, _ in values[:broken]]
+    first_nan = Evidence(
+        f"line {line.number}: the loss is {values[broken][0]}: {line.text.strip()[:120]}", "log", line.at
+    )
+    if len(seen) >= FEW:
+        start, last = median(abs(value) for value in seen[: max(2, len(seen) // 3)]), abs(seen[-1])
+        if start > 0 and last > GROWN * start:
+            grew = Evidence(f"it had grown from {start:.4g} to {last:.4g} before", "log", line.at)
+            return [
+                Finding("learning-rate-too-high", 0.66, (grew, first_nan)),
+                Finding("exploding-gradients", 0.45, (grew, first_nan)),
+            ]
+        steady = Evidence(f"it was finite and steady before ({seen[-1]:.4g})", "log", line.at)
+        return [
+            Finding("invalid-math", 0.42, (first_nan, steady)),
+            Finding("bad-input-values", 0.42, (first_nan, steady)),
+            Finding("exploding-gradients", 0.4, (first_nan, steady)),
+        ]
+    return [
+        Finding("bad-input-values", 0.45, (first_nan,)),
+        Finding("learning-rate-too-high", 0.43, (first_nan,)),
+        Finding("exploding-gradients", 0.4, (first_nan,)),
+    ]
+
+
+def of_a_loss_that_is_zero(lines: Sequence[Line]) -> list[Finding]:
+    """Exactly zero while the accuracy is poor: softmax over one unit, or labels the loss cannot see."""
+    zero = []
+    for line in lines:
+        loss, score = (LOSS.search(line.text), SCORE.search(line.text)) if "oss" in line.text else (None, None)
+        if loss and score:
+            zero.append((float(loss["value"]) == 0.0 and float(score["value"]) < 0.9, line))
+    if len(zero) < 2 or not all(is_zero for is_zero, _ in zero):
+        return []
+    line = zero[0][1]
+    text = f"line {line.number}: the loss is exactly 0 and the accuracy poor: {line.text.strip()[:120]}"
+    return [Finding("output-loss-mismatch", 0.62, (Evidence(text, "log", line.at),))]
+
+
+def of_the_memory(lines: Sequence[Line]) -> Evidence | None:
+    """Memory as the log prints it, which never fell and grew by half."""
+    read = []
+    for line in lines:
+        found = MEMORY.search(line.text) if "em" in line.text else None
+        if found:
+            read.append((float(found["value"]), line))
+    values = [value for value, _ in read[2:]]
+    if len(values) < READINGS or values[0] <= 0 or values[-1] < LEAKED * values[0]:
+        return None
+    steps = sum(after > before for before, after in pairwise(values))
+    if any(after < before for before, after in pairwise(values)) or steps < len(values) / 2:
+        return None
+    return Evidence(f"memory as printed grew all the time, from {values[0]:g} to {values[-1]:g}", "log", read[-1][1].at)

@@ -1,0 +1,87 @@
+"""A log from elsewhere: what each of its parts says, weighed by who said it first and whether the run went on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from holdfast.diagnosis.plain_text import Line, read_lines, voices
+from holdfast.diagnosis.reading.clues import from_chain, from_fatal, from_line
+from holdfast.diagnosis.reading.scan import Excerpt
+from holdfast.diagnosis.tracebacks import chains, last_fatal
+from holdfast.vocabulary import Finding
+
+WENT_ON_LINES = 60  # of ordinary output after an error: it was handled
+HANDLED = 0.4
+LINES_OF_A_SHAPE = 3  # a line that comes ten thousand times is read at its first and last occurrences only
+DIGITS = str.maketrans("", "", "0123456789")
+
+
+@dataclass(frozen=True, slots=True)
+class Clue:
+    finding: Finding
+    number: int  # of the line in the log
+    who: str
+    at: float | None
+    kind: str  # exception, fatal, line
+
+    def order(self) -> tuple[float, int]:
+        return (self.at if self.at is not None else float("inf"), self.number)
+
+
+def read_excerpt(excerpt: Excerpt) -> list[Line]:
+    return [line for piece in excerpt.pieces for line in read_lines(piece.data, piece.first_line)]
+
+
+def clues_of(lines: Sequence[Line]) -> list[Clue]:
+    found: list[Clue] = []
+    covered: set[int] = set()
+    for said in voices(lines).values():
+        found += _of_voice(said, covered)
+    rest = [line for line in lines if line.number not in covered]
+    found = [_unless_it_went_on(clue, rest) for clue in found]
+    return [*found, *_of_lines(rest)]
+
+
+def _of_voice(said: Sequence[Line], covered: set[int]) -> Iterable[Clue]:
+    texts = [line.text for line in said]
+    for chain in chains(texts):
+        first, last = chain[0].start_line, max(raised.last_line for raised in chain)
+        covered.update(line.number for line in said[first : last + 1])
+        place = said[min(last, len(said) - 1)]
+        for finding in from_chain(chain):
+            yield Clue(finding, place.number, place.who, said[first].at, "exception")
+    fatal = last_fatal(texts)
+    for finding in from_fatal(fatal):
+        place = said[fatal.line if fatal else 0]
+        yield Clue(finding, place.number, place.who, place.at, "fatal")
+
+
+def _unless_it_went_on(clue: Clue, rest: Sequence[Line]) -> Clue:
+    """Many ordinary lines after it, and the same voice among them: the script handled it."""
+    after = sum(1 for line in rest if line.number > clue.number and line.who == clue.who and line.text.strip())
+    if after <= WENT_ON_LINES or clue.kind != "exception":
+        return clue
+    finding = replace(clue.finding, confidence=min(clue.finding.confidence, HANDLED))
+    return replace(clue, finding=finding)
+
+
+def _of_lines(lines: Sequence[Line]) -> list[Clue]:
+    found: list[Clue] = []
+    seen: dict[str, int] = {}
+    for line in lines:
+        text = line.text.strip()
+        if len(text) < 4:
+            continue
+        shape = text.translate(DIGITS)[:300]
+        seen[shape] = seen.get(shape, 0) + 1
+        if seen[shape] > LINES_OF_A_SHAPE:
+            continue
+        found += [
+            Clue(_mild(finding, line), line.number, line.who, line.at, "line") for finding in from_line(line.text)
+        ]
+    return found
+
+
+def _mild(finding: Finding, line: Line) -> Finding:
+    return replace(finding, confidence=min(finding.confidence, 0.3)) if line.quiet else finding

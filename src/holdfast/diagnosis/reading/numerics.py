@@ -1,0 +1,136 @@
+"""NaN and its kin: where a message or the course of the loss tells more than that there is one."""
+
+from __future__ import annotations
+
+from holdfast.diagnosis.reading.rule import Rule, flatten, rule, rules
+
+RISKY = r"(?:Log\w*|Sqrt|Rsqrt|Div\w*|RealDiv|Reciprocal|Pow\w*|Acos|Asin|Atanh|Norm|Xlogy|Digamma|Lgamma)"
+CHECKED = r"(?:Detected Infinity or NaN|invalid value \((?:nan|inf)\) encountered|had (?:NaN|Inf)|returned nan values)"
+
+EXCEPTIONS: tuple[Rule, ...] = flatten(
+    (
+        rules(
+            "bad-input-values",
+            (0.93, r"Input (?:\w+ )?contains (?:NaN|infinity|inf)|contains infinity or a value too large"),
+            (
+                0.85,
+                r"(?:NaN|nan|null|missing|non-finite|infinite)s?(?: or \w+)? (?:values? )?(?:found |detected |present )?in (?:the )?(?:input|data|features?|dataset|training data|column|labels?)",
+            ),
+            (
+                0.8,
+                r"(?:input|data|features?|labels?|dataset)\b.{0,40}\b(?:contains?|has|have) (?:some )?(?:NaN|nan|Inf|inf|null|infinite|non-finite)",
+            ),
+            (0.4, r"Loss (?:became|is) (?:infinite or )?nan|loss is nan"),
+            (0.35, r"cannot convert float (?:NaN|infinity) to integer|found invalid values:[\s\S]{0,40}nan"),
+        ),
+        (
+            rule("invalid-math", 0.85, r"Function '" + RISKY + r"Backward\d?' returned nan values"),
+            rule("invalid-math", 0.85, r"Detected Infinity or NaN in output \d+ of [\s\S]{0,60}op \"" + RISKY + '"'),
+            rule(
+                "invalid-math",
+                0.8,
+                r"invalid value \((?:nan|inf)\) encountered in (?:jit\()?(?:log|sqrt|div|pow|rsqrt|acos|asin)",
+            ),
+            rule(
+                "invalid-math",
+                0.8,
+                r"(?:log|sqrt|div|pow)\w*[\s\S]{0,80}Tensor had (?:NaN|Inf)|Tensor had (?:NaN|Inf)[\s\S]{0,200}(?:/log|/sqrt|/truediv|/div)",
+            ),
+            rule("invalid-math", 0.42, CHECKED),
+            rule("exploding-gradients", 0.41, CHECKED),
+            rule(
+                "invalid-math",
+                0.6,
+                r"math domain error|(?:divide by zero|invalid value) encountered in (?:log|sqrt|true_divide|divide|power)",
+            ),
+            rule(
+                "mixed-precision-overflow",
+                0.9,
+                r"without overflow|overflow.{0,40}(?:half|float16|fp16)|(?:half|float16|fp16)\b.{0,60}overflow",
+            ),
+            rule(
+                "mixed-precision-overflow",
+                0.82,
+                r"loss scale already at minimum|Minimum loss scale reached|loss.?scale.{0,40}(?:reached|below).{0,20}min",
+            ),
+            rule(
+                "mixed-precision-overflow",
+                0.85,
+                r"ZeroDivisionError|float division by zero",
+                frames=r"apex[/\\]amp|loss_scal",
+            ),
+            rule(
+                "batch-too-small-for-normalization",
+                0.97,
+                r"Expected more than 1 (?:value per channel|spatial element) when training",
+            ),
+            rule(
+                "learning-rate-too-high",
+                0.42,
+                r"Loss (?:became|is) (?:infinite or )?nan|loss is nan|loss (?:diverged|exploded)|training diverge",
+            ),
+            rule(
+                "exploding-gradients",
+                0.9,
+                r"gradients? (?:norm )?(?:is |are |has )?explod|exploding gradient",
+                unless="probably",
+            ),
+            rule(
+                "exploding-gradients",
+                0.41,
+                r"Loss (?:became|is) (?:infinite or )?nan|loss is nan|gradient norm.{0,40}(?:nan|inf|non-finite)",
+            ),
+        ),
+        rules(
+            "output-loss-mismatch",
+            (0.9, r"all elements of (?:input|target) should be between 0 and 1"),
+            (0.9, r"input_val >= zero && input_val <= one|Assertion `\*?input >= 0\. && \*?input <= 1\.`"),
+            (
+                0.88,
+                r"passing a target array of shape .{0,80} while using as loss|was passed for an output of shape .{0,80} while using as loss",
+            ),
+            (
+                0.8,
+                r"(?:logits` and `labels|labels` and `logits|target` and `output|Arguments `target` and `output)[^\n]{0,60}must have the same (?:shape|rank)",
+            ),
+            (0.75, r"multi-target not supported|Expected floating point type for target with class probabilities"),
+        ),
+        (
+            rule(
+                "output-loss-mismatch",
+                0.72,
+                r"Shapes \(.{0,40}\) and \(.{0,40}\) are incompatible",
+                frames=r"loss|crossentropy",
+            ),
+            rule("output-loss-mismatch", 0.55, r"Shapes \(None,\s?\d*\) and \(None, \d+\) are incompatible"),
+        ),
+    )
+)
+LINES: tuple[Rule, ...] = flatten(
+    (
+        rules(
+            "bad-input-values",
+            (0.85, r"(?:Input|data|dataset|features?)\b.{0,40}\bcontains? (?:NaN|nan|Inf)"),
+            (0.3, r"NaN or Inf found in input tensor"),
+        ),
+        rules(
+            "invalid-math",
+            (
+                0.35,
+                r"RuntimeWarning: (?:divide by zero|invalid value) encountered in (?:log|sqrt|true_divide|divide|power|scalar divide)",
+            ),
+        ),
+        rules(
+            "mixed-precision-overflow",
+            (0.8, r"loss scale already at minimum"),
+            (0.74, r"Gradient overflow\.\s+Skipping step.{0,80}reducing loss scale to (?:0\.0|[\d.]+e-\d)"),
+            (0.3, r"OVERFLOW! .{0,40}Skipping step|Gradient overflow"),
+        ),
+        rules(
+            "output-loss-mismatch",
+            (0.5, r"Using a target size \(.{0,60}different to the input size"),
+            (0.45, r"softmax over axis -1 of (?:inputs|a tensor).{0,80}size is 1"),
+        ),
+        rules("learning-rate-too-high", (0.42, r"Loss is (?:nan|inf), stopping training|loss (?:diverged|exploded)")),
+    )
+)

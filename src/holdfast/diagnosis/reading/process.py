@@ -1,0 +1,241 @@
+"""How the program was set up and how its processes ended: workers, natives, versions, signals, schedulers."""
+
+from __future__ import annotations
+
+from holdfast.diagnosis.reading.rule import Rule, any_of, flatten, rule, rules
+
+LIBRARIES = (
+    r"(?:tensorflow|keras|torch|torchvision|torchaudio|torchtext|numpy|np|jax|jaxlib|flax|optax|haiku|scipy|sklearn|pandas|PIL|cv2"
+    r"|transformers|tokenizers|datasets|accelerate|peft|diffusers|lightning|pytorch_lightning|torchmetrics|deepspeed|apex|h5py"
+    r"|google\.protobuf|tensorboard|tf|K|gym|gymnasium|triton|xformers|bitsandbytes|trl|librosa|skimage|networkx|matplotlib"
+    r"|huggingface_hub|timm|mmcv|detectron2|fastai|spacy|nltk|gensim|ray|wandb|setuptools|pkg_resources|collections|inspect|typing)"
+)
+MOVED = any_of(
+    r"'module' object has no attribute",
+    r"module '" + LIBRARIES + r"(?:\.[\w.]+)?' has no attribute",
+    r"No module named '?" + LIBRARIES + r"\.[\w.]+'?",
+    r"cannot import name '?\w+'? from '?(?!\w*__main__)[\w.]+'?",
+    r"(?:is|are|was|has been|have been) (?:deprecated and )?(?:removed|no longer (?:supported|available))|no longer support(?:s|ed)|was deprecated in .{0,40} and (?:is now )?removed",
+    r"not compatible with eager execution|Legacy autograd function|`np\.\w+` was a deprecated alias|deprecated alias for the builtin",
+    r"[Uu]nexpected keyword argument passed to|Unrecognized keyword arguments? passed to|Unrecognized keyword arguments|Keyword argument not understood|[Uu]nexpected argument.{0,40}`",
+    r"filepath provided must end in|not a valid argument for kwarg|is deprecated in the new Keras optimizer|argument\(s\) (?:are|is) not supported",
+    r"A KerasTensor cannot be used as input to a TensorFlow function|Weights only load failed|File format not supported",
+    r"`?\w+`? is not available (?:when using|with) (?:TensorFlow|Keras|PyTorch|JAX) \d",
+    r"deprecat\w+ .{0,80}(?:use|switch to|replaced by) ",
+)
+KERAS_OBJECTS = (
+    r"'(?:Sequential|Functional|Model|Adam|SGD|RMSprop|History|Tensor|EagerTensor|KerasTensor|DataFrame|Index|Figure\w*|Trainer|TrainingArguments"
+    r"|Tokenizer\w*|\w+Tokenizer(?:Fast)?|\w*Config|\w*Optimizer|\w*Scheduler|Dense|InputLayer|\w*ForCausalLM|\w+Model|FreeTypeFont|DataLoader\w*|_\w+DataLoaderIter)' object has no attribute"
+)
+VERSIONS = any_of(
+    r"requires? [\w.\[\]-]+ ?[<>=!~]=? ?[\d.]+[^\n]{0,60}but (?:you have|found|got)|is required for a normal functioning of this module",
+    r"VersionConflict|DistributionNotFound|dependency resolver|conflicting dependencies|ResolutionImpossible",
+    r"Descriptors cannot (?:not )?be created directly|Downgrade the protobuf",
+    r"compiled with different CUDA|operator torchvision::\w+ does not exist|Couldn't load custom C\+\+ ops|(?:torchvision|torchaudio).{0,60}(?:incompatible|compiled)",
+    r"Keras requires TensorFlow|not yet supported in Transformers|is newer than and incompatible with jax version|jaxlib version .{0,40}incompatible|jaxlib is version",
+    r"compiled against (?:API|ABI) version|size changed, may indicate binary incompatibility|multiarray failed to import|compiled using NumPy 1",
+    r"Numpy is not available|_ARRAY_API not found|requires the (?:PyTorch|TensorFlow|\w+) library but it was not found|Unable to import required dependenc",
+    r"you (?:need|must) (?:to )?(?:install|upgrade|downgrade)|[Pp]lease (?:install|upgrade|downgrade|update) [`'\"]?\w+|(?:is )?incompatible (?:with (?:the )?)?(?:installed )?version",
+    r"The installed version of \S+ .{0,60}(?:is|does)|numpy\.core\.(?:multiarray|umath) failed|Numba needs NumPy",
+)
+PICKLE = any_of(
+    r"Can't pickle|cannot pickle|can't pickle|Can't get local object|Could not pickle|not picklable|Pickling an AuthenticationString",
+    r"Can't get attribute '[\w.]+' on <module '__m(?:p_)?main__'",
+)
+CLASHES = any_of(
+    r"Initializing lib\w+[^\n]{0,80}but found [^\n]{0,60}already initialized|OMP: Error #15",
+    r"undefined symbol|symbol lookup error|version `?(?:GLIBC|GLIBCXX|CXXABI)[\w.]*'? not found|Symbol not found",
+    r"static TLS block|MKL FATAL ERROR|MKL_THREADING_LAYER|incompatible with libgomp",
+    r"File already exists in database|requires version [\d.]+ of the Protocol Buffer|Loaded runtime CuDNN library: [\d.]+[^\n]{0,60}but source was compiled",
+    r"cuDNN version incompatibility|was compiled against .{0,60}but found runtime version|CUDNN_STATUS_(?:VERSION|SUBLIBRARY_VERSION)_MISMATCH",
+    r"mach-o.{0,60}(?:wrong|incompatible) architecture|wrong ELF class|invalid ELF header|multiple libomp|_ZN\d+\w{6,}",
+)
+CRASHED = any_of(
+    r"free\(\): |malloc\(\): |realloc\(\): |munmap_chunk\(\)|double free|corrupted (?:size|double|unsorted)|corruption|stack smashing",
+    r"Segmentation fault|SIGSEGV|\bAborted\b(?! by)|SIGABRT|Floating point exception|access violation|0xC0000005|core dumped",
+    r"terminate called|pure virtual method called|exit ?code:? 13[49]\b|exitcode\s{0,4}: -(?:6|11)\b|Check failed:|-1073741819|3221225477",
+)
+DEVICES = any_of(
+    r"Expected all tensors to be on the same device|on the same device, but (?:found|got)|but found at least two devices",
+    r"Input type \(torch\.cuda\.\w+\) and weight type \(torch\.(?!cuda)|\(torch\.\w*Tensor\) and weight type \(torch\.cuda",
+    r"Expected object of (?:device type|backend) \w+ but got|is on cpu, but expected|is on CPU, but expected|on different (?:GPUs|devices)|conflicting devices",
+    r"must have its parameters and buffers on device|can't convert (?:CUDA|cuda|mps|xpu)[^\n]{0,40}to numpy|either on cpu or on the same device",
+    r"Input, output and indices must be on the current device|incompatible devices for jitted|expected (?:it|them) to be on GPU|indices should be (?:either )?on",
+    r"tensors? (?:should|must) be on (?:the same|cuda|gpu)|Expected a '?cuda'? device",
+    r"Passed CPU tensor to MPS op|Placeholder storage has not been allocated on MPS",
+)
+
+EXCEPTIONS: tuple[Rule, ...] = flatten(
+    (
+        (
+            rule("interrupted", 0.9, r"^", "KeyboardInterrupt"),
+            rule(
+                "worker-spawn-unguarded",
+                0.97,
+                r"before the\s+current process has finished its bootstrapping|freeze_support\(\)",
+            ),
+            rule(
+                "cuda-in-forked-worker",
+                0.97,
+                r"re-initialize CUDA in forked|fork(?:ed)?.{0,60}CUDA|CUDA.{0,80}'spawn' start method",
+            ),
+            rule(
+                "cuda-in-forked-worker",
+                0.75,
+                r"CUDA error: initialization error|cuda runtime error \(3\)|CUDA_ERROR_NOT_INITIALIZED",
+            ),
+            rule(
+                "unpicklable-worker-object",
+                0.93,
+                PICKLE,
+                frames=r"multiprocessing|popen_|reduction|joblib|concurrent|spawn|ray[/\\]|dill|cloudpickle",
+            ),
+            rule("unpicklable-worker-object", 0.84, PICKLE, unless=r"torch\.save|deepcopy"),
+            rule(
+                "unpicklable-worker-object",
+                0.74,
+                r"Ran out of input|pickle data was truncated",
+                frames=r"multiprocessing[/\\]+spawn|reduction\.pickle",
+            ),
+            rule(
+                "worker-died",
+                0.78,
+                r"(?:DataLoader )?worker \(pid\(?s?\)?[^\n]{0,40}(?:exited unexpectedly|killed by signal)|BrokenProcessPool|TerminatedWorkerError|process pool was terminated abruptly",
+            ),
+            rule(
+                "worker-died",
+                0.7,
+                r"A worker process managed by the executor was unexpectedly terminated|worker died|WorkerCrashedError|ActorDiedError|actor died unexpectedly",
+            ),
+            rule("device-mismatch", 0.95, DEVICES),
+            rule("device-mismatch", 0.6, r"deserialize object on (?:a )?(?:CUDA|cuda)"),
+            rule(
+                "autograd-inplace",
+                0.96,
+                r"modified by an in-?place operation|leaf Variable that requires grad (?:is being|has been)|is a view and (?:is being|its base)|is being modified in-?place",
+            ),
+        ),
+        rules("native-library-conflict", (0.85, CLASHES)),
+        rules(
+            "dependency-conflict",
+            (0.85, VERSIONS),
+            (0.62, r"No module named"),
+            (0.6, r"lib(?:GL|glib|sndfile|gomp|stdc|X)[\w.+-]*: cannot open shared object"),
+            (0.5, r"DLL load failed"),
+        ),
+        (
+            rule("api-incompatible", 0.87, MOVED, unless=r"partially initialized module|circular import"),
+            rule(
+                "api-incompatible",
+                0.9,
+                r"'str' object has no attribute 'decode'",
+                frames=r"hdf5_format|saving|h5py|load_weights",
+            ),
+            rule("api-incompatible", 0.6, r"'str' object has no attribute 'decode'"),
+            rule("api-incompatible", 0.66, KERAS_OBJECTS, "AttributeError"),
+            rule(
+                "api-incompatible",
+                0.66,
+                r"got an unexpected keyword argument|takes (?:from )?\d+ (?:to \d+ )?positional arguments? but|Could not interpret optimizer",
+                frames=r"site-packages|dist-packages",
+            ),
+            rule("api-incompatible", 0.58, r"got an unexpected keyword argument"),
+            rule(
+                "api-incompatible",
+                0.55,
+                r"Unknown (?:layer|metric|loss|optimizer)|Could not (?:locate|deserialize) (?:class|object)|Error when deserializing",
+            ),
+            rule(
+                "illegal-instruction",
+                0.97,
+                r"built using AVX|compiled to use (?:AVX|SSE)\w* instructions|Illegal instruction",
+            ),
+            rule("terminated", 0.9, r"got signal: (?:15|12|10)\b|SIGTERM", "SignalException"),
+            rule("terminated", 0.85, r"SIGTERM|preempt|time limit", unless=r"Exited|exit code"),
+            rule("terminal-closed", 0.9, r"got signal: 1\b|SIGHUP", "SignalException"),
+            rule("interrupted", 0.85, r"got signal: 2\b", "SignalException"),
+            rule(
+                "io-stall",
+                0.6,
+                r"\[Errno 116\]|Stale (?:NFS )?file handle|\[Errno 5\]|Input/output error|Transport endpoint is not connected",
+            ),
+        ),
+    )
+)
+LINES: tuple[Rule, ...] = flatten(
+    (
+        rules(
+            "killed",
+            (
+                0.35,
+                r"^(?:.{0,200}: line \d+: *\d+ )?Killed\b(?! process)|^\S{0,40}\s+killed\s{2,}python|signal 9|SIGKILL|exit(?:ed with)? ?(?:code|status)?:? 137|<Signals.SIGKILL|exitcode\s{0,4}: -9\b",
+            ),
+        ),
+        rules(
+            "host-memory-exhausted",
+            (
+                0.45,
+                r"^(?:.{0,200}: line \d+: *\d+ )?Killed\b(?! process)|signal 9\b|SIGKILL|exit(?:ed with)? ?(?:code|status)?:? 137|<Signals.SIGKILL|exitcode\s{0,4}: -9\b",
+            ),
+        ),
+        rules(
+            "illegal-instruction",
+            (
+                0.95,
+                r"Illegal instruction|SIGILL|exitcode\s{0,4}: -4\b|exit code 132|0xC000001D|compiled to use (?:AVX|SSE)\w* instructions|trap invalid opcode",
+            ),
+        ),
+        rules("native-library-conflict", (0.9, CLASHES)),
+        rules("native-crash", (0.62, r"\[\d+\]: segfault at|segfault at [0-9a-f]+ ip"), (0.6, CRASHED)),
+        rules(
+            "worker-spawn-unguarded",
+            (0.9, r"before the\s+current process has finished its bootstrapping|freeze_support\(\)"),
+        ),
+        rules("cuda-in-forked-worker", (0.35, r"os\.fork\(\) was called.{0,80}JAX is multithreaded")),
+        rules(
+            "terminated",
+            (0.96, r"CANCELLED AT .{0,40}DUE TO (?:TIME LIMIT|PREEMPTION|JOB REQUEUE)"),
+            (0.78, r"\*\*\* (?:JOB|STEP) [\d.]+ ON \S+ CANCELLED AT"),
+            (
+                0.95,
+                r"TERM_RUNLIMIT|walltime \d+ exceeded|job killed: walltime|CPU time limit exceeded|SIGXCPU|exceeded (?:the )?(?:time|wall ?clock) limit|DeadlineExceeded",
+            ),
+            (
+                0.9,
+                r"imminent node shutdown|[Ss]pot (?:instance|VM).{0,40}(?:interrupt|reclaim|terminat)|has been preempted|Preempted by|received a shutdown signal",
+            ),
+            (
+                0.8,
+                r"[Rr]eceived (?:signal )?(?:SIGTERM|15\b)|Received 15 death signal|SIGTERM received|Process \d+ got signal: 15|caught SIGTERM|Graceful shutdown",
+            ),
+            (0.6, r"^Terminated(?:: 15)?$|exit (?:code|status):? 143\b|exitcode\s{0,4}: -15\b"),
+            (0.1, r"closing signal SIGTERM"),
+        ),
+        rules("interrupted", (0.6, r"^\^C$|exit code 130\b"), (0.85, r"got signal: 2\b")),
+        rules(
+            "terminal-closed", (0.85, r"got signal: 1\b|closing signal SIGHUP|Received 1 death signal|^Hangup$|SIGHUP")
+        ),
+        rules(
+            "machine-went-down",
+            (
+                0.88,
+                r"DUE TO NODE FAILURE|NODE_FAIL|Kernel panic|system is going down for (?:reboot|power)|-- Boot [0-9a-f]{20,}",
+            ),
+            (0.7, r"-- Reboot --|node .{0,60}marked (?:as )?dead"),
+        ),
+        rules(
+            "io-stall",
+            (0.85, r"task \S{1,40}:\d+ blocked for more than \d+ seconds|nfs: server \S+ not responding"),
+            (0.6, r"Stale (?:NFS )?file handle|I/O error, dev|Buffer I/O error|LustreError"),
+        ),
+        rules("dependency-conflict", (0.8, VERSIONS), (0.6, r"pip's dependency resolver|which is incompatible")),
+        rules(
+            "worker-died",
+            (
+                0.5,
+                r"DataLoader worker .{0,60}(?:killed|exited unexpectedly)|worker died unexpectedly|A worker died or was killed",
+            ),
+        ),
+        rules("cpu-oversubscribed", (0.35, r"DataLoader will create \d+ worker processes in total")),
+    )
+)

@@ -1,0 +1,42 @@
+"""An exception that is nothing but itself: an error in the script, or in how it uses a library."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from holdfast.diagnosis.reading.words import details_of, quote, short
+from holdfast.diagnosis.tracebacks import Raised, user_frame
+from holdfast.vocabulary import Finding
+
+# What Python itself raises for a slip in the code, wherever it is.
+CERTAIN_SLIPS = frozenset(
+    ("NameError", "UnboundLocalError", "SyntaxError", "IndentationError", "TabError", "ZeroDivisionError", "KeyError")
+)
+SLIPS = CERTAIN_SLIPS | {
+    "AssertionError",
+    "NotImplementedError",
+    "AttributeError",
+    "TypeError",
+    "IndexError",
+    "ValueError",
+}
+SLIPS |= {"UnicodeDecodeError", "UnicodeEncodeError", "RecursionError"}
+
+
+def of_the_script(chain: Sequence[Raised], launched: bool) -> Finding:
+    root = next((raised for raised in chain if user_frame(raised.frames)), chain[-1])
+    details = {
+        "headline": f"The script raised {root.type}: {short(root.first_line)}".rstrip(": "),
+        **details_of(root, chain),
+    }
+    return Finding("unhandled-exception", 0.1 if launched else sure_of(root), quote(root, chain), details)
+
+
+def sure_of(root: Raised) -> float:
+    """How surely the script's own code is to be mended: a slip at its own line, or something deep in a library."""
+    own = user_frame(root.frames)
+    if not root.frames:
+        return 0.55 if root.bare_type in CERTAIN_SLIPS else 0.45
+    if own is not None and own == root.frames[-1]:
+        return 0.88 if root.bare_type in CERTAIN_SLIPS else 0.78 if root.bare_type in SLIPS else 0.6
+    return 0.58 if root.bare_type in SLIPS else 0.47

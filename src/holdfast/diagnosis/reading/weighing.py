@@ -1,0 +1,136 @@
+"""Clues of one log -> findings: cause before symptom, the first before its echoes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from holdfast.diagnosis.catalogue import GENERIC, SAYS_MORE
+from holdfast.diagnosis.plain_text import Line
+from holdfast.diagnosis.reading.course import of_a_loss_that_is_zero, of_the_loss, of_the_memory
+from holdfast.diagnosis.reading.gpu import was_taken_before
+from holdfast.diagnosis.reading.log import Clue
+from holdfast.diagnosis.reading.ranks import ECHO
+from holdfast.vocabulary import Evidence, Finding
+
+SURE = 0.5
+CLOSE = 0.12  # causes nearly as likely: the earlier one is the cause
+CONTESTED = 0.75  # two that are both likely, and nothing says which: not more than this
+MOST = 0.97
+PROBABLY_MEMORY = 0.58
+IMPORTING = re.compile(r"^(?:>>> |In \[\d+\]: )?(?:import|from) \w|-c [\"'].{0,200}\bimport \w")
+
+
+def findings_of(clues: Sequence[Clue], lines: Sequence[Line]) -> list[Finding]:
+    causes = dict.fromkeys(clue.finding.cause for clue in clues)
+    merged = {cause: _merged([clue for clue in clues if clue.finding.cause == cause]) for cause in causes}
+    _together(merged, lines)
+    if not any(finding.confidence >= 0.6 for cause, finding in merged.items() if cause not in GENERIC):
+        for finding in (*of_the_loss(lines), *of_a_loss_that_is_zero(lines)):
+            if finding.confidence > merged.get(finding.cause, finding).confidence or finding.cause not in merged:
+                merged[finding.cause] = finding
+    return _ranked(merged, clues)
+
+
+def _merged(same: Sequence[Clue]) -> Finding:
+    """Ranks that repeat each other make nothing surer; an exception and a line of another origin do."""
+    best = max(same, key=lambda clue: (clue.finding.confidence, -clue.number))
+    kinds = {clue.kind for clue in same if clue.finding.confidence >= SURE}
+    confidence = min(MOST, best.finding.confidence + (0.03 if len(kinds) > 1 else 0.0))
+    evidence = list(_placed(best))
+    for clue in sorted(same, key=lambda clue: -clue.finding.confidence):
+        if len(evidence) < 6 and clue is not best and clue.finding.confidence >= 0.3:
+            evidence += [
+                item for item in _placed(clue)[:1] if _said(item.text) not in {_said(e.text) for e in evidence}
+            ]
+    return replace(best.finding, confidence=confidence, evidence=tuple(evidence))
+
+
+def _said(text: str) -> str:
+    return re.sub(r"^line \d+(?: \[[^\]]*\])?: |\d", "", text)
+
+
+def _placed(clue: Clue) -> tuple[Evidence, ...]:
+    """With the line's number, and whose it was, at the first of its evidence."""
+    who = f" [{clue.who}]" if clue.who else ""
+    first, *rest = clue.finding.evidence
+    source = first.source if first.source == "kernel-log" else "log"
+    placed = replace(first, text=f"line {clue.number}{who}: {first.text}", source=source, at=clue.at)
+    return (placed, *(replace(item, source=source, at=clue.at) for item in rest))
+
+
+def _together(found: dict[str, Finding], lines: Sequence[Line]) -> None:
+    """What two clues say together and neither alone."""
+    gpu = found.get("gpu-memory-exhausted")
+    if gpu is not None and gpu.confidence >= SURE:
+        taken = was_taken_before("\n".join(line.text for line in lines[:3000]))
+        if taken:
+            seen = (*gpu.evidence, Evidence(taken, "log"))
+            found["gpu-memory-held-by-others"] = Finding("gpu-memory-held-by-others", 0.84, seen, gpu.details)
+            found["gpu-memory-exhausted"] = replace(gpu, confidence=0.4)
+    for short_of, leak in (("gpu-memory-exhausted", "gpu-memory-leak"), ("host-memory-exhausted", "host-memory-leak")):
+        ran_out = found.get(short_of)
+        grew = of_the_memory(lines) if ran_out is not None and ran_out.confidence >= SURE else None
+        if ran_out is not None and grew is not None:
+            found[leak] = Finding(leak, 0.68, (grew, *ran_out.evidence), ran_out.details)
+            found[short_of] = replace(ran_out, confidence=0.45)
+    killed, host = found.get("killed"), found.get("host-memory-exhausted")
+    if killed is not None and host is not None and any("system memory" in item.text for item in host.evidence):
+        found["host-memory-exhausted"] = replace(host, confidence=max(host.confidence, 0.72))
+    if killed is not None and host is not None and host.confidence < SURE and _last_was_kill(lines):
+        # A bare `Killed` of the shell: in training logs the kernel's memory killer far more often than a person.
+        found["host-memory-exhausted"] = replace(host, confidence=PROBABLY_MEMORY)
+    crash = found.get("native-crash")
+    if crash is not None and _broke_at_import(lines):
+        found["native-library-conflict"] = Finding("native-library-conflict", 0.66, crash.evidence, crash.details)
+    library, unused = found.get("cuda-library-missing"), found.get("gpu-not-used")
+    if library is not None and unused is not None and library.confidence >= SURE:
+        found["gpu-not-used"] = replace(unused, confidence=min(unused.confidence, 0.4))
+
+
+def _last_was_kill(lines: Sequence[Line]) -> bool:
+    said = [line.text.strip() for line in lines if line.text.strip()][-3:]
+    return any(re.match(r"(?:.{0,200}: line \d+: *\d+ )?Killed\b", text) for text in said)
+
+
+def _broke_at_import(lines: Sequence[Line]) -> bool:
+    """The crash stands right below an import: two libraries do not bear each other."""
+    said = [line.text.strip() for line in lines if line.text.strip()]
+    return any(
+        IMPORTING.search(before) and re.match(r"Segmentation fault|Aborted", after) for before, after in pairwise(said)
+    )
+
+
+def _ranked(found: dict[str, Finding], clues: Sequence[Clue]) -> list[Finding]:
+    """The likeliest first; what it explains is left with the doubt about it."""
+
+    def likely(among: frozenset[str]) -> float:
+        others = (f.confidence for cause, f in found.items() if cause not in among and f.confidence >= 0.55)
+        return max(others, default=0.0)
+
+    first_seen = {
+        cause: min(clue.order() for clue in clues if clue.finding.cause == cause)
+        if any(clue.finding.cause == cause for clue in clues)
+        else (float("inf"), 0)
+        for cause in found
+    }
+    particular, own = likely(GENERIC), likely(GENERIC | ECHO)
+    weighed = []
+    for cause, finding in found.items():
+        more = max((found[m].confidence for m, less in SAYS_MORE.items() if m in found and cause in less), default=0.0)
+        if more >= SURE:
+            weighed.append(replace(finding, confidence=min(finding.confidence, max(1 - more, 0.05))))
+            continue
+        limit = 1 - particular if cause in GENERIC and particular else 1 - own if cause in ECHO and own else 1.0
+        weighed.append(replace(finding, confidence=min(finding.confidence, max(limit, 0.05))))
+    weighed.sort(key=lambda finding: -finding.confidence)
+    best = weighed[0].confidence if weighed else 0.0
+    rivals = [f for f in weighed if f.confidence >= max(SURE, best - CLOSE)]
+    if len(rivals) > 1:
+        first = min(rivals, key=lambda finding: first_seen[finding.cause])
+        rest = [f for f in weighed if f is not first]
+        capped = [replace(f, confidence=min(f.confidence, CONTESTED - 0.05)) for f in rest]
+        weighed = [replace(first, confidence=min(first.confidence, CONTESTED)), *capped]
+    return [replace(finding, confidence=round(finding.confidence, 2)) for finding in weighed]

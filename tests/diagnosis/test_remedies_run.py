@@ -1,0 +1,78 @@
+"""The remedies for a framework do what they say: executed with that framework and small stand-ins for the user's names."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import pathlib
+from typing import Any
+
+import pytest
+
+from holdfast.diagnosis.catalogue import CATALOGUE
+
+NOT_HERE = {  # they need a GPU, other processes or files of the user's
+    "init_process_group", "DistributedDataParallel", "DistributedSampler", 'torch.load("model.pt"', '"cuda"', "load_weights",
+    "image_dataset_from_directory", "resize_token_embeddings", "set_start_method", "tf.config.threading", "enable_check_numerics",
+    "optax", "load_state_dict", "register_buffer", "set_global_policy", "adapt(x_train)", "fit(dataset", "jax_debug_nans",
+    "set_sharing_strategy", "train_step(x, tf",
+}  # fmt: skip
+
+
+def snippets(framework: str) -> list[tuple[str, str]]:
+    found = [
+        (name, recipe.how)
+        for name, entry in CATALOGUE.items()
+        for recipe in entry.recipes
+        if recipe.framework == framework and "$" not in recipe.how
+    ]
+    return [(name, how) for name, how in found if not any(part in how for part in NOT_HERE)]
+
+
+def execute(name: str, how: str, names: dict[str, Any]) -> None:
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            exec(compile(how, name, "exec"), dict(names))
+    except Exception as error:
+        raise AssertionError(f"{name}: {how!r} raised {error!r}") from error
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_torch_remedies_run(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    import numpy
+    import torch
+
+    model = torch.nn.Linear(4, 2)
+    x, y = torch.rand(8, 4), torch.randint(0, 2, (8,))
+    dataset = torch.utils.data.TensorDataset(x, y)
+    for name, how in snippets("torch"):
+        loss = model(x).sum()
+        execute(name, how, {
+            "torch": torch, "numpy": numpy, "os": os, "DataLoader": torch.utils.data.DataLoader, "model": model, "dataset": dataset,
+            "x": x, "y": y.float() if "log" in how else y, "p": torch.rand(8), "loss": loss, "losses": [], "outputs": [], "output": loss,
+            "optimizer": torch.optim.SGD(model.parameters(), 0.1), "labels": y, "ids": y, "row": [1.0], "state": {},
+            "logits": model(x) if "cross_entropy(logits" in how else model(x)[:, :1], "validate": lambda m: None, "epochs": 1,
+            "loader": [1], "train_step": lambda batch: None, "saved": {"module.a": 1}, "self": None,
+        })  # fmt: skip
+    assert len(snippets("torch")) >= 18
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_keras_remedies_run(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    import keras
+    import numpy
+    import tensorflow as tf
+
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)])
+    x, y = numpy.random.rand(8, 4), numpy.arange(8) % 2
+    for name, how in snippets("tensorflow"):
+        execute(name, how, {
+            "tf": tf, "keras": keras, "model": model, "x": x, "y": y, "p": tf.constant(0.5), "losses": [], "loss": tf.constant(1.0),
+            "labels": y, "ids": y, "dataset": tf.data.Dataset.from_tensor_slices((x, y)).batch(4), "prepare": lambda a, b: (a, b),
+        })  # fmt: skip
+    assert len(snippets("tensorflow")) >= 15
