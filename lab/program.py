@@ -109,6 +109,8 @@ def _environment() -> dict[str, str]:
         "PYTHONUNBUFFERED": "1",
         "KERAS_BACKEND": "tensorflow",
     }
+    # Many of them run side by side; a thread for each core in each of them would only measure the crowd.
+    environment.setdefault("OMP_NUM_THREADS", "2")
     environment.pop("HOLDFAST_DIR", None)
     if importlib.util.find_spec("holdfast") is None:
         environment["PYTHONPATH"] = str(SOURCE)
