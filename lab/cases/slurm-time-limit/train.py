@@ -3,7 +3,7 @@ import time
 import torch
 from torch import nn
 
-SECONDS = 60
+SECONDS = 40
 
 
 def main():
