@@ -234,8 +234,8 @@ def _check(case: Case) -> None:
     for program in case.programs:
         if not program.exists():
             raise BadCase(f"{case.name}: {program.name} is missing")
-        for name in case.seeded:
-            if seeded_line(name).search(program.read_text()) is None:
-                raise BadCase(f"{case.name}: {program.name} has no line {name} = NUMBER")
+    for name in case.seeded:
+        if seeded_line(name).search(case.programs[0].read_text()) is None:
+            raise BadCase(f"{case.name}: {case.programs[0].name} has no line {name} = NUMBER")
     if case.evidence.line:
         case.evidence_line_number()
