@@ -24,7 +24,7 @@ import psutil
 from .case import FRAMEWORKS, Case, Limits, seeded_line
 from .stage import CannotStage, Stage
 
-TIMEOUT_S = 90.0
+TIMEOUT_S = 120.0
 LEFTOVERS_GRACE_S = 3.0
 SOURCE = Path(__file__).parent.parent / "src"
 NOT_COPIED = {"expect.toml", "healthy.py", "__pycache__"}
