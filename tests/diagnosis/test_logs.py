@@ -299,3 +299,18 @@ def test_a_loss_of_exactly_zero_with_poor_accuracy_does_not_fit_the_labels() -> 
     fine = "".join(f"Epoch {i}/9 - loss: 0.0000e+00 - accuracy: 1.0000\n" for i in range(1, 5))
     assert cause(zero) == "output-loss-mismatch"
     assert cause(fine) is None
+
+
+@pytest.mark.parametrize(
+    ("words", "remedy"),
+    [
+        ("RuntimeError: mat1 and mat2 shapes cannot be multiplied (32x512 and 256x10)", "torch.nn.Linear(512, 10)  # was Linear(256, 10)"),
+        ("IndexError: Target 12 is out of bounds.", "torch.nn.Linear(128, 13)  # labels go up to 12"),
+        ("RuntimeError: index 9 is out of bounds for dimension 0 with size 9", "torch.nn.Embedding(10, 128)  # ids go up to 9, rows were 9"),
+        ("RuntimeError: expected scalar type Double but found Float", "x = x.double()  # wanted Double, found Float"),
+    ],
+)  # fmt: skip
+def test_the_figures_of_the_message_are_in_the_remedy(words: str, remedy: str) -> None:
+    answer = why(FRAME.replace("model", "torch_model") + words + "\n")
+    assert answer.cause is not None and remedy in [item.how for item in answer.cause.remedies]
+    assert words.partition(": ")[2][:40] in answer.cause.title

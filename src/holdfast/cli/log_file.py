@@ -39,13 +39,14 @@ class CutGzip:
             return b""
 
 
-def read_file(path: Path) -> ReadLog:
+def read_file(name: str) -> ReadLog:
+    path = Path(name)
     try:
         with open(path, "rb", buffering=0) as file:
             compressed = path.suffix == ".gz" and file.read(2) == GZIP
             if path.suffix == ".gz":
                 file.seek(0)
-            return _read(str(path), cast("IO[bytes]", CutGzip(file)) if compressed else cast("IO[bytes]", file))
+            return _read(name, cast("IO[bytes]", CutGzip(file)) if compressed else cast("IO[bytes]", file))
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror or error}") from None
 

@@ -90,7 +90,7 @@ def _log(wanted: str | None, directory: str | None) -> ReadLog | None:
         return None
     if stat.S_ISDIR(kind):
         raise UserError(f"{wanted} is a directory and no run; give a log file or a run's id")
-    return read_file(Path(wanted))
+    return read_file(wanted)
 
 
 def _is_run(wanted: str, directory: str | None) -> bool:

@@ -64,9 +64,10 @@ def _from_stream(finding: Finding, stream: str, at: float | None) -> Finding:
 
 
 def _from_words(lines: Sequence[str]) -> list[Finding]:
-    """Of each cause the last line that says it."""
+    """Of each cause the line that says it best, and of several the last."""
     found: dict[str, Finding] = {}
-    for line in reversed(lines):
+    for line in lines:
         for finding in from_line(line):
-            found.setdefault(finding.cause, finding)
+            if finding.cause not in found or finding.confidence >= found[finding.cause].confidence:
+                found[finding.cause] = finding
     return list(found.values())

@@ -10,6 +10,15 @@ ENTRIES: dict[str, Entry] = {
         "The model and the data, or two tensors, disagree about a size. The message names both.",
         "The two shapes in the message, at the layer or line it names.",
         (
+            torch("Let the layer take what arrives", "torch.nn.Linear($got, $out)  # was Linear($want, $out)"),
+            torch(
+                "Let the layer take the channels that arrive",
+                "torch.nn.Conv2d($got_channels, $filters, 3)  # it has $want_channels",
+            ),
+            keras(
+                "Give it the features it was built for",
+                "x = x.reshape(len(x), $want_features)  # if the rest fits into one",
+            ),
             words("Start at your own line", "$frame"),
             torch("See what arrives there", "print(x.shape, model)  # then set in_features / channels to fit"),
             keras("See what the model expects", "print(model.input_shape, x.shape)\nmodel.summary()"),
@@ -21,6 +30,7 @@ ENTRIES: dict[str, Entry] = {
         "A tensor is of another number type than the operation takes: float64 instead of float32, text instead of numbers, float instead of class numbers. Converting it once, where the data is read, mends it.",
         "The two types in the message.",
         (
+            torch("Convert what meets there", "x = x.$method()  # wanted $type_wanted, found $type_found"),
             words("Start at your own line", "$frame"),
             torch("Convert where the data comes in", "x, y = x.float(), y.long()"),
             keras("Convert where the data comes in", 'x = x.astype("float32")  # or tf.cast(x, tf.float32)'),
@@ -32,6 +42,8 @@ ENTRIES: dict[str, Entry] = {
         "The last layer has fewer outputs than the labels ask for, or labels start at 1 or are negative. On a GPU this shows as a device-side assert, often at another line.",
         "The largest and smallest label against the number of outputs, or the assertion's own text.",
         (
+            torch("Enough outputs for that label", "torch.nn.Linear(128, $outputs)  # labels go up to $label"),
+            keras("Enough outputs for that label", "keras.layers.Dense($outputs)  # labels go up to $label"),
             python("Look at the labels", "print(labels.min(), labels.max(), len(set(labels.tolist())))"),
             torch("As many outputs as classes, labels from 0", "torch.nn.Linear(128, int(labels.max()) + 1)"),
             keras("As many outputs as classes, labels from 0", "keras.layers.Dense(int(labels.max()) + 1)"),
@@ -43,6 +55,8 @@ ENTRIES: dict[str, Entry] = {
         "A token id or an index is larger than the vocabulary or the dimension. Often the tokenizer has more entries than the embedding, or a sequence is too long for its positions.",
         "The largest index against the size, or the assertion's own text.",
         (
+            torch("Enough rows for that id", "torch.nn.Embedding($rows, 128)  # ids go up to $index, rows were $size"),
+            keras("Enough rows for that id", "keras.layers.Embedding($rows, 128)  # ids go up to $index"),
             torch("As many rows as ids", "torch.nn.Embedding(int(ids.max()) + 1, 128)"),
             keras("As many rows as ids", "keras.layers.Embedding(int(ids.max()) + 1, 128)"),
             torch("After adding tokens to a Hugging Face model", "model.resize_token_embeddings(len(tokenizer))"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from holdfast.diagnosis.catalogue import CATALOGUE
+from holdfast.diagnosis.reading.figures import figures_in
 from holdfast.diagnosis.reading.gpu import read_xid
 from holdfast.diagnosis.reading.memory import weigh_card, weigh_gpu
 from holdfast.diagnosis.reading.rule import Rule
@@ -14,6 +16,13 @@ from holdfast.diagnosis.reading.words import details_of, quote, short
 from holdfast.diagnosis.tracebacks import FatalError, Raised, user_frame
 from holdfast.vocabulary import Evidence, Finding
 
+# The exception's own first line belongs into the verdict: it names the sizes, types, names or files.
+SAYS_IT_ALL = frozenset(
+    {
+        "shape-mismatch", "dtype-mismatch", "device-mismatch", "label-out-of-range", "index-out-of-range", "api-incompatible",
+        "dependency-conflict", "corrupt-file", "rank-mismatch", "native-library-conflict", "output-loss-mismatch",
+    }
+)  # fmt: skip
 GUESS = 0.45  # what a rule says of a text that another one explains better
 # Launchers report that a child failed; what failed is said elsewhere.
 LAUNCHERS = frozenset(
@@ -48,8 +57,10 @@ def _from_raised(raised: Raised, chain: Sequence[Raised]) -> list[Finding]:
 
 
 def _details(rule: Rule, groups: dict[str, str], raised: Raised, chain: Sequence[Raised]) -> dict[str, str]:
-    details = {**details_of(raised, chain), **groups}
+    details = {**figures_in(raised.message), **details_of(raised, chain), **groups}
     headline = rule.heading(groups)
+    if not headline and "headline" not in details and rule.cause in SAYS_IT_ALL:
+        headline = f"{CATALOGUE[rule.cause].title}: {short(raised.first_line, 110)}".rstrip(": ")
     return {**details, "headline": headline} if headline else details
 
 

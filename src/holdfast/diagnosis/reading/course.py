@@ -12,7 +12,7 @@ from holdfast.diagnosis.plain_text import Line
 from holdfast.vocabulary import Evidence, Finding
 
 LOSS = re.compile(
-    r"(?<![\w])(?:train_|training_|total_)?[Ll]oss['\"]?\s{0,3}[:=]?\s{0,3}(?:tensor\()?(?P<value>-?(?:\d+\.?\d*(?:[eE][+-]?\d+)?|nan|inf))(?![\w.])",
+    r"(?<![\w])(?:train_|training_|total_)?[Ll]oss['\"]?\s{0,3}(?:[:=]|is\b)?\s{0,3}(?:tensor\()?(?P<value>-?(?:\d+\.?\d*(?:[eE][+-]?\d+)?|nan|inf))(?![\w.])",
     re.IGNORECASE,
 )
 GROWN = 10.0  # times, from where it was to where it broke

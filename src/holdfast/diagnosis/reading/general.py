@@ -10,6 +10,7 @@ SIZE = r"(?:shapes?|sizes?|dimensions?|dims?|ranks?|lengths?|channels|number of 
 STORED = r"(?:file|archive|checkpoint|image|record|header|shard|parquet|zip|hdf5|pickle|tfrecord)"
 
 EXCEPTIONS: tuple[Rule, ...] = (
+    rule("dtype-mismatch", 0.84, r"(?<![\w-])(?:d|data |scalar |tensor )?types? mismatch", unless="device"),
     rule("shape-mismatch", 0.84, SIZE + r"\b.{0,80}" + SAME + r"|" + SAME + r" " + SIZE),
     rule(
         "shape-mismatch",

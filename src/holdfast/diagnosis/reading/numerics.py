@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from holdfast.diagnosis.reading.rule import Rule, flatten, rule, rules
 
-RISKY = r"(?:Log\w*|Sqrt|Rsqrt|Div\w*|RealDiv|Reciprocal|Pow\w*|Acos|Asin|Atanh|Norm|Xlogy|Digamma|Lgamma)"
+RISKY = r"(?:Log\w*|Sqrt|Rsqrt|Div\w*|RealDiv|Reciprocal|Pow\w*|Acos|Asin|Atanh|Norm|Xlogy|Digamma|Lgamma|\w*Solve\w*|\w*Inv(?:erse)?|Cholesky\w*|\w*Svd|\w*Eigh?|Logdet|Det)"
+# That the loss is no number says nothing of why.
+NAN_SYMPTOM = r"loss (?:became|is|=|:) ?(?:infinite or )?(?:nan|inf\b)|nan loss|nan in (?:summary|loss)|loss is (?:nan|not finite)|diverged with loss"
 CHECKED = r"(?:Detected Infinity or NaN|invalid value \((?:nan|inf)\) encountered|had (?:NaN|Inf)|returned nan values)"
 
 EXCEPTIONS: tuple[Rule, ...] = flatten(
@@ -20,7 +22,7 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
                 0.8,
                 r"(?:input|data|features?|labels?|dataset)\b.{0,40}\b(?:contains?|has|have) (?:some )?(?:NaN|nan|Inf|inf|null|infinite|non-finite)",
             ),
-            (0.4, r"Loss (?:became|is) (?:infinite or )?nan|loss is nan"),
+            (0.4, NAN_SYMPTOM),
             (0.35, r"cannot convert float (?:NaN|infinity) to integer|found invalid values:[\s\S]{0,40}nan"),
         ),
         (
@@ -67,7 +69,7 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
             rule(
                 "learning-rate-too-high",
                 0.42,
-                r"Loss (?:became|is) (?:infinite or )?nan|loss is nan|loss (?:diverged|exploded)|training diverge",
+                NAN_SYMPTOM + r"|loss (?:diverged|exploded)|training diverge",
             ),
             rule(
                 "exploding-gradients",
@@ -78,7 +80,7 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
             rule(
                 "exploding-gradients",
                 0.41,
-                r"Loss (?:became|is) (?:infinite or )?nan|loss is nan|gradient norm.{0,40}(?:nan|inf|non-finite)",
+                NAN_SYMPTOM + r"|gradient norm.{0,40}(?:nan|inf|non-finite)",
             ),
         ),
         rules(

@@ -50,8 +50,8 @@ CLASHES = any_of(
     r"cuDNN version incompatibility|was compiled against .{0,60}but found runtime version|CUDNN_STATUS_(?:VERSION|SUBLIBRARY_VERSION)_MISMATCH",
     r"mach-o.{0,60}(?:wrong|incompatible) architecture|wrong ELF class|invalid ELF header|multiple libomp|_ZN\d+\w{6,}",
 )
+HEAP = r"free\(\): |malloc\(\): |realloc\(\): |munmap_chunk\(\)|double free|corrupted (?:size|double|unsorted)|corruption|stack smashing"
 CRASHED = any_of(
-    r"free\(\): |malloc\(\): |realloc\(\): |munmap_chunk\(\)|double free|corrupted (?:size|double|unsorted)|corruption|stack smashing",
     r"Segmentation fault|SIGSEGV|\bAborted\b(?! by)|SIGABRT|Floating point exception|access violation|0xC0000005|core dumped",
     r"terminate called|pure virtual method called|exit ?code:? 13[49]\b|exitcode\s{0,4}: -(?:6|11)\b|Check failed:|-1073741819|3221225477",
 )
@@ -186,7 +186,7 @@ LINES: tuple[Rule, ...] = flatten(
             ),
         ),
         rules("native-library-conflict", (0.9, CLASHES)),
-        rules("native-crash", (0.62, r"\[\d+\]: segfault at|segfault at [0-9a-f]+ ip"), (0.6, CRASHED)),
+        rules("native-crash", (0.62, r"\[\d+\]: segfault at|segfault at [0-9a-f]+ ip"), (0.63, HEAP), (0.6, CRASHED)),
         rules(
             "worker-spawn-unguarded",
             (0.9, r"before the\s+current process has finished its bootstrapping|freeze_support\(\)"),

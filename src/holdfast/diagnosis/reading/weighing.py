@@ -125,6 +125,11 @@ def _ranked(found: dict[str, Finding], clues: Sequence[Clue]) -> list[Finding]:
             continue
         limit = 1 - particular if cause in GENERIC and particular else 1 - own if cause in ECHO and own else 1.0
         weighed.append(replace(finding, confidence=min(finding.confidence, max(limit, 0.05))))
+    if any(SURE > f.confidence >= 0.4 for f in weighed if f.cause not in GENERIC) and all(
+        f.confidence < SURE for f in weighed
+    ):
+        # Where nothing is sure, that there was an exception is the least of the guesses.
+        weighed = [replace(f, confidence=min(f.confidence, 0.35)) if f.cause in GENERIC else f for f in weighed]
     weighed.sort(key=lambda finding: -finding.confidence)
     best = weighed[0].confidence if weighed else 0.0
     rivals = [f for f in weighed if f.confidence >= max(SURE, best - CLOSE)]
