@@ -2,7 +2,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-STEPS, BATCH, WIDTH = 700, 512, 512
+STEPS, BATCH, WIDTH = 1600, 512, 512
 
 
 def loss_fn(weights, x):
