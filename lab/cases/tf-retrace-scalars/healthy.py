@@ -3,7 +3,7 @@ import tensorflow as tf
 
 
 class Curriculum:
-    """Longer sequences as training goes on; the position in it is a plain number."""
+    """Harder targets as training goes on; the position in it is a plain number."""
 
     def __init__(self, steps):
         self.steps = steps
@@ -12,29 +12,30 @@ class Curriculum:
         return tf.constant(step / self.steps, tf.float32)
 
 
-class Model(tf.Module):
-    def __init__(self):
-        super().__init__()
-        rng = tf.random.Generator.from_seed(77)
-        self.weights = tf.Variable(rng.normal((32, 32), stddev=0.1))
+class Learner:
+    def __init__(self, width=192):
+        layers = [tf.keras.layers.Dense(width, activation="swish") for _ in range(5)]
+        self.network = tf.keras.Sequential([tf.keras.Input((width,)), *layers])
+        self.optimizer = tf.keras.optimizers.SGD(0.05, momentum=0.9)
+        self.optimizer.build(self.network.trainable_variables)
 
     @tf.function
     def learn(self, x, difficulty):
         with tf.GradientTape() as tape:
-            loss = tf.reduce_mean(tf.square(tf.tanh(x @ self.weights) - difficulty * x))
-        gradient = tape.gradient(loss, self.weights)
-        self.weights.assign_sub(0.1 * gradient)
+            loss = tf.reduce_mean(tf.square(self.network(x, training=True) - difficulty * x))
+        gradients = tape.gradient(loss, self.network.trainable_variables)
+        self.optimizer.apply_gradients(zip(gradients, self.network.trainable_variables))
         return loss
 
 
 def main():
     rng = np.random.default_rng(77)
-    model, curriculum = Model(), Curriculum(steps=150)
+    learner, curriculum = Learner(), Curriculum(steps=60)
     print("training with a curriculum")
     for step in range(curriculum.steps):
-        x = tf.constant(rng.normal(size=(64, 32)).astype("float32"))
-        loss = model.learn(x, curriculum.difficulty(step))
-        if step % 30 == 0:
+        x = tf.constant(rng.normal(size=(64, 192)).astype("float32"))
+        loss = learner.learn(x, curriculum.difficulty(step))
+        if step % 20 == 0:
             print(f"step {step}: loss {float(loss):.4f}")
 
 

@@ -3,7 +3,7 @@ from collections import defaultdict
 import torch
 from torch import nn
 
-BATCH, SIDE = 8, 96
+BATCH, SIDE = 6, 96
 
 
 class Meter:
@@ -18,11 +18,11 @@ class Meter:
 
     def mean(self, name):
         recent = self.values[name][-50:]
-        return sum(float(value.mean()) for value in recent) / len(recent)
+        return sum(float(torch.as_tensor(value).mean()) for value in recent) / len(recent)
 
 
 def build():
-    return nn.Sequential(nn.Conv2d(1, 4, 3, padding=1), nn.ReLU(), nn.Conv2d(4, 4, 1))
+    return nn.Sequential(nn.Conv2d(1, 8, 3, padding=1), nn.ReLU(), nn.Conv2d(8, 4, 3, padding=1))
 
 
 def main():
@@ -31,7 +31,7 @@ def main():
     model, meter = build(), Meter()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     print("training a segmenter")
-    for step in range(900):
+    for step in range(1200):
         x = torch.rand(BATCH, 1, SIDE, SIDE)
         mask = (x > 0.5).long().squeeze(1)
         logits = model(x)
