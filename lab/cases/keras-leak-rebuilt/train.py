@@ -4,7 +4,7 @@ import numpy as np
 TRIALS = 40
 
 
-def build(width=1024):
+def build(width=1536):
     model = keras.Sequential(
         [
             keras.Input((64,)),
