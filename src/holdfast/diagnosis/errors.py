@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from holdfast.diagnosis.plain_text import lines_of
+from holdfast.diagnosis.catalogue import GENERIC
+from holdfast.diagnosis.plain_text import lines_of, read_lines
 from holdfast.diagnosis.reading.clues import from_chain, from_fatal, from_line
+from holdfast.diagnosis.reading.log import clues_of
+from holdfast.diagnosis.reading.weighing import SURE, findings_of
 from holdfast.diagnosis.tracebacks import Raised, last_chain, last_fatal
 from holdfast.vocabulary import Finding, Window
 
 WORDS_LINES = 25
 CLOSE_LINES = 5  # a library may still say goodbye
 AFTER_LINES = 60  # what loggers and progress bars may still say after the traceback that ended the script
+AROUND_LINES = 40  # before it: what a worker said as it died
+NUMBER = re.compile(r"^line \d+(?: \[[^\]]*\])?: ")
 PROBABLY = 0.7
 HANDLED = 0.4  # a traceback that did not end the script explains little
 RAISED_AT_THE_END = 0.9
@@ -30,6 +36,8 @@ def find_errors(window: Window) -> list[Finding]:
     for name, lines in texts.items():
         found = [_at_most(_surely_raised(finding), trust[name]) for finding in from_chain(chains[name])]
         found += from_fatal(last_fatal(lines))
+        if trust[name] > HANDLED:
+            found += [_at_most(finding, trust[name]) for finding in _as_a_log(chains[name], lines)]
         found += [_at_most(finding, words_trust) for finding in _from_words(lines[-WORDS_LINES:])]
         at = end.at if end and trust[name] > HANDLED else None
         findings += [_from_stream(finding, name, at) for finding in found]
@@ -46,6 +54,20 @@ def _trust(chain: Sequence[Raised], lines: Sequence[str], code: int) -> float:
         return HANDLED
     after = sum(1 for line in lines[chain[-1].last_line + 1 :] if line.strip())
     return 1.0 if after <= CLOSE_LINES else PROBABLY if after <= AFTER_LINES else HANDLED
+
+
+def _as_a_log(chain: Sequence[Raised], lines: Sequence[str]) -> list[Finding]:
+    """What stands around the traceback that ended the script: a worker's own before it, the telling line of a message."""
+    begin = max(0, chain[0].start_line - AROUND_LINES)
+    said = read_lines("\n".join(lines[begin:]).encode())
+    found = findings_of(clues_of(said), said)
+    return [_unnumbered(finding) for finding in found if finding.cause not in GENERIC and finding.confidence >= SURE]
+
+
+def _unnumbered(finding: Finding) -> Finding:
+    """The lines of a piece have other numbers than those of the whole."""
+    evidence = tuple(replace(item, text=NUMBER.sub("", item.text)) for item in finding.evidence)
+    return replace(finding, evidence=evidence)
 
 
 def _surely_raised(finding: Finding) -> Finding:

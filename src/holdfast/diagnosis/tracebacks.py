@@ -37,7 +37,7 @@ FATAL = re.compile(r"^Fatal Python error: (?P<reason>.+?)\s*$")
 THREAD = re.compile(r"^(?P<current>Current thread|Thread) 0x[0-9a-f]+.*:\s*$")
 NOT_THE_USERS = re.compile(
     r"site-packages|dist-packages|/lib/python\d|/lib64/python\d|[\\/]lib[\\/](?:multiprocessing|runpy|threading)"
-    r"|anaconda\d?[\\/]lib|^<(?:frozen|string|__array|decorator)|importlib/_bootstrap|__autograph_generated|\.pyx$"
+    r"|anaconda\d?[\\/]lib|holdfast[\\/]inside[\\/]|^<(?:frozen|string|__array|decorator)|importlib/_bootstrap|__autograph_generated|\.pyx$"
 )
 ANOTHER_VOICE = re.compile(
     r"^(?:slurmstepd|srun|wandb|Exception ignored in|Fatal Python error|Aborted|Segmentation fault|Killed|terminate called"
