@@ -37,7 +37,8 @@ def find_errors(window: Window) -> list[Finding]:
         found = [_at_most(_surely_raised(finding), trust[name]) for finding in from_chain(chains[name])]
         found += from_fatal(last_fatal(lines))
         if trust[name] > HANDLED:
-            found += [_at_most(finding, trust[name]) for finding in _as_a_log(chains[name], lines)]
+            around = [_at_most(finding, trust[name]) for finding in _as_a_log(chains[name], lines)]
+            found = _likelier(found, around)
         found += [_at_most(finding, words_trust) for finding in _from_words(lines[-WORDS_LINES:])]
         at = end.at if end and trust[name] > HANDLED else None
         findings += [_from_stream(finding, name, at) for finding in found]
@@ -62,6 +63,13 @@ def _as_a_log(chain: Sequence[Raised], lines: Sequence[str]) -> list[Finding]:
     said = read_lines("\n".join(lines[begin:]).encode())
     found = findings_of(clues_of(said), said)
     return [_unnumbered(finding) for finding in found if finding.cause not in GENERIC and finding.confidence >= SURE]
+
+
+def _likelier(found: Sequence[Finding], around: Sequence[Finding]) -> list[Finding]:
+    """The same text read twice makes nothing surer: of each cause the likelier reading."""
+    known = {finding.cause: finding.confidence for finding in found}
+    better = [finding for finding in around if finding.confidence > known.get(finding.cause, 0.0)]
+    return [*(finding for finding in found if finding.cause not in {f.cause for f in better}), *better]
 
 
 def _unnumbered(finding: Finding) -> Finding:
