@@ -39,7 +39,7 @@ def find_errors(window: Window) -> list[Finding]:
         if trust[name] > HANDLED:
             around = [_at_most(finding, trust[name]) for finding in _as_a_log(chains[name], lines)]
             found = _likelier(found, around)
-        found += [_at_most(finding, words_trust) for finding in _from_words(lines[-WORDS_LINES:])]
+        found += [_at_most(finding, words_trust) for finding in _from_words(_beside(chains[name], lines))]
         at = end.at if end and trust[name] > HANDLED else None
         findings += [_from_stream(finding, name, at) for finding in found]
     return findings
@@ -91,6 +91,13 @@ def _at_most(finding: Finding, confidence: float) -> Finding:
 
 def _from_stream(finding: Finding, stream: str, at: float | None) -> Finding:
     return replace(finding, evidence=tuple(replace(item, source=stream, at=at) for item in finding.evidence))
+
+
+def _beside(chain: Sequence[Raised], lines: Sequence[str]) -> Sequence[str]:
+    """The last lines without those of the traceback, which was read for itself."""
+    if chain:
+        lines = [*lines[: chain[0].start_line], *lines[chain[-1].last_line + 1 :]]
+    return lines[-WORDS_LINES:]
 
 
 def _from_words(lines: Sequence[str]) -> list[Finding]:

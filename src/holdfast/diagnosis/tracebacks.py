@@ -46,6 +46,7 @@ ANOTHER_VOICE = re.compile(
 CONTINUES = re.compile(
     r"^(?:\s|CUDA kernel|For debugging|Compile with|Device-side|\[\[|\d root error|\(\d\)|Detected at|$)"
 )
+NO_TRACEBACK = frozenset({"SyntaxError", "IndentationError", "TabError"})  # Python prints them without one
 MESSAGE_LINES = 60
 BOX_LINES = 600
 
@@ -100,7 +101,7 @@ def user_frame(frames: Sequence[Frame]) -> Frame | None:
 
 def last_chain(lines: Sequence[str]) -> list[Raised]:
     """The exceptions of the last chain printed with its traceback, the first raised first."""
-    found = [chain for chain in chains(lines) if chain[-1].whole]
+    found = [chain for chain in chains(lines) if chain[-1].whole or chain[-1].bare_type in NO_TRACEBACK]
     return found[-1] if found else []
 
 
