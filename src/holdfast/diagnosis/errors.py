@@ -11,7 +11,7 @@ from holdfast.diagnosis.plain_text import lines_of, read_lines
 from holdfast.diagnosis.reading.clues import from_chain, from_fatal, from_line
 from holdfast.diagnosis.reading.log import clues_of
 from holdfast.diagnosis.reading.weighing import SURE, findings_of
-from holdfast.diagnosis.tracebacks import Raised, last_chain, last_fatal
+from holdfast.diagnosis.tracebacks import Fatal, Raised, last_chain, last_fatal
 from holdfast.vocabulary import Finding, Window
 
 WORDS_LINES = 25
@@ -35,11 +35,12 @@ def find_errors(window: Window) -> list[Finding]:
     findings: list[Finding] = []
     for name, lines in texts.items():
         found = [_at_most(_surely_raised(finding), trust[name]) for finding in from_chain(chains[name])]
-        found += from_fatal(last_fatal(lines))
+        fatal = last_fatal(lines)
+        found += from_fatal(fatal)
         if trust[name] > HANDLED:
             around = [_at_most(finding, trust[name]) for finding in _as_a_log(chains[name], lines)]
             found = _likelier(found, around)
-        found += [_at_most(finding, words_trust) for finding in _from_words(_beside(chains[name], lines))]
+        found += [_at_most(finding, words_trust) for finding in _from_words(_beside(chains[name], fatal, lines))]
         at = end.at if end and trust[name] > HANDLED else None
         findings += [_from_stream(finding, name, at) for finding in found]
     return findings
@@ -93,11 +94,13 @@ def _from_stream(finding: Finding, stream: str, at: float | None) -> Finding:
     return replace(finding, evidence=tuple(replace(item, source=stream, at=at) for item in finding.evidence))
 
 
-def _beside(chain: Sequence[Raised], lines: Sequence[str]) -> Sequence[str]:
-    """The last lines without those of the traceback, which was read for itself."""
+def _beside(chain: Sequence[Raised], fatal: Fatal | None, lines: Sequence[str]) -> Sequence[str]:
+    """The last lines without those of the traceback, which was read for itself; and what stood before a native crash,
+    whose stacks of all threads may be long."""
+    before = lines[max(0, fatal.line - CLOSE_LINES) : fatal.line] if fatal is not None else []
     if chain:
         lines = [*lines[: chain[0].start_line], *lines[chain[-1].last_line + 1 :]]
-    return lines[-WORDS_LINES:]
+    return [*before, *lines[-WORDS_LINES:]]
 
 
 def _from_words(lines: Sequence[str]) -> list[Finding]:
