@@ -11,7 +11,7 @@ from holdfast.diagnosis.plain_text import lines_of, read_lines
 from holdfast.diagnosis.reading.clues import from_chain, from_fatal, from_line
 from holdfast.diagnosis.reading.log import clues_of
 from holdfast.diagnosis.reading.weighing import SURE, findings_of
-from holdfast.diagnosis.tracebacks import Fatal, Raised, last_chain, last_fatal
+from holdfast.diagnosis.tracebacks import FatalError, Raised, last_chain, last_fatal
 from holdfast.vocabulary import Finding, Window
 
 WORDS_LINES = 25
@@ -94,7 +94,7 @@ def _from_stream(finding: Finding, stream: str, at: float | None) -> Finding:
     return replace(finding, evidence=tuple(replace(item, source=stream, at=at) for item in finding.evidence))
 
 
-def _beside(chain: Sequence[Raised], fatal: Fatal | None, lines: Sequence[str]) -> Sequence[str]:
+def _beside(chain: Sequence[Raised], fatal: FatalError | None, lines: Sequence[str]) -> Sequence[str]:
     """The last lines without those of the traceback, which was read for itself; and what stood before a native crash,
     whose stacks of all threads may be long."""
     before = lines[max(0, fatal.line - CLOSE_LINES) : fatal.line] if fatal is not None else []
