@@ -40,7 +40,9 @@ def find_errors(window: Window) -> list[Finding]:
         if trust[name] > HANDLED:
             around = [_at_most(finding, trust[name]) for finding in _as_a_log(chains[name], lines)]
             found = _likelier(found, around)
-        found += [_at_most(finding, words_trust) for finding in _from_words(_beside(chains[name], fatal, lines))]
+        handled = chains[name] if trust[name] <= HANDLED else []
+        words = _beside(handled, fatal, lines)
+        found += [_at_most(finding, words_trust) for finding in _from_words(words)]
         at = end.at if end and trust[name] > HANDLED else None
         findings += [_from_stream(finding, name, at) for finding in found]
     return findings
@@ -67,10 +69,15 @@ def _as_a_log(chain: Sequence[Raised], lines: Sequence[str]) -> list[Finding]:
 
 
 def _likelier(found: Sequence[Finding], around: Sequence[Finding]) -> list[Finding]:
-    """The same text read twice makes nothing surer: of each cause the likelier reading."""
-    known = {finding.cause: finding.confidence for finding in found}
-    better = [finding for finding in around if finding.confidence > known.get(finding.cause, 0.0)]
-    return [*(finding for finding in found if finding.cause not in {f.cause for f in better}), *better]
+    """The same text read twice makes nothing surer: of each cause the likelier reading, with the evidence of the first."""
+    known = list(found)
+    for finding in around:
+        place = next((i for i, before in enumerate(known) if before.cause == finding.cause), None)
+        if place is None:
+            known.append(finding)
+        else:
+            known[place] = replace(known[place], confidence=max(known[place].confidence, finding.confidence))
+    return known
 
 
 def _unnumbered(finding: Finding) -> Finding:
@@ -95,8 +102,8 @@ def _from_stream(finding: Finding, stream: str, at: float | None) -> Finding:
 
 
 def _beside(chain: Sequence[Raised], fatal: FatalError | None, lines: Sequence[str]) -> Sequence[str]:
-    """The last lines without those of the traceback, which was read for itself; and what stood before a native crash,
-    whose stacks of all threads may be long."""
+    """The last lines without those of a traceback that was handled; and what stood before a native crash, whose stacks
+    of all threads may be long."""
     before = lines[max(0, fatal.line - CLOSE_LINES) : fatal.line] if fatal is not None else []
     if chain:
         lines = [*lines[: chain[0].start_line], *lines[chain[-1].last_line + 1 :]]
