@@ -1,7 +1,8 @@
 """The time of a training step with and without Holdfast: steps of about 1 ms and 10 ms of each framework.
 
 A bare process and one under `holdfast run` live side by side and measure in turns of 0.2 s, in random order; while the
-bare one measures, Holdfast's own processes are stopped. Several such pairs, so that the luck of a memory layout evens out.
+bare one measures, Holdfast's own processes are stopped. Several such pairs at once, a turn of each after the other, so that
+the luck of a memory layout evens out.
 
     python -m bench.overhead                      what this machine has, on the CPU
     python -m bench.overhead --on cuda            PyTorch, and Keras on PyTorch, on a GPU
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import os
 import random
 import select
@@ -28,7 +30,7 @@ import psutil
 from bench.holdfast_command import HOLDFAST, program
 from bench.interleave import Comparison
 
-PAIRS, TURNS = 3, 60
+PAIRS, TURNS = 6, 20
 ENDING_S = 60.0
 PATIENCE_S = 180.0  # a framework's import and compilation on a loaded machine
 
@@ -50,9 +52,9 @@ KINDS = (
     Kind("PyTorch", "torch", "torch_steps.py", "cpu", "",
          (*SMALL, (384, 160), (448, 192), (512, 256), (640, 320), (768, 384))),
     Kind("PyTorch", "torch", "torch_steps.py", "cuda", "",
-         ((512, 128), (1024, 256), (4096, 2048), (6144, 4096), (8192, 4096), (8192, 8192), (8192, 12288))),
+         ((512, 128), (1024, 1024), (1024, 2048), (1024, 4096), (4096, 1024), (4096, 2048), (4096, 3072), (4096, 4096))),
     Kind("Keras on PyTorch", "torch", "keras_steps.py", "cuda", "torch",
-         ((64, 64), (256, 128), (512, 256), (4096, 4096), (8192, 4096), (8192, 8192), (12288, 8192))),
+         ((64, 64), (4096, 1024), (4096, 1536), (4096, 2048), (4096, 3072))),
 )  # fmt: skip
 
 
@@ -69,23 +71,29 @@ def size_for(kind: Kind, wanted_ms: float) -> tuple[int, int]:
     low, high, took = 0, len(kind.sizes), {}
     while low < high:
         middle = (low + high) // 2
-        with Trainer(kind, kind.sizes[middle], bare=True) as trainer:
-            off = trainer.turn() / wanted_ms
+        off = bare_ms(kind, kind.sizes[middle]) / wanted_ms
         took[middle] = max(off, 1 / off)
         low, high = (middle + 1, high) if off < 1 else (low, middle)
     return kind.sizes[min(took, key=lambda index: took[index])]
 
 
+@functools.cache
+def bare_ms(kind: Kind, size: tuple[int, int]) -> float:
+    with Trainer(kind, size, bare=True) as trainer:
+        return trainer.turn()
+
+
 def compare(kind: Kind, size: tuple[int, int], pairs: int, turns: int) -> Comparison:
     chance = random.Random(0)
     results: tuple[list[float], list[float]] = ([], [])
-    for _ in range(pairs):
-        with Trainer(kind, size, bare=True) as bare, Trainer(kind, size, bare=False) as ours:
-            for _ in range(turns):
-                both = [(results[0], bare), (results[1], ours)]
-                chance.shuffle(both)
-                for found, trainer in both:
-                    found.append(trainer.turn())
+    with contextlib.ExitStack() as stack:
+        made = [[Trainer(kind, size, bare) for bare in (True, False)] for _ in range(pairs)]  # they start side by side
+        ready = [[stack.enter_context(trainer) for trainer in pair] for pair in made]
+        for pair in ready * turns:
+            both = list(zip(results, pair, strict=True))
+            chance.shuffle(both)
+            for found, trainer in both:
+                found.append(trainer.turn())
     return Comparison(*results)
 
 

@@ -25,6 +25,7 @@ from ..ring import PHASES
 from ..telemetry import Recorder, now
 from . import late
 from .compiling import Compiling
+from .lane import Lane
 from .loading import Iteration, Loading, shape_of
 from .loop import Loop, Loops, Round
 from .step import Step, compiling, in_turn
@@ -41,16 +42,14 @@ class Telemetry:
         self.torch = torch
         self.compiling = compiling
         self.loops = Loops()
+        self.lane = Lane()
         self.loading = Loading(recorder)
         self.norms = late.Norms(torch, recorder)
         self.grad_enabled = torch.is_grad_enabled
         self.look_at = 0.0
-        self.tell_at = 0.0
-        self.shape_at = 0.0
         self.loss_due = True  # whether backward is to look; so is the norm: clocks are read in one place
         self.norm_due = True
         self.scales = False  # a GradScaler is at work: an update may be skipped
-        self.shape: Tuple[int, ...] = ()  # told last
         self.unsure: Deque[Tuple[late.Read, Round]] = deque()
 
     def aspect(self, step: Step) -> Step:
@@ -81,13 +80,24 @@ class Telemetry:
 
     def _next_batch(self, inner: Callable[..., Any]) -> Callable[..., Any]:
         look, arrived, ended = guarded(self.look_at_loader), guarded(self.arrived), guarded(self.ended)
-        loops = self.loops
+        lane, leave = self.lane, guarded(self.leave)
 
         def __next__(iterator: Any) -> Any:
             iteration: Any = getattr(iterator, "_holdfast", None)
             if iteration is None:
                 return inner(iterator)
             began = now()
+            if iteration is lane.iteration:
+                try:
+                    batch = inner(iterator)
+                except StopIteration:
+                    ended(iteration, began)  # type: ignore[arg-type] # it was not None above
+                    raise
+                lane.wait_s += now() - began
+                lane.fed = True
+                return batch
+            if lane.optimizer:
+                leave(began)
             if not iteration.plain:
                 look(iteration)
             try:
@@ -95,25 +105,7 @@ class Telemetry:
             except StopIteration:
                 ended(iteration, began)
                 raise
-            here = loops.here
-            if (
-                not iteration.plain
-                or iteration is not here.source
-                or here.quiet
-                or here.fresh
-                or began >= self.shape_at
-            ):
-                arrived(iteration, batch, began)
-                return batch
-            # The usual batch, written out: a call costs 1.5 µs where the caches are cold, and this is every step.
-            moment = now()
-            if here.mark:
-                here.busy_s += began - here.mark
-            here.mark = moment
-            iteration.wait_s += moment - began  # type: ignore[union-attr]
-            here.quiet = 1
-            here.got_batch = True
-            here.fresh.append(iteration)  # type: ignore[arg-type] # it is this iterator's, not merely the last one's
+            arrived(iteration, batch, began)
             return batch
 
         return __next__
@@ -155,9 +147,16 @@ class Telemetry:
 
     # -- what is told
 
+    def leave(self, moment: float) -> None:
+        """The short cut ends; another thread's goes on."""
+        if self.lane.loop is self.loops.here:
+            self.lane.settle(moment)
+            self.lane.leave()
+
     def pause(self, iteration: Optional[Iteration], moment: float) -> None:
         """What lies between two batches of one iterator is the step's; what lies beside it only with a backward."""
         here = self.loops.here
+        self.leave(moment)
         self.flush(here)
         if here.mark:
             if here.quiet == 0 or iteration is here.source:
@@ -192,7 +191,6 @@ class Telemetry:
             fresh.append(iteration)
         if iteration is fresh[0]:
             here.shape = shape_of(batch)
-            self.shape_at = moment + LOOK_EVERY_S if iteration.plain else 0.0
 
     def ended(self, iteration: Iteration, began: float) -> None:
         self.pause(iteration, began)
@@ -202,6 +200,7 @@ class Telemetry:
 
     def scaled(self, outputs: Any, result: Any) -> None:
         self.scales = True
+        self.leave(now())
         if self.loss_due and isinstance(outputs, self.torch.Tensor):
             self.loops.here.scaled = (id(result), outputs.detach())
 
@@ -221,6 +220,7 @@ class Telemetry:
             here.loss = scaled[1] if scaled is not None and scaled[0] == id(tensor) else tensor.detach()
 
     def saving(self) -> float:
+        self.leave(now())
         self.flush(self.loops.here)
         if self.loops.here.trains:
             self.loading.enter("save")
@@ -234,7 +234,12 @@ class Telemetry:
                 here.mark += now() - began
 
     def before(self, optimizer: Any) -> None:
-        here, name = self.loops.here, id(optimizer)
+        name, lane = id(optimizer), self.lane
+        if name == lane.optimizer:
+            return
+        if lane.optimizer:
+            self.leave(now())
+        here = self.loops.here
         if here.updating not in (0, name):
             here.nested += 1
             if here.nested < NESTED:
@@ -246,6 +251,16 @@ class Telemetry:
             self.norms.take(optimizer)
 
     def after(self, optimizer: Any) -> None:
+        lane = self.lane
+        if id(optimizer) == lane.optimizer:
+            lane.updates += 1
+            lane.fed = False
+            if not self.recorder.by_hand:
+                self.recorder.steps += 1
+            moment = now()
+            if moment >= lane.over_at:
+                self.go_on(lane, moment)
+            return
         here = self.loops.here
         if here.updating != id(optimizer):
             return
@@ -267,17 +282,20 @@ class Telemetry:
             here.sole = weakref.ref(optimizer)
             here.round = {id(optimizer): here.sole}
         here.got_batch = False
-        if moment >= self.look_at or found_inf is not None or not self.is_plain(here):
-            self.count(here, optimizer, found_inf, moment)
-            return
-        # The usual step: told together with those of the same hundredth of a second, since in a loop of 1 ms steps
-        # all this code is out of the processor's caches each time, and each call costs a microsecond or two.
-        here.fresh.clear()
-        here.pending += 1
-        self.recorder.steps += 1
-        if moment >= self.tell_at:
-            self.tell_at = moment + TELL_EVERY_S
+        self.count(here, optimizer, found_inf, moment)
+        if self.is_usual(here):
+            lane.enter(here, id(optimizer), moment, min(moment + TELL_EVERY_S, self.look_at))
+
+    def go_on(self, lane: Lane, moment: float) -> None:
+        """Steps shorter than a hundredth of a second are told together."""
+        here = lane.loop
+        lane.settle(moment)
+        if here is not None:
             self.flush(here)
+        if moment >= self.look_at:
+            lane.leave()
+        else:
+            lane.over_at = min(moment + TELL_EVERY_S, self.look_at)
 
     def flush(self, here: Loop) -> None:
         """Tells the usual steps that were not told yet: their waiting and computing has been adding up."""
@@ -290,21 +308,13 @@ class Telemetry:
                 current.wait_s = 0.0
             self.recorder.step(busy_s, 0, count)
 
-    def is_plain(self, here: Loop) -> bool:
-        """Nothing but its time is new."""
-        fresh = here.fresh
+    def is_usual(self, here: Loop) -> bool:
+        """Nothing but its time will be new in the step to come."""
+        source = here.source
         return (
-            here.loss is None
-            and self.norms.taken is None
-            and not self.unsure
-            and not self.recorder.by_hand
-            and self.recorder.phase_number == TRAIN
-            and here.trains
-            and (
-                (len(fresh) == 1 and fresh[0] is self.loading.current and here.shape is self.shape)
-                if fresh
-                else here.source is not None or self.loading.last is None
-            )
+            not (self.loss_due or self.norm_due or self.scales or self.unsure or here.nested or self.recorder.by_hand)
+            and len(here.round) == 1
+            and ((source.plain and source is self.loading.current) if source else self.loading.last is None)
         )
 
     def count(self, here: Loop, optimizer: Any, found_inf: Any, moment: float) -> None:
@@ -322,6 +332,7 @@ class Telemetry:
         if here.loss is not None:
             loss, here.loss = here.loss, None
             self.add(over, "loss", loss)
+            self.loss_due = False
         if moment >= self.look_at:
             self.look_at = moment + LOOK_EVERY_S
             self.loss_due = self.recorder.wants("loss")
@@ -370,7 +381,6 @@ class Telemetry:
             recorder.phase("train")
         if over.epoch >= 0:
             recorder.epoch(over.epoch)
-        self.shape = over.shape
         recorder.batch(over.shape)
         recorder.waited(over.wait_s)
         recorder.step(over.busy_s, 1, over.pending)
@@ -389,11 +399,13 @@ class Telemetry:
             say(device)
 
     def last_words(self, here: Loop) -> None:
+        self.leave(now())
         self.flush(here)
         self.settle()
 
     def forked(self) -> None:
         """What the parent has begun is the parent's to tell."""
+        self.lane.leave()
         self.loops.here = Loop()
         self.unsure = deque()
 
