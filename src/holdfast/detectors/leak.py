@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from holdfast.detectors import trend
 from holdfast.detectors.ending import ending
 from holdfast.detectors.trend import Growth, growth, points, points_by_clock
 from holdfast.detectors.words import amount
@@ -18,6 +19,9 @@ from holdfast.vocabulary import Event, Evidence, Finding, Window
 
 HOST, GPU = "host-memory-leak", "gpu-memory-leak"
 SUSPECTED, NAMED = 0.4, 0.85
+BY_SLOPE = 0.8
+TAKEN_RATIO, TAKEN_BYTES = 0.5, 64 << 20
+AT_THE_END = trend.Thresholds(warm_up_steps=3, points=6, steps=12, seconds=0.15, grown_bytes=64 << 20, grown_ratio=0.1)
 NEVER_ON_PURPOSE = {"graph", "trace", "variable"}
 
 
@@ -56,7 +60,29 @@ def find_ending(window: Window) -> list[Finding]:
         return []
     told = {str(event.data.get("cause")): event for event in window.events("finding")}
     recorded = [_recorded(told[cause]) for cause in (HOST, GPU) if cause in told]
-    return recorded or find_leaks(window)
+    return recorded or [_surer(window, finding) for finding in _find_at_the_end(window)]
+
+
+def _find_at_the_end(window: Window, thresholds: Thresholds = Thresholds()) -> list[Finding]:  # noqa: B008 - frozen
+    """A fast leak is over before there is much of it to see; and then there is no further step to wait for."""
+    found = find_leaks(window)
+    if found:
+        return found
+    course = growth(points(window, "train.rss_bytes"), AT_THE_END)
+    return [] if course is None else [_finding(window, HOST, "memory", course, thresholds)]
+
+
+def _surer(window: Window, finding: Finding) -> Finding:
+    """Where memory grew steadily with the steps until it was gone, that is the reason, whoever held it.
+
+    It has to have taken most of the room there was when it began: beside a jump to the limit it is a small matter.
+    """
+    grown, held = float(finding.details["grown_bytes"]), float(finding.details["held_bytes"])
+    limit = window.value("cgroup.memory_limit_bytes") if finding.cause == HOST else None
+    room = (limit or held) - (held - grown)
+    if finding.confidence >= BY_SLOPE or grown < max(TAKEN_RATIO * room, TAKEN_BYTES):
+        return finding
+    return replace(finding, confidence=BY_SLOPE)
 
 
 def _recorded(event: Event) -> Finding:
@@ -83,7 +109,14 @@ def _finding(window: Window, cause: str, what: str, found: Growth, thresholds: T
     headline = f"{what[0].upper()}{what[1:]} leaks: {amount(found.per_step, 'bytes')} more with every step" + (
         f", held by {holder}" if holder else ""
     )
-    details = {"key": cause, "examine": not grower, "headline": headline, "named": named}
+    details = {
+        "key": cause,
+        "examine": not grower,
+        "headline": headline,
+        "named": named,
+        "grown_bytes": found.amount,
+        "held_bytes": found.last.level,
+    }
     return Finding(
         cause, NAMED if named else SUSPECTED, tuple(evidence), details | ({"holder": holder} if holder else {})
     )

@@ -18,7 +18,7 @@ class Thresholds:
     warm_up_steps: int = 10  # building, tracing, first arenas
     points: int = 8
     steps: int = 20
-    seconds: float = 1.5
+    seconds: float = 0.7
     grown_bytes: float = 32 << 20  # small Keras programs took 1 to 6 MiB after their first step
     grown_ratio: float = 0.02  # of what is held: large jobs breathe in larger amounts
     parts: int = 4

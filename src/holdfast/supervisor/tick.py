@@ -22,6 +22,7 @@ from holdfast.supervisor.attempt_record import AttemptRecord
 from holdfast.supervisor.greeting import Greeting
 from holdfast.supervisor.recall import Recall
 from holdfast.supervisor.recorder import Recorder
+from holdfast.supervisor.startup import StartUp
 from holdfast.supervisor.task import Task
 from holdfast.supervisor.training import Training
 from holdfast.vocabulary import Decision, Event, Finding, Output, Sample, Window
@@ -67,6 +68,7 @@ class Watch:
         self._probes = ProbeRunner(Scope(script_pid, os.getpid(), directories))
         self._training = Training(task.channel) if task.channel else None
         self._greeting = Greeting()
+        self._startup = StartUp(task.cwd)
         self._recall = Recall()
         self._goodbye = False
 
@@ -89,7 +91,7 @@ class Watch:
             for decision in policy.decide(findings, self._task.policy, self._decided_at, now):
                 self._act(decision, findings, now)
         asked_at = max((at for key, at in self._decided_at.items() if key.startswith("examine:")), default=0.0)
-        return min(pace_s(window), ASKED_PACE_S if now - asked_at < ASKED_S else 1.0)
+        return min(pace_s(window), self._startup.pace_s, ASKED_PACE_S if now - asked_at < ASKED_S else 1.0)
 
     def closing_look(self, now: float) -> None:
         """Right after the script has ended, before its cgroup and its last lines are gone."""
@@ -123,6 +125,7 @@ class Watch:
         readings = self._probes.closing(now) if closing else self._probes.poll(now)
         if self._training is not None:
             readings += self._training.read(now)
+            readings += self._startup.look(readings, now)
             self._tell_of_silence(self._greeting.missing(readings, self._training.greeted(), now))
         samples = [reading for reading in readings if isinstance(reading, Sample)]
         for name, budget in (("memory", self._task.memory_bytes), ("gpu_memory", self._task.gpu_memory_bytes)):
