@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.detectors import memory_kill
+from holdfast.detectors.ending import ending
 from holdfast.detectors.words import amount
 from holdfast.vocabulary import Event, Evidence, Finding, Window
 
 CAUSE = "dataset-in-memory"
 SEES_STEPS = {"torch", "tensorflow", "keras"}  # elsewhere "no step was seen" says nothing
+MOST_OF_IT = 0.6
 LOADING, MODEL, STEP, OWN, IMPORT = "loading", "model", "step", "own", "import"
 
 
@@ -24,6 +26,8 @@ LOADING, MODEL, STEP, OWN, IMPORT = "loading", "model", "step", "own", "import"
 class Thresholds:
     grown_bytes: float = 96 << 20
     share: float = 0.5  # of the growth
+    seen_ratio: float = 0.5  # of the room there was
+    right_before_s: float = 1.0  # the end
     begun_share: float = 0.8  # where the first batch had begun, and may have been the larger part
     by_library: float = 0.9
     by_words: float = 0.85
@@ -85,28 +89,30 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | Non
     share = (by_place.get(LOADING, 0.0) + by_place.get(OWN, 0.0)) / grown
     confidence = _confidence(window, course[-1][1], share, by_place, thresholds)
     loading = [(growth, event) for growth, place, event in course if place in (LOADING, OWN)]
-    if confidence is None or not loading:
+    if confidence is None or not loading or _jumped_afterwards(window, course[-1][2], grown, thresholds):
         return None
-    return Finding(
-        CAUSE, confidence, (*_evidence(course, loading), *killed.evidence), {"headline": _headline(loading[-1][1])}
-    )
+    return Finding(CAUSE, confidence, (*_evidence(loading, grown), *killed.evidence), {"headline": _headline(loading)})
 
 
 def _course(window: Window) -> list[tuple[float, str, Event]]:
-    """By how much memory rose up to each stack, where the process was then; after the last one, up to the highest."""
-    stacks = window.events("startup.stack")
+    """By how much memory rose up to each stack, and where the process was then."""
     course = []
     before: dict[Any, float] = {}
-    for event in stacks:
-        pid, held = event.data.get("pid"), float(event.data["rss_bytes"])
+    for event in window.events("startup.stack"):
+        pid, held = event.data.get("pid"), float(event.data["held_bytes"])
         rise = held - before.get(pid, float(event.data.get("base_bytes") or 0.0))
         before[pid] = held
         course.append((max(0.0, rise), _place(event.data.get("frames", ())), event))
-    if course:
-        highest = max((s.value for s in window.series("job.rss_bytes") if s.value is not None), default=0.0)
-        last = course[-1]
-        course.append((max(0.0, highest - float(last[2].data["rss_bytes"])), last[1], last[2]))
     return course
+
+
+def _jumped_afterwards(window: Window, last: Event, grown: float, thresholds: Thresholds) -> bool:
+    """Most of the memory went after the last stack, and nobody knows where."""
+    how, limit = ending(window), window.value("cgroup.memory_limit_bytes")
+    limit = limit or window.value("host.memory_total_bytes")
+    if not limit or (how is not None and how.at - last.at < thresholds.right_before_s):
+        return False
+    return grown < thresholds.seen_ratio * (limit - float(last.data.get("base_bytes") or 0.0))
 
 
 def _confidence(
@@ -153,40 +159,33 @@ def _told_by_library(event: Event) -> bool:
     return any(LIBRARY.search(file) and HANDLES_DATA.search(file) for file in files)
 
 
-def _own_frame(event: Event) -> Mapping[str, Any] | None:
-    """The script's line that says it; else its innermost."""
-    own = [frame for frame in event.data.get("frames", ()) if not LIBRARY.search(str(frame.get("file", "")))]
-    return next((frame for frame in own if _of_frame(frame) == LOADING), own[0] if own else None)
-
-
-def _evidence(course: Sequence[tuple[float, str, Event]], loading: Sequence[tuple[float, Event]]) -> list[Evidence]:
-    last = loading[-1][1]
-    first = float(last.data.get("base_bytes") or 0.0)
-    level = float(course[-1][2].data["rss_bytes"]) + course[-1][0]
-    evidence = [
-        Evidence(
-            f"memory rose from {amount(first, 'bytes')} to {amount(level, 'bytes')} before the first step",
-            "telemetry",
-            last.at,
-            level,
-        )
-    ]
-    if frame := _own_frame(last):
-        code = f": {frame['code']}" if frame.get("code") else ""
-        where = f"{frame['file']}:{frame['line']} in {frame['function']}"
-        rose = sum(growth for growth, event in loading if _own_line(event) == _own_line(last))
-        evidence.append(
-            Evidence(f"{amount(rose, 'bytes')} of it while the script was at {where}{code}", "telemetry", last.at)
-        )
+def _evidence(loading: Sequence[tuple[float, Event]], grown: float) -> list[Evidence]:
+    at = loading[-1][1].at
+    evidence = [Evidence(f"memory rose by {amount(grown, 'bytes')} before the first step", "telemetry", at, grown)]
+    if (found := _line(loading)) is not None:
+        (file, number, function, code), rose = found
+        text = f"{amount(rose, 'bytes')} of it while the script was at {file}:{number} in {function}"
+        evidence.append(Evidence(text + (f": {code}" if code else ""), "telemetry", at, rose))
     return evidence
 
 
-def _own_line(event: Event) -> tuple[object, ...] | None:
-    frame = _own_frame(event)
-    return (frame["file"], frame["function"]) if frame else None
-
-
-def _headline(event: Event) -> str:
-    frame = _own_frame(event)
-    where = f" ({frame['file']}:{frame['line']} in {frame['function']})" if frame else ""
+def _headline(loading: Sequence[tuple[float, Event]]) -> str:
+    found = _line(loading)
+    where = f" ({found[0][0]}:{found[0][1]} in {found[0][2]})" if found else ""
     return f"The data set was loaded whole and does not fit into memory{where}"
+
+
+def _line(loading: Sequence[tuple[float, Event]]) -> tuple[tuple[str, int, str, str], float] | None:
+    """The script's innermost line under which most of the rise came, and how much."""
+    rises: dict[tuple[str, int, str, str], float] = {}
+    depth: dict[tuple[str, int, str, str], int] = {}
+    for rise, event in loading:
+        own = [frame for frame in event.data.get("frames", ()) if not LIBRARY.search(str(frame.get("file", "")))]
+        for level, frame in enumerate(reversed(own)):
+            line = (str(frame["file"]), int(frame["line"]), str(frame["function"]), str(frame.get("code", "")))
+            rises[line] = rises.get(line, 0.0) + rise
+            depth[line] = max(level, depth.get(line, 0))
+    whole = sum(rise for rise, _ in loading)
+    most = [line for line, rise in rises.items() if rise >= MOST_OF_IT * whole]
+    innermost = max(most, key=lambda line: depth[line], default=None)
+    return None if innermost is None else (innermost, rises[innermost])

@@ -66,7 +66,7 @@ class StartUp:
         return answers
 
     def _look_at(self, process: _Process) -> None:
-        held = self._resident(process.pid)
+        held = self._held(process.pid)
         if held is None:
             return
         if process.base_bytes is None:
@@ -94,7 +94,7 @@ class StartUp:
         process.read_bytes += len(text)
         process.waiting = False
         frames = self._frames(text.decode("utf-8", "replace"))
-        about = {"pid": process.pid, "rss_bytes": process.asked_at_bytes, "base_bytes": process.base_bytes}
+        about = {"pid": process.pid, "held_bytes": process.asked_at_bytes, "base_bytes": process.base_bytes}
         return [Event("startup.stack", now, {**about, "frames": frames})] if frames else []
 
     def _frames(self, text: str) -> list[dict[str, object]]:
@@ -115,10 +115,12 @@ class StartUp:
             return ""
         return linecache.getline(str(self._cwd / frame["file"]), int(frame["line"])).strip()[:200]
 
-    def _resident(self, pid: int) -> int | None:
+    def _held(self, pid: int) -> int | None:
+        """Without the libraries it has mapped: no limit counts those against it."""
         try:
-            return int((self._proc / str(pid) / "statm").read_bytes().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-        except (OSError, ValueError, IndexError):
+            _, resident, shared, *_ = (self._proc / str(pid) / "statm").read_bytes().split()
+            return (int(resident) - int(shared)) * os.sysconf("SC_PAGE_SIZE")
+        except (OSError, ValueError):
             return None
 
     def _listens(self, process: _Process) -> bool:

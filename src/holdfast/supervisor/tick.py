@@ -13,6 +13,7 @@ from holdfast.actions import examine as asking
 from holdfast.actions import warn as saying
 from holdfast.detectors import data_exhausted, find_troubles
 from holdfast.detectors.edge import pace_s
+from holdfast.detectors.leak import LEAKS
 from holdfast.inside import room
 from holdfast.policy import examine, warn
 from holdfast.probes import Scope
@@ -76,6 +77,9 @@ class Watch:
         self._probes.close()
         self._attempt.begin_again()
         self._look_at(script_pid)
+        # What grows is found anew in each process, and each attempt is judged by its own record.
+        anew = ("examine:", *LEAKS)
+        self._decided_at = {key: at for key, at in self._decided_at.items() if not key.startswith(anew)}
         started = _started(script_pid)
         self.event("attempt.start", attempt=number, reason=reason, script_pid=script_pid, script_started=started)
 
