@@ -19,6 +19,7 @@ POLICIES = ("observe", "advise", "protect")
 OUTCOMES = ("completed", "recovered", "failed", "stalled", "stopped", "unknown")
 RECEIVERS = ("script", "holdfast")
 CANNOT_TELL = "none"
+ABOVE_IMPORTS = "imports+"
 SIZE_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
@@ -35,9 +36,11 @@ class Tmpfs:
 @dataclass(frozen=True, slots=True)
 class Limits:
     memory: int | None = None
+    memory_above_imports: bool = False  # "imports+500M": above what importing the framework takes here
     pids: int | None = None
     nofile: int | None = None
     cpu_seconds: int | None = None
+    cpu_above_imports: bool = False
     address_space: int | None = None
     cpus: int | None = None
     kernel_log: bool = True
@@ -187,9 +190,19 @@ def _codes(value: int | list[int]) -> tuple[int, ...]:
 
 def _limits(raw: dict[str, Any]) -> Limits:
     _no_others("[limits]", raw, Limits.__dataclass_fields__)
-    sizes: dict[str, Any] = {key: parse_size(raw[key]) for key in ("memory", "address_space") if key in raw}
-    mounts = tuple(Tmpfs(mount["path"], parse_size(mount["size"])) for mount in raw.get("tmpfs", ()))
-    return Limits(**(raw | sizes | {"tmpfs": mounts}))
+    memory, cpu = str(raw.get("memory", "")), str(raw.get("cpu_seconds", ""))
+    found: dict[str, Any] = {
+        "memory_above_imports": memory.startswith(ABOVE_IMPORTS),
+        "cpu_above_imports": cpu.startswith(ABOVE_IMPORTS),
+        "tmpfs": tuple(Tmpfs(mount["path"], parse_size(mount["size"])) for mount in raw.get("tmpfs", ())),
+    }
+    if memory:
+        found["memory"] = parse_size(memory.removeprefix(ABOVE_IMPORTS))
+    if cpu:
+        found["cpu_seconds"] = int(cpu.removeprefix(ABOVE_IMPORTS))
+    if "address_space" in raw:
+        found["address_space"] = parse_size(raw["address_space"])
+    return Limits(**(raw | found))
 
 
 def _ending(raw: dict[str, Any] | None) -> Ending | None:

@@ -21,10 +21,11 @@ from typing import IO, Any
 
 import psutil
 
+from . import footprint
 from .case import FRAMEWORKS, Case, Limits, seeded_line
 from .stage import CannotStage, Stage
 
-TIMEOUT_S = 120.0
+TIMEOUT_S = 300.0  # no measure of anything: only so that a program which hangs does not hold up the rest
 LEFTOVERS_GRACE_S = 3.0
 SOURCE = Path(__file__).parent.parent / "src"
 NOT_COPIED = {"expect.toml", "healthy.py", "__pycache__"}
@@ -47,7 +48,8 @@ class Ran:
 def run(case: Case, *, healthy: bool, bare: bool, keep: bool = False, seed: int | None = None) -> Ran:
     """Raises CannotStage where this machine cannot run the case. A seed chooses where the fault strikes."""
     _require(case)
-    with _scratch(case, healthy, keep, seed) as scratch, Stage(case.limits, scratch.name) as stage:
+    limits = footprint.resolved(case.limits, case.framework, _environment())
+    with _scratch(case, healthy, keep, seed) as scratch, Stage(limits, scratch.name) as stage:
         command = [sys.executable if word == "python" else word for word in case.command]
         if not bare:
             command = [*_holdfast(), "run", "--dir", ".holdfast", "--policy", case.policy, "--", *command]

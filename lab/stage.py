@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -17,6 +18,7 @@ from .case import Limits
 CGROUPS = Path("/sys/fs/cgroup")
 OWN_CGROUPS = Path("/proc/self/cgroup")
 REMOVAL_PATIENCE_S = 5.0
+ENTERING_PATIENCE_S = 1.0
 _TURNS = itertools.count()
 
 
@@ -27,9 +29,12 @@ class CannotStage(Exception):
 class Hierarchy:
     """The cgroup file systems of this machine, version 1, 2, or both side by side."""
 
-    def __init__(self, root: Path = CGROUPS, own: Path = OWN_CGROUPS) -> None:
+    def __init__(
+        self, root: Path = CGROUPS, own: Path = OWN_CGROUPS, enter: Callable[[Path], str] | None = None
+    ) -> None:
         self._root = root
         self._own = own
+        self._enter = enter or try_entering
 
     def create(self, controller: str, name: str) -> tuple[Path, bool]:
         """A new group below our own one, so that limits around us keep holding; and whether it is of version 2."""
@@ -40,11 +45,16 @@ class Hierarchy:
             parents, is_v2 = self._v2_parents(controller), True
         else:
             parents, is_v2 = [], False
+        why = ""
         for parent in parents:
+            group = parent / name
             with suppress(OSError):
-                (parent / name).mkdir()
-                return parent / name, is_v2
-        raise CannotStage(f"no {controller} cgroup can be made here")
+                group.mkdir()
+                why = self._enter(group)
+                if not why:
+                    return group, is_v2
+                group.rmdir()
+        raise CannotStage(f"no {controller} cgroup can be made here{why}")
 
     def _v2_parents(self, controller: str) -> list[Path]:
         """Groups that hand the controller down, nearest first: one that holds processes may not, its ancestors do."""
@@ -75,7 +85,6 @@ class Stage:
             if self._mounts:
                 _require_mounts()
             self._make_groups()
-            self._try_entering()
         except BaseException:
             self._remove_groups()
             raise
@@ -147,12 +156,6 @@ class Stage:
         group, _ = self._new_group("pids")
         (group / "pids.max").write_text(str(count))
 
-    def _try_entering(self) -> None:
-        for group in self._groups:
-            tried = subprocess.run(["sh", "-c", _entry(group)], capture_output=True, text=True, check=False)
-            if tried.returncode:
-                raise CannotStage(f"no process may enter {group}: {tried.stderr.strip()}")
-
     def _new_group(self, controller: str) -> tuple[Path, bool]:
         # In version 2 a process is in one group, so memory and pids limits share it.
         for group in self._groups:
@@ -188,7 +191,21 @@ def _inside(root: Path, path: str) -> Path:
 
 
 def _entry(group: Path) -> str:
-    return f"echo 0 > {shlex.quote(str(group / 'cgroup.procs'))}"
+    """By its number where 0, for itself, is not understood."""
+    procs = shlex.quote(str(group / "cgroup.procs"))
+    return f"{{ echo 0 > {procs}; }} 2> /dev/null || echo $$ > {procs}"
+
+
+def try_entering(group: Path) -> str:
+    """Why no process may enter the group; nothing where one may. Some kernels refuse one that was made just now."""
+    deadline = time.monotonic() + ENTERING_PATIENCE_S
+    while True:
+        tried = subprocess.run(["sh", "-c", _entry(group)], capture_output=True, text=True, check=False)
+        if not tried.returncode:
+            return ""
+        if time.monotonic() > deadline:
+            return f": no process may enter {group}: {tried.stderr.strip()}"
+        time.sleep(0.1)
 
 
 def _hands_down(group: Path, controller: str) -> bool:

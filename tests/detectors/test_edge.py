@@ -91,3 +91,13 @@ def test_one_jump_is_no_trend_wherever_it_lies(before: int) -> None:
     for after in range(1, 25):
         assert available([12 * GIB] * before + [0.5 * GIB] * after) == []
         assert available([12 * GIB] * before + [5 * GIB] + [0.5 * GIB] * after) == []
+
+
+def test_a_card_that_others_fill_is_not_this_jobs_alarm() -> None:
+    filling = {
+        "gpu0__memory_used_bytes": [(0.5 + 0.02 * i) * GIB for i in range(24)],
+        "gpu0__memory_total_bytes": [GIB] * 24,
+    }
+    assert find_edges(story(**filling, gpu0__job_memory_bytes=[0.0] * 24)) == []
+    assert find_edges(story(**filling, gpu0__job_memory_bytes=[0.3 * GIB] * 24))
+    assert find_edges(story(**filling, gpu0__job_memory_bytes=[None] * 24)), "in a container nobody knows whose it is"

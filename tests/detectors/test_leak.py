@@ -9,7 +9,7 @@ import pytest
 from holdfast.detectors import find_endings
 from holdfast.detectors.leak import NAMED, SUSPECTED, find_gpu, find_host
 from holdfast.diagnosis.verdict import diagnose
-from holdfast.vocabulary import Event, Window
+from holdfast.vocabulary import Event, Sample, Window
 from tests.story import START, kernel, story
 
 MIB = float(1 << 20)
@@ -106,10 +106,32 @@ def test_a_leak_explains_no_bug() -> None:
     assert answer.cause is not None and answer.cause.id == "unhandled-exception"
 
 
-def test_a_suspicion_does_not_hide_the_kill() -> None:
-    window = growing(40, events=[kernel(KILLED)], code=137, signal=9)
+def test_growth_until_the_kill_is_its_reason_though_nobody_knows_the_holder() -> None:
+    window = growing(40, events=[kernel(KILLED)], code=137, signal=9, cgroup__memory_limit_bytes=[900 * MIB] * 40)
+    answer = diagnose(window, find_endings(window))
+    assert answer.cause is not None and answer.cause.id == "host-memory-leak" and answer.cause.confidence < NAMED
+
+
+def test_a_little_growth_does_not_hide_the_jump_to_the_limit() -> None:
+    window = growing(40, events=[kernel(KILLED)], code=137, signal=9, cgroup__memory_limit_bytes=[4000 * MIB] * 40)
     answer = diagnose(window, find_endings(window))
     assert answer.cause is not None and answer.cause.id == "container-memory-limit"
+
+
+def test_a_leak_of_hundreds_of_megabytes_a_second_is_seen_though_it_lasts_half_a_second() -> None:
+    at = [START + 0.03 * i for i in range(14)]
+    steps = [6.0 * i for i in range(14)]
+    series = {
+        "train.rss_bytes": [
+            Sample("train.rss_bytes", 500 * MIB + 4 * MIB * s, t) for s, t in zip(steps, at, strict=True)
+        ],
+        "train.rss_bytes_step_count": [Sample("", s, t) for s, t in zip(steps, at, strict=True)],
+        "train.steps_count": [Sample("train.steps_count", steps[-1], at[-1])],
+        "cgroup.memory_limit_bytes": [Sample("cgroup.memory_limit_bytes", 820 * MIB, START)],
+    }
+    window = Window(story(137, 9, events=[kernel(KILLED)]).events(), series)
+    answer = diagnose(window, find_endings(window))
+    assert answer.cause is not None and answer.cause.id == "host-memory-leak"
 
 
 def test_what_was_named_while_it_ran_is_not_forgotten() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
+import pytest
+
 from holdfast.inside.examine import Examiner, compare, first_count
 from holdfast.inside.telemetry import Recorder
 
@@ -103,5 +105,36 @@ def test_the_second_count_comes_after_enough_steps() -> None:
     examiner.look(began + 1.0)
     ((kind, about),) = writer.told
     assert kind == "examined" and (about["id"], about["steps"]) == ("examine:1", 20)
-    examiner.look(began + 5.0)
-    assert len(writer.told) == 1
+
+
+def test_while_nothing_explains_the_growth_it_is_counted_again_ever_later_and_not_for_ever() -> None:
+    writer = SilentWriter()
+    recorder = Recorder(writer)  # type: ignore[arg-type]
+    examiner = Examiner(recorder)
+    examiner.begin({"id": "examine:1", "per_step_bytes": 1e9})
+    for steps in range(1, 2000):
+        recorder.steps = steps
+        examiner.look(examiner._began_at + 0.5)
+    assert [about["steps"] for _, about in writer.told] == [20, 40, 80, 160, 320]
+    assert examiner.begin({"id": "examine:2"}) == "begun"
+
+
+class Layer:
+    """Attributes as PyTorch's modules have them."""
+
+    def __init__(self, weight: Any) -> None:
+        self._parameters, self._modules = {"weight": weight}, {}
+
+
+def test_a_few_large_models_that_are_kept_are_named_though_there_are_few() -> None:
+    numpy = pytest.importorskip("numpy")
+    trials: list[Any] = [(0.5, Layer(numpy.zeros(1 << 18))) for _ in range(3)]
+    begun = first_count()
+    trials += [(0.4, Layer(numpy.zeros(1 << 18))) for _ in range(2)]
+    growing, later = compare(begun, 64, None, per_step=64 << 10)
+    assert growing == []
+    trials += [(0.3, Layer(numpy.zeros(1 << 18))) for _ in range(2)]
+    growing, _ = compare(begun, 128, later, per_step=64 << 10)
+    (grower,) = growing
+    assert grower["holder"].startswith("trials in ") and grower["what"] == "models (Layer)"
+    assert grower["count"] == 4 and grower["bytes"] > 4 << 21

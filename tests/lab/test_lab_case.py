@@ -26,9 +26,16 @@ to = "holdfast"
     )
     assert (case.name, case.accept, case.command) == ("some-case", ("unhandled-exception",), ("python", "train.py"))
     assert (case.limits.memory, case.limits.pids, case.limits.nofile) == (900 << 20, 40, None)
+    assert not case.limits.memory_above_imports
     assert case.limits.tmpfs == (Tmpfs("/dev/shm", 8 << 20),)
     assert case.ending is not None
     assert (case.ending.signal, case.ending.to) == (signal.SIGTERM, "holdfast")
+
+
+def test_a_limit_can_be_given_above_what_the_imports_take(make_case: MakeCase) -> None:
+    limits = make_case(more='[limits]\nmemory = "imports+500M"\ncpu_seconds = "imports+6"').limits
+    assert (limits.memory, limits.memory_above_imports) == (500 << 20, True)
+    assert (limits.cpu_seconds, limits.cpu_above_imports) == (6, True)
 
 
 def test_cause_none_means_that_no_cause_may_be_named(make_case: MakeCase) -> None:

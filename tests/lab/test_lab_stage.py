@@ -12,7 +12,7 @@ def v1(tmp_path: Path, own: str = "/job") -> Hierarchy:
     for controller in ("memory", "pids"):
         (tmp_path / "fs" / controller / own.lstrip("/")).mkdir(parents=True)
     (tmp_path / "own").write_text(f"5:memory:{own}\n4:pids:{own}\n0::/\n")
-    return Hierarchy(tmp_path / "fs", tmp_path / "own")
+    return Hierarchy(tmp_path / "fs", tmp_path / "own", enter=lambda _: "")
 
 
 def v2(tmp_path: Path, own: str, handed_down: dict[str, str]) -> Hierarchy:
@@ -22,7 +22,7 @@ def v2(tmp_path: Path, own: str, handed_down: dict[str, str]) -> Hierarchy:
         (folder / "cgroup.controllers").write_text("")
         (folder / "cgroup.subtree_control").write_text(handed_down.get(group, ""))
     (tmp_path / "own").write_text(f"0::{own}\n")
-    return Hierarchy(tmp_path / "fs", tmp_path / "own")
+    return Hierarchy(tmp_path / "fs", tmp_path / "own", enter=lambda _: "")
 
 
 def test_nothing_asked_for_is_nothing_put_around() -> None:
@@ -45,6 +45,16 @@ def test_version_2_uses_the_nearest_group_that_hands_the_controller_down(tmp_pat
     hierarchy = v2(tmp_path, "/a/b/c", {"": "memory pids", "a": "memory pids", "a/b": "pids", "a/b/c": ""})
     assert hierarchy.create("memory", "x") == (tmp_path / "fs" / "a" / "x", True)
     assert hierarchy.create("pids", "y") == (tmp_path / "fs" / "a" / "b" / "y", True)
+
+
+def test_a_group_that_nobody_may_enter_is_taken_away_and_the_next_one_above_is_tried(tmp_path: Path) -> None:
+    v2(tmp_path, "/a/b", {"": "pids", "a": "pids", "a/b": "pids"})
+    refused = tmp_path / "fs" / "a" / "b" / "x"
+    hierarchy = Hierarchy(tmp_path / "fs", tmp_path / "own", enter=lambda group: ": no" if group == refused else "")
+    assert hierarchy.create("pids", "x") == (tmp_path / "fs" / "a" / "x", True)
+    assert not refused.exists()
+    with pytest.raises(CannotStage, match="no pids cgroup can be made here: no process may"):
+        Hierarchy(tmp_path / "fs", tmp_path / "own", enter=lambda _: ": no process may").create("pids", "y")
 
 
 def test_a_machine_without_cgroups_says_so(tmp_path: Path) -> None:

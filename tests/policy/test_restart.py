@@ -116,3 +116,10 @@ def test_a_leak_starts_afresh_as_long_as_there_is_progress() -> None:
     assert _decide(leak).settings["k"] is None
     assert _decide(leak, replace(leak, step=2400, checkpoint=14)).kind == "restart"
     assert _decide(leak, leak).kind == "stop"
+
+
+def test_a_leak_is_outrun_as_long_as_each_attempt_gets_well_further() -> None:
+    first = replace(KILLED, cause="host-memory-leak", step=600, checkpoint=5, checkpoint_step=590)
+    assert _decide(first, replace(first, step=1180, checkpoint=11)).kind == "restart"
+    hardly = _decide(first, replace(first, step=660, checkpoint=6))
+    assert hardly.kind == "stop" and "it gets hardly further each time" in hardly.text

@@ -20,7 +20,7 @@ def main():
     model = keras.Sequential([keras.Input((256,)), keras.layers.Dense(64, activation="relu"), keras.layers.Dense(1)])
     model.compile("adam", "mse")
     print("training on ranks")
-    model.fit(batches(), steps_per_epoch=700, epochs=1, verbose=2)
+    model.fit(batches(), steps_per_epoch=400, epochs=1, verbose=2)
 
 
 if __name__ == "__main__":

@@ -1,3 +1,4 @@
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import keras
@@ -8,6 +9,7 @@ READERS = 128
 
 def read_shard(number):
     """Reading is slow, so many readers run at once."""
+    time.sleep(0.05)
     rng = np.random.default_rng(number)
     x = np.concatenate([rng.normal(size=(1, 64)) for _ in range(400)]).astype("float32")
     return x, (x[:, 0] * x[:, 1] > 0).astype("float32")

@@ -1,12 +1,12 @@
 import tensorflow as tf
 
-BATCH = 32
+BATCH = 256
 
 
 class Trainer:
     def __init__(self):
         self.model = tf.keras.Sequential(
-            [tf.keras.Input((512,)), tf.keras.layers.Dense(1024, activation="relu"), tf.keras.layers.Dense(512)]
+            [tf.keras.Input((512,)), tf.keras.layers.Dense(256, activation="relu"), tf.keras.layers.Dense(512)]
         )
         self.optimizer = tf.keras.optimizers.SGD(1e-3)
         self.averages = [tf.Variable(weight) for weight in self.model.trainable_variables]
@@ -25,10 +25,10 @@ def main():
     tf.random.set_seed(2)
     trainer = Trainer()
     print("training an autoencoder")
-    for step in range(200):
-        rows = BATCH * min(1 + step, 24)  # larger for a while, and so is what the allocator keeps
+    for step in range(600):
+        rows = BATCH * min(1 + step // 20, 4)  # larger for a while, and so is what the allocator keeps
         loss = trainer.step(tf.random.normal((rows, 512)))
-        if step % 50 == 49:
+        if step % 200 == 199:
             print(f"step {step + 1}: loss {float(loss):.4f}", flush=True)
 
 

@@ -1,12 +1,12 @@
 import tensorflow as tf
 
-BATCH = 32
+BATCH = 256
 
 
 class Trainer:
     def __init__(self):
         self.model = tf.keras.Sequential(
-            [tf.keras.Input((512,)), tf.keras.layers.Dense(1024, activation="relu"), tf.keras.layers.Dense(512)]
+            [tf.keras.Input((512,)), tf.keras.layers.Dense(256, activation="relu"), tf.keras.layers.Dense(512)]
         )
         self.optimizer = tf.keras.optimizers.SGD(1e-3)
         self.averages = []
@@ -25,9 +25,9 @@ def main():
     tf.random.set_seed(2)
     trainer = Trainer()
     print("training an autoencoder")
-    for step in range(200):
+    for step in range(600):
         loss = trainer.step(tf.random.normal((BATCH, 512)))
-        if step % 50 == 49:
+        if step % 200 == 199:
             print(f"step {step + 1}: loss {float(loss):.4f}", flush=True)
 
 

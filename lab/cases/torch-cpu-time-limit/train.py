@@ -1,7 +1,7 @@
 import torch
 from torch import nn
 
-EPOCHS = 2000
+EPOCHS = 4000
 
 
 def spirals(points=4000):
@@ -12,6 +12,7 @@ def spirals(points=4000):
 
 
 def main():
+    torch.set_num_threads(1)
     torch.manual_seed(6)
     x, y = spirals()
     print(f"training on {len(x)} points for {EPOCHS} epochs")

@@ -9,6 +9,7 @@ from holdfast.detectors import (
     data_exhausted,
     gpu_not_used,
     leak,
+    loading,
     machine_down,
     memory_kill,
     native_crash,
@@ -21,6 +22,7 @@ from holdfast.vocabulary import Finding, Window
 
 ENDINGS: tuple[Callable[[Window], Finding | None], ...] = (
     memory_kill.find,
+    loading.find,
     stopped.find_asked,
     stopped.find_killed,
     native_crash.find,

@@ -21,6 +21,7 @@ class Thresholds:
     tight_s: float = 300.0  # …and it will be gone within this
     steep_ratio: float = 0.15  # at 0.25, importing a framework in a small container was announced as its end
     steep_s: float = 5.0
+    ours_ratio: float = 0.01
     samples: int = 8  # fewer say nothing about a trend; one jump among eight has a median slope of zero
     span_s: float = 30.0
 
@@ -34,6 +35,7 @@ class Edge:
     level: str
     whole: str
     counts: str
+    ours: str = ""  # what of it the job holds; where it holds next to nothing, others fill it and it is their affair
     patience_s: float = 2.0  # a trend lasts at least so long; a framework may take a whole card within a second or two
 
 
@@ -61,6 +63,7 @@ EDGES = (
         "gpu*.memory_used_bytes",
         "gpu*.memory_total_bytes",
         "taken",
+        ours="gpu*.job_memory_bytes",
         patience_s=8.0,
     ),
     Edge("disk *", "disk-full", "disk[*].free_bytes", "disk[*].total_bytes", "left"),
@@ -105,7 +108,7 @@ def _find(window: Window, edge: Edge, thresholds: Thresholds) -> Finding | None:
     if newest is None or not whole:
         return None
     left = _left(edge, newest, whole)
-    if left is None or left > thresholds.steep_ratio * whole:
+    if left is None or left > thresholds.steep_ratio * whole or _not_ours(window, edge, whole, thresholds):
         return None
     recent = window.series(edge.level, since=newest.at - thresholds.span_s)
     fall_per_s = fall(edge, recent, whole, thresholds.samples)
@@ -124,6 +127,11 @@ def _find(window: Window, edge: Edge, thresholds: Thresholds) -> Finding | None:
         text = f"{edge.what}: {whole - left:.0f} °C, rising; the limit of {whole:.0f} °C in about {duration(seconds)}"
     evidence = Evidence(text, "telemetry", newest.at, newest.value)
     return Finding(edge.cause, 0.6, (evidence,), {"key": f"{edge.cause}:{edge.what}", "seconds_left": seconds})
+
+
+def _not_ours(window: Window, edge: Edge, whole: float, thresholds: Thresholds) -> bool:
+    held = window.value(edge.ours) if edge.ours else None
+    return held is not None and held < thresholds.ours_ratio * whole
 
 
 def fall(edge: Edge, samples: Sequence[Sample], whole: float, at_least: int) -> float | None:
@@ -179,5 +187,5 @@ def _instances(window: Window, edge: Edge) -> Iterator[Edge]:
     prefix, suffix = edge.level.split("*")
     for name in window.names(prefix, suffix):
         instance = name[len(prefix) : len(name) - len(suffix)]
-        fill = [text.replace("*", instance) for text in (edge.what, edge.level, edge.whole)]
-        yield replace(edge, what=fill[0], level=fill[1], whole=fill[2])
+        fill = [text.replace("*", instance) for text in (edge.what, edge.level, edge.whole, edge.ours)]
+        yield replace(edge, what=fill[0], level=fill[1], whole=fill[2], ours=fill[3])

@@ -7,17 +7,21 @@ when it goes on in a later epoch, or when a look inside has found what grows and
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+from holdfast.detectors import trend
 from holdfast.detectors.ending import ending
 from holdfast.detectors.trend import Growth, growth, points, points_by_clock
 from holdfast.detectors.words import amount
 from holdfast.vocabulary import Event, Evidence, Finding, Window
 
-HOST, GPU = "host-memory-leak", "gpu-memory-leak"
+LEAKS = HOST, GPU = "host-memory-leak", "gpu-memory-leak"
 SUSPECTED, NAMED = 0.4, 0.85
+BY_SLOPE = 0.8
+TAKEN_RATIO, TAKEN_BYTES, TAKEN_RISES = 0.5, 64 << 20, 4.0
+AT_THE_END = trend.Thresholds(warm_up_steps=3, points=6, steps=12, seconds=0.15, grown_bytes=64 << 20, grown_ratio=0.1)
 NEVER_ON_PURPOSE = {"graph", "trace", "variable"}
 
 
@@ -25,6 +29,9 @@ NEVER_ON_PURPOSE = {"graph", "trace", "variable"}
 class Thresholds:
     held_steps: int = 120  # what somebody's list or attribute holds may be meant for the end of the epoch
     held_bytes: float = 64 << 20
+    unseen_rises: float = (
+        8.0  # nothing of Python's grows, and memory rises in jumps: a checkpoint's, a validation's, a few
+    )
     unseen_steps: int = 150  # no epochs to go by, and nothing of Python's grows
     unseen_bytes: float = 256 << 20
     patience_bytes: float = 640 << 20  # no more waiting: neither for what a look inside finds nor for an epoch's end
@@ -56,7 +63,31 @@ def find_ending(window: Window) -> list[Finding]:
         return []
     told = {str(event.data.get("cause")): event for event in window.events("finding")}
     recorded = [_recorded(told[cause]) for cause in (HOST, GPU) if cause in told]
-    return recorded or find_leaks(window)
+    return recorded or [_surer(window, finding) for finding in _find_at_the_end(window)]
+
+
+def _find_at_the_end(window: Window, thresholds: Thresholds = Thresholds()) -> list[Finding]:  # noqa: B008 - frozen
+    """A fast leak is over before there is much of it to see; and then there is no further step to wait for."""
+    found = find_leaks(window)
+    if found:
+        return found
+    course = growth(points(window, "train.rss_bytes"), AT_THE_END)
+    return [] if course is None else [_finding(window, HOST, "memory", course, thresholds)]
+
+
+def _surer(window: Window, finding: Finding) -> Finding:
+    """Where memory grew steadily with the steps until it was gone, that is the reason, whoever held it.
+
+    It has to have taken most of the room there was when it began: beside a jump to the limit it is a small matter.
+    """
+    grown, held = float(finding.details["grown_bytes"]), float(finding.details["held_bytes"])
+    limit = window.value("cgroup.memory_limit_bytes") if finding.cause == HOST else None
+    room = (limit or held) - (held - grown)
+    if finding.confidence >= BY_SLOPE or grown < max(TAKEN_RATIO * room, TAKEN_BYTES):
+        return finding
+    if float(finding.details["rises"]) < TAKEN_RISES:
+        return finding
+    return replace(finding, confidence=BY_SLOPE)
 
 
 def _recorded(event: Event) -> Finding:
@@ -83,13 +114,24 @@ def _finding(window: Window, cause: str, what: str, found: Growth, thresholds: T
     headline = f"{what[0].upper()}{what[1:]} leaks: {amount(found.per_step, 'bytes')} more with every step" + (
         f", held by {holder}" if holder else ""
     )
-    details = {"key": cause, "examine": not grower, "headline": headline, "named": named}
+    details = {
+        "key": cause,
+        "examine": not grower,
+        "headline": headline,
+        "named": named,
+        "grown_bytes": found.amount,
+        "held_bytes": found.last.level,
+        "per_step_bytes": found.per_step,
+        "rises": found.rises,
+    }
     return Finding(
         cause, NAMED if named else SUSPECTED, tuple(evidence), details | ({"holder": holder} if holder else {})
     )
 
 
 def _is_named(found: Growth, grower: Mapping[str, Any] | None, thresholds: Thresholds) -> bool:
+    if grower is None and found.rises < thresholds.unseen_rises:
+        return False
     if found.survived:
         return True
     if grower is None:
@@ -121,13 +163,22 @@ def _traced(window: Window, found: Growth, thresholds: Thresholds) -> Mapping[st
 def _grower(window: Window, found: Growth, thresholds: Thresholds) -> Mapping[str, Any] | None:
     """What the last look inside says grows, if it accounts for the growth."""
     for event in reversed(window.events("examined")):
-        steps = max(1.0, float(event.data.get("steps", 1)))
-        for grower in event.data.get("growing", ()):
-            if grower["kind"] in NEVER_ON_PURPOSE:
-                return dict(grower)
-            if float(grower.get("bytes", 0)) / steps >= thresholds.explained_ratio * found.per_step:
-                return dict(grower)
+        enough = thresholds.explained_ratio * found.per_step * max(1.0, float(event.data.get("steps", 1)))
+        telling = [
+            grower
+            for grower in event.data.get("growing", ())
+            if grower["kind"] in NEVER_ON_PURPOSE or float(grower.get("bytes", 0)) >= enough
+        ]
+        if telling:
+            return _with_holder(telling, enough)
     return None
+
+
+def _with_holder(telling: Sequence[Mapping[str, Any]], enough: float) -> Mapping[str, Any]:
+    """The most certain one; where nobody is known to hold it, what is held and large enough: the models, not their weights."""
+    first = telling[0]
+    held = [grower for grower in telling if grower.get("holder") and float(grower.get("bytes", 0)) >= enough]
+    return dict(first) if first.get("holder") or not held else {**held[0], "kind": first["kind"]}
 
 
 def _in_words(grower: Mapping[str, Any]) -> str:

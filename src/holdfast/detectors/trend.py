@@ -18,7 +18,7 @@ class Thresholds:
     warm_up_steps: int = 10  # building, tracing, first arenas
     points: int = 8
     steps: int = 20
-    seconds: float = 1.5
+    seconds: float = 0.7
     grown_bytes: float = 32 << 20  # small Keras programs took 1 to 6 MiB after their first step
     grown_ratio: float = 0.02  # of what is held: large jobs breathe in larger amounts
     parts: int = 4
@@ -37,12 +37,13 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """`survived`: it went on growing in a later epoch, without falling back at the border."""
+    """`survived`: it went on growing in a later epoch, without falling back at the border. `rises`: in how many it came."""
 
     per_step: float
     first: Point
     last: Point
     survived: bool
+    rises: float
 
     @property
     def steps(self) -> float:
@@ -130,7 +131,14 @@ def _steady(stretch: Sequence[Point], course: Sequence[Point], thresholds: Thres
     kept_on = [rate >= thresholds.part_ratio * per_step for rate in rates]
     if not kept_on[-1] or sum(kept_on) < thresholds.parts - 1:
         return None
-    return Growth(per_step, first, last, _survived(course, per_step, thresholds))
+    return Growth(per_step, first, last, _survived(course, per_step, thresholds), _rises(stretch))
+
+
+def _rises(stretch: Sequence[Point]) -> float:
+    """The number of equal rises that would be as even: five jumps are about five, a steady growth is one a reading."""
+    rises = [max(0.0, after.level - before.level) for before, after in pairwise(stretch)]
+    squares = sum(rise * rise for rise in rises)
+    return sum(rises) ** 2 / squares if squares else 0.0
 
 
 def slope(stretch: Sequence[Point]) -> float | None:

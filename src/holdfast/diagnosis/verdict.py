@@ -186,7 +186,7 @@ def _in_words(finding: Finding, framework: str) -> Cause:
 
 
 def _framework(window: Window) -> str:
-    names = [str(event.data["name"]) for event in window.events("framework")]
+    names = [str(event.data["name"]) for event in window.events("framework", "framework.loaded")]
     names = [name for name in names if name != "jax"] or names  # TensorFlow imports JAX where it is installed
     return names[-1] if names else ""
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections import deque
 from types import FrameType, ModuleType
 from typing import Any, Iterator, Optional
 
-from .telemetry import now
+used = time.thread_time  # of the processor, by this thread: on a crowded machine the clock would run out first
 
 SECONDS = 0.04
 OBJECTS = 20000
@@ -38,10 +39,10 @@ class Held:
 
 def held_containers() -> Iterator[Held]:
     """Breadth first, so that the nearest name of a thing is the one it gets."""
-    deadline = now() + SECONDS
+    deadline = used() + SECONDS
     seen: set[int] = set()
     queue: deque[tuple[Any, str, int, bool]] = deque((one, name, 0, False) for name, one in _names())
-    while queue and len(seen) < OBJECTS and now() < deadline:
+    while queue and len(seen) < OBJECTS and used() < deadline:
         one, name, depth, of_the_data = queue.popleft()
         if id(one) in seen or issubclass(type(one), ATOMS):
             continue
@@ -52,7 +53,7 @@ def held_containers() -> Iterator[Held]:
             yield Held(one, name, of_the_data)
             inner = [(item, name) for item in _items(one)] if len(one) <= OPENED else []
         else:
-            attributes = _attributes(one)
+            attributes = attributes_of(one)
             short = type(one).__qualname__.rpartition(".")[2]
             of_the_data = of_the_data or _is_data(one)
             inner = [(value, f"{short}.{key}") for key, value in list(attributes.items()) if isinstance(key, str)]
@@ -108,7 +109,7 @@ def _items(container: Any) -> list[Any]:
         return []
 
 
-def _attributes(one: Any) -> dict[Any, Any]:
+def attributes_of(one: Any) -> dict[Any, Any]:
     try:
         found = object.__getattribute__(one, "__dict__")  # not the class's own: no code of the user's runs here
     except AttributeError:

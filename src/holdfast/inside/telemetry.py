@@ -17,6 +17,7 @@ READ_AFTER_S = 0.2  # …and not before the device has had time to finish with t
 READ_WITHIN_S = 30.0  # a queue that is longer than this is not waited for
 
 LOOK_EVERY_S = 0.1
+AT_FIRST_S, AT_FIRST_FOR_S = 0.02, 3.0  # a fast leak is at its end within seconds
 
 LATER = "later"  # a command that says itself when it is done
 
@@ -36,6 +37,8 @@ class Recorder:
         self._shape: tuple[int, ...] = ()
         self._offers: dict[str, _Offer] = {}
         self._looked_at = 0.0
+        self._look_every_s = AT_FIRST_S
+        self._first_look_at = 0.0
         self._commands: dict[str, Callable[[dict[str, Any]], object]] = {}
         self._looks: list[Callable[[float], None]] = []
 
@@ -83,7 +86,7 @@ class Recorder:
             at, self.steps, self.epoch_number, self.phase_number, told, self.wait_s, compute_s, self._shape
         )
         self.wait_s = 0.0
-        if not -1.0 < at - self._looked_at < LOOK_EVERY_S:  # a clock that was set back does not stop it
+        if not -1.0 < at - self._looked_at < self._look_every_s:  # a clock that was set back does not stop it
             self._looked_at = at
             self._now_and_then(now())
 
@@ -105,13 +108,16 @@ class Recorder:
         self._commands[name] = do
 
     def on_look(self, look: Callable[[float], None]) -> None:
-        """Called at a step's boundary, at most ten times a second, with the moment."""
+        """Called at a step's boundary with the moment: at most ten times a second, fifty in the first seconds."""
         self._looks.append(look)
 
-    # -- at most ten times a second
+    # -- at most ten times a second, at first some more
 
     @guarded
     def _now_and_then(self, moment: float) -> None:
+        self._first_look_at = self._first_look_at or moment
+        if moment - self._first_look_at > AT_FIRST_FOR_S:
+            self._look_every_s = LOOK_EVERY_S
         for name, offer in self._offers.items():
             if offer.read is not None and moment >= offer.ripe_at:
                 read, offer.read = offer.read, None

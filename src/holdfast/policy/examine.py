@@ -18,4 +18,5 @@ def decide(findings: Sequence[Finding], policy: str, decided_at: Mapping[str, fl
     if asked and now - max(asked) < FIRST_WAIT_S * 2 ** (len(asked) - 1):
         return []
     text = f"looked for what grows: {suspects[0].evidence[0].text}"
-    return [Decision("examine", f"examine:{len(asked) + 1}", text, suspects[0].cause)]
+    settings = {"per_step_bytes": suspects[0].details.get("per_step_bytes", 0.0)}
+    return [Decision("examine", f"examine:{len(asked) + 1}", text, suspects[0].cause, settings)]

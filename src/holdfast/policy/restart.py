@@ -22,6 +22,7 @@ from holdfast.vocabulary import Decision
 PAUSES_S = (1.0, 5.0, 15.0)
 CHEAP_S = 300.0
 LARGEST_K = 256
+LEAST_GAIN = 0.2  # of what the attempt before got through: a leak that ends it ever sooner is not outrun
 
 MEMORY = frozenset({"container-memory-limit", "host-memory-exhausted", "swap-thrash"})
 LEAK = "host-memory-leak"
@@ -100,6 +101,8 @@ def _would_not_help(attempts: Sequence[Attempt]) -> str:
     last = attempts[-1]
     if last.cause in MEMORY and last.k * 2 > LARGEST_K:
         return f"steps in {last.k} micro-batches still need too much memory"
+    if last.cause == LEAK and len(attempts) > 1 and attempts[-2].cause == LEAK and _gains_little(attempts):
+        return "it gets hardly further each time"
     for before in attempts[:-1]:
         further = last.step is not None and before.step is not None and last.step > before.step
         if before.cause != last.cause or further:
@@ -109,6 +112,11 @@ def _would_not_help(attempts: Sequence[Attempt]) -> str:
         if last.cause in MEMORY and last.k <= before.k:
             return "smaller steps could not be had, and it needs as much memory as before"
     return ""
+
+
+def _gains_little(attempts: Sequence[Attempt]) -> bool:
+    reached = [0, *(attempt.step or 0 for attempt in attempts)]
+    return 0 < reached[-1] - reached[-2] < LEAST_GAIN * (reached[-2] - reached[-3])
 
 
 def _stop(kind: str, last: Attempt, reason: str) -> Decision:

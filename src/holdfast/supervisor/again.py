@@ -101,14 +101,18 @@ def _cause(cause: Cause | None, number: int) -> str:
 
 def _last_step(window: Window) -> int | None:
     """Counted over all attempts: a process that resumed may count its own steps from zero."""
-    counts = [sample.value for sample in window.series("train.steps_count") if sample.value is not None]
+    counts = [sample for sample in window.series("train.steps_count") if sample.value is not None]
     if not counts:
         return None
     restored = window.event("checkpoint.restored")
     resumed_at = _whole(restored.data.get("step")) if restored is not None else None
-    before = resumed_at if resumed_at is not None and counts[0] < resumed_at else 0
+    before = 0
+    if restored is not None and resumed_at is not None and (counts[0].value or 0) < resumed_at:
+        # Fits that were over before the checkpoint are done again, and their steps counted: they are no gain.
+        again = [int(sample.value or 0) for sample in counts if sample.at <= restored.at]
+        before = resumed_at - (again[-1] if again else 0)
     saved = [_whole(event.data.get("step")) or 0 for event in window.events("checkpoint.saved")]
-    return max(before + int(counts[-1]), *saved, 0)
+    return max(before + int(counts[-1].value or 0), *saved, 0)
 
 
 def _micro_batches(window: Window, handed: int | None) -> int:

@@ -13,6 +13,7 @@ from holdfast.actions import examine as asking
 from holdfast.actions import warn as saying
 from holdfast.detectors import data_exhausted, find_troubles
 from holdfast.detectors.edge import pace_s
+from holdfast.detectors.leak import LEAKS
 from holdfast.inside import room
 from holdfast.policy import examine, warn
 from holdfast.probes import Scope
@@ -22,6 +23,7 @@ from holdfast.supervisor.attempt_record import AttemptRecord
 from holdfast.supervisor.greeting import Greeting
 from holdfast.supervisor.recall import Recall
 from holdfast.supervisor.recorder import Recorder
+from holdfast.supervisor.startup import StartUp
 from holdfast.supervisor.task import Task
 from holdfast.supervisor.training import Training
 from holdfast.vocabulary import Decision, Event, Finding, Output, Sample, Window
@@ -67,6 +69,7 @@ class Watch:
         self._probes = ProbeRunner(Scope(script_pid, os.getpid(), directories))
         self._training = Training(task.channel) if task.channel else None
         self._greeting = Greeting()
+        self._startup = StartUp(task.cwd)
         self._recall = Recall()
         self._goodbye = False
 
@@ -74,6 +77,9 @@ class Watch:
         self._probes.close()
         self._attempt.begin_again()
         self._look_at(script_pid)
+        # What grows is found anew in each process, and each attempt is judged by its own record.
+        anew = ("examine:", *LEAKS)
+        self._decided_at = {key: at for key, at in self._decided_at.items() if not key.startswith(anew)}
         started = _started(script_pid)
         self.event("attempt.start", attempt=number, reason=reason, script_pid=script_pid, script_started=started)
 
@@ -89,7 +95,7 @@ class Watch:
             for decision in policy.decide(findings, self._task.policy, self._decided_at, now):
                 self._act(decision, findings, now)
         asked_at = max((at for key, at in self._decided_at.items() if key.startswith("examine:")), default=0.0)
-        return min(pace_s(window), ASKED_PACE_S if now - asked_at < ASKED_S else 1.0)
+        return min(pace_s(window), self._startup.pace_s, ASKED_PACE_S if now - asked_at < ASKED_S else 1.0)
 
     def closing_look(self, now: float) -> None:
         """Right after the script has ended, before its cgroup and its last lines are gone."""
@@ -123,6 +129,7 @@ class Watch:
         readings = self._probes.closing(now) if closing else self._probes.poll(now)
         if self._training is not None:
             readings += self._training.read(now)
+            readings += self._startup.look(readings, now)
             self._tell_of_silence(self._greeting.missing(readings, self._training.greeted(), now))
         samples = [reading for reading in readings if isinstance(reading, Sample)]
         for name, budget in (("memory", self._task.memory_bytes), ("gpu_memory", self._task.gpu_memory_bytes)):

@@ -25,6 +25,8 @@ class Fit:
 
     @guarded
     def fit_begins(self) -> None:
+        if not self._fitting and not self._recorder.steps:
+            self._recorder.event("train.begun", by="fit")
         self._fitting += 1
 
     @guarded

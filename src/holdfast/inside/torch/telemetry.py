@@ -51,6 +51,7 @@ class Telemetry:
         self.norm_due = True
         self.scales = False  # a GradScaler is at work: an update may be skipped
         self.unsure: Deque[Tuple[late.Read, Round]] = deque()
+        self.training = False  # it was told that training begins
 
     def aspect(self, step: Step) -> Step:
         return replace(
@@ -164,9 +165,15 @@ class Telemetry:
             here.mark = 0.0
 
     def begun(self, loader: Any, iterator: Any, began: float) -> None:
+        self.begins("loader")
         iterator._holdfast = self.loading.begin(loader, now() - began)
         if not self.compiling.listening:
             self.compiling.listen()
+
+    def begins(self, by: str) -> None:
+        if not self.training:
+            self.training = True
+            self.recorder.event("train.begun", by=by)
 
     def look_at_loader(self, iteration: Iteration) -> None:
         self.loading.look(iteration, self.loops.here.trains, self.grad_enabled())
@@ -206,6 +213,7 @@ class Telemetry:
 
     def backward(self, tensor: Any) -> None:
         here = self.loops.here
+        self.begins("backward")
         if not here.mark:
             here.mark = now()
         if self.loss_due:

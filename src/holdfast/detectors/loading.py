@@ -1,0 +1,191 @@
+"""Killed for memory while the data was being loaded: before the first step, by what the process did as its memory rose.
+
+A model that is too large is built before the first step as well, and a first batch may be too large: the stacks that
+were taken meanwhile tell them apart. Where none were, nothing is claimed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.detectors import memory_kill
+from holdfast.detectors.ending import ending
+from holdfast.detectors.words import amount
+from holdfast.vocabulary import Event, Evidence, Finding, Window
+
+CAUSE = "dataset-in-memory"
+SEES_STEPS = {"torch", "tensorflow", "keras"}  # elsewhere "no step was seen" says nothing
+MOST_OF_IT = 0.6
+LOADING, MODEL, STEP, OWN, IMPORT = "loading", "model", "step", "own", "import"
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    grown_bytes: float = 96 << 20
+    share: float = 0.5  # of the growth
+    seen_ratio: float = 0.5  # of the room there was
+    right_before_s: float = 1.0  # the end
+    begun_share: float = 0.8  # where the first batch had begun, and may have been the larger part
+    by_library: float = 0.9
+    by_words: float = 0.85
+    by_place: float = 0.65  # the script's own code, and nothing in it says what it does
+    after_begin: float = 0.72
+
+
+# Which code a frame is, by where it lies. Code that imports or handles data says so wherever it stands in the stack: what
+# it calls may be anything. Of the rest the innermost frame that tells decides; a layer's file holds both how it is made
+# and how it is run, so functions come before places.
+IMPORTS = re.compile(r"<frozen importlib|importlib[/\\]")
+HANDLES_DATA = re.compile(
+    r"[/\\](?:data_adapters|datasets|npyio|_npyio_impl|pandas|pyarrow|polars|h5py|PIL|cv2|imageio|skimage|sklearn|dask|xarray|zarr"
+    r"|tables|nibabel|pydicom|librosa|soundfile|torchaudio|tokenizers|webdataset|albumentations|json|csv|pickle|gzip|zipfile|tarfile"
+    r"|tensorflow_datasets|lmdb|scipy[/\\](?:io|sparse)|numpy[/\\]lib[/\\]\w*format\w*|torch[/\\]utils[/\\]data|image_utils"
+    r"|torchvision[/\\](?:transforms|io)|[a-z_]*dataset[a-z_]*)(?:\.py$|[/\\])|data[/\\]ops[/\\]"
+)
+STEP_FUNCTIONS = re.compile(
+    r"^(?:_?call_impl|_wrapped_call_impl|forward|backward|_engine_run_backward|train_step|training_step|one_step_on_\w+"
+    r"|train_function|apply_gradients|apply)$"
+)
+STEPS = re.compile(
+    r"torch[/\\](?:autograd|_tensor\.py|_dynamo|_inductor)|keras[/\\]src[/\\](?:trainers|backend[/\\]\w+[/\\]trainer)"
+)
+MODELS = re.compile(
+    r"torch[/\\](?:nn|optim|serialization)|keras[/\\]src[/\\](?:layers|initializers|models|optimizers|saving|random"
+    r"|backend[/\\]common[/\\]variables|backend[/\\]\w+[/\\](?:core|random))|tf_keras|safetensors|huggingface_hub|init_ops"
+    r"|variable_ops|transformers[/\\]|timm[/\\]|torchvision[/\\]models"
+)
+LIBRARY = re.compile(r"site-packages|dist-packages|/lib/python\d|^<")
+STEP_WORDS = re.compile(
+    r"\b(?:forward|backward|train_step|training_step|train_one_epoch|train_epoch|loss_fn|criterion)\b"
+)
+MODEL_WORDS = re.compile(
+    r"weights?\b|embedding|\bParameter\b|\bVariable\(|model|\blayers?\b|Linear\(|Dense\(|Conv\d?d?\(|state_dict|pretrained"
+    r"|checkpoint|optimizer",
+    re.IGNORECASE,
+)
+LOADING_WORDS = re.compile(
+    r"load|read|decod|data|image|sample|csv|\bfiles?\b|record|shard|corpus|token|parse|\bopen\(|\.append\(|concatenate|stack\("
+    r"|\bnp\.|numpy|features?\b|rows\b|\b[xX](?:_train)?\b|frames?\b|download|preprocess|augment|glob",
+    re.IGNORECASE,
+)
+
+
+def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
+    killed = memory_kill.find(window)
+    if killed is None or killed.confidence < 0.5 or window.last("train.steps_count") is not None:
+        return None
+    if not SEES_STEPS & {str(event.data.get("name")) for event in window.events("framework.loaded")}:
+        return None
+    course = _course(window)
+    grown = sum(growth for growth, _, _ in course)
+    if grown < thresholds.grown_bytes:
+        return None
+    by_place: dict[str, float] = {}
+    for growth, place, _ in course:
+        by_place[place] = by_place.get(place, 0.0) + growth
+    share = (by_place.get(LOADING, 0.0) + by_place.get(OWN, 0.0)) / grown
+    confidence = _confidence(window, course[-1][1], share, by_place, thresholds)
+    loading = [(growth, event) for growth, place, event in course if place in (LOADING, OWN)]
+    if confidence is None or not loading or _jumped_afterwards(window, course[-1][2], grown, thresholds):
+        return None
+    return Finding(CAUSE, confidence, (*_evidence(loading, grown), *killed.evidence), {"headline": _headline(loading)})
+
+
+def _course(window: Window) -> list[tuple[float, str, Event]]:
+    """By how much memory rose up to each stack, and where the process was then."""
+    course = []
+    before: dict[Any, float] = {}
+    for event in window.events("startup.stack"):
+        pid, held = event.data.get("pid"), float(event.data["held_bytes"])
+        rise = held - before.get(pid, float(event.data.get("base_bytes") or 0.0))
+        before[pid] = held
+        course.append((max(0.0, rise), _place(event.data.get("frames", ())), event))
+    return course
+
+
+def _jumped_afterwards(window: Window, last: Event, grown: float, thresholds: Thresholds) -> bool:
+    """Most of the memory went after the last stack, and nobody knows where."""
+    how, limit = ending(window), window.value("cgroup.memory_limit_bytes")
+    limit = limit or window.value("host.memory_total_bytes")
+    if not limit or (how is not None and how.at - last.at < thresholds.right_before_s):
+        return False
+    return grown < thresholds.seen_ratio * (limit - float(last.data.get("base_bytes") or 0.0))
+
+
+def _confidence(
+    window: Window, last: str, share: float, by_place: Mapping[str, float], thresholds: Thresholds
+) -> float | None:
+    begun = window.events("train.begun", "train.phase") or last in (STEP, MODEL)
+    if begun:
+        told = by_place.get(LOADING, 0.0) > by_place.get(OWN, 0.0)
+        return thresholds.after_begin if share >= thresholds.begun_share and told else None
+    if share < thresholds.share or last not in (LOADING, OWN):
+        return None
+    if by_place.get(OWN, 0.0) > by_place.get(LOADING, 0.0):
+        return thresholds.by_place
+    library = any(_told_by_library(event) for event in window.events("startup.stack"))
+    return thresholds.by_library if library else thresholds.by_words
+
+
+def _place(frames: Sequence[Mapping[str, Any]]) -> str:
+    libraries = [file for frame in frames if LIBRARY.search(file := str(frame.get("file", "")))]
+    if any(IMPORTS.search(file) for file in libraries):
+        return IMPORT
+    if any(HANDLES_DATA.search(file) for file in libraries):
+        return LOADING
+    return next((place for frame in frames if (place := _of_frame(frame))), OWN)
+
+
+def _of_frame(frame: Mapping[str, Any]) -> str:
+    file, function = str(frame.get("file", "")), str(frame.get("function", ""))
+    if LIBRARY.search(file):
+        if STEPS.search(file) or (MODELS.search(file) and STEP_FUNCTIONS.match(function)):
+            return STEP
+        return MODEL if MODELS.search(file) else LOADING if HANDLES_DATA.search(file) else ""
+    text = f"{function} {frame.get('code', '')}"
+    if STEP_WORDS.search(text):
+        return STEP
+    model, loading = MODEL_WORDS.search(text), LOADING_WORDS.search(text)
+    if bool(model) == bool(loading):
+        return ""
+    return MODEL if model else LOADING
+
+
+def _told_by_library(event: Event) -> bool:
+    files = [str(frame.get("file", "")) for frame in event.data.get("frames", ())]
+    return any(LIBRARY.search(file) and HANDLES_DATA.search(file) for file in files)
+
+
+def _evidence(loading: Sequence[tuple[float, Event]], grown: float) -> list[Evidence]:
+    at = loading[-1][1].at
+    evidence = [Evidence(f"memory rose by {amount(grown, 'bytes')} before the first step", "telemetry", at, grown)]
+    if (found := _line(loading)) is not None:
+        (file, number, function, code), rose = found
+        text = f"{amount(rose, 'bytes')} of it while the script was at {file}:{number} in {function}"
+        evidence.append(Evidence(text + (f": {code}" if code else ""), "telemetry", at, rose))
+    return evidence
+
+
+def _headline(loading: Sequence[tuple[float, Event]]) -> str:
+    found = _line(loading)
+    where = f" ({found[0][0]}:{found[0][1]} in {found[0][2]})" if found else ""
+    return f"The data set was loaded whole and does not fit into memory{where}"
+
+
+def _line(loading: Sequence[tuple[float, Event]]) -> tuple[tuple[str, int, str, str], float] | None:
+    """The script's innermost line under which most of the rise came, and how much."""
+    rises: dict[tuple[str, int, str, str], float] = {}
+    depth: dict[tuple[str, int, str, str], int] = {}
+    for rise, event in loading:
+        own = [frame for frame in event.data.get("frames", ()) if not LIBRARY.search(str(frame.get("file", "")))]
+        for level, frame in enumerate(reversed(own)):
+            line = (str(frame["file"]), int(frame["line"]), str(frame["function"]), str(frame.get("code", "")))
+            rises[line] = rises.get(line, 0.0) + rise
+            depth[line] = max(level, depth.get(line, 0))
+    whole = sum(rise for rise, _ in loading)
+    most = [line for line, rise in rises.items() if rise >= MOST_OF_IT * whole]
+    innermost = max(most, key=lambda line: depth[line], default=None)
+    return None if innermost is None else (innermost, rises[innermost])
