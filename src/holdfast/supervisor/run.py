@@ -81,7 +81,6 @@ def _start_and_watch(task: Task, streams: Streams, link: Link, signal_mask: set[
     link.tell("started", pid=script_pid)
     _let_go_of_the_terminal()
     take_name("hf-watcher")
-    lock_memory()
     from holdfast.supervisor.watcher import Watcher  # noqa: PLC0415 - after the launch: the script does not wait for it
 
     Watcher(task, streams, link, launcher, script_pid).run()

@@ -19,8 +19,10 @@ from holdfast.supervisor.launch import CannotStart, Launcher, reap
 from holdfast.supervisor.streams import Source, Streams
 from holdfast.supervisor.task import Task
 from holdfast.supervisor.tick import Watch
+from holdfast.supervisor.toughen import give_back_freed, lock_memory
 from holdfast.vocabulary import Decision, Event, Output
 
+SETTLED_S = 5.0  # all probes have started: NVML takes 15 MiB for it and frees 10 of them
 LAST_WORDS_S = 2.0  # the relay may sit in a write to a terminal that does not take it
 WITNESS_S = 0.06  # how long a forwarded signal waits to see whether everybody got it
 TOGETHER_S = 1.5  # on a loaded machine the two of us notice the same signal that far apart
@@ -47,6 +49,7 @@ class Watcher:
         self._listen_to_signals()
         self._watch = Watch(task, "watcher", script_pid, say=lambda text: link.tell("say", text=text))
         self._attempts = Attempts(task, launcher)
+        self._settles_at = time.monotonic() + SETTLED_S
 
     def run(self) -> None:
         while True:
@@ -65,6 +68,10 @@ class Watcher:
         due = time.monotonic()
         while self._status is None:
             now = time.monotonic()
+            if now >= self._settles_at:
+                self._settles_at = float("inf")
+                give_back_freed()
+                lock_memory()
             if now >= due:
                 due = now + self._watch.tick(time.time())
             self._serve(min([due, *(at for at, _ in self._to_forward)]) - time.monotonic())
