@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,13 @@ def unit_of(name: str) -> str:
         if name.endswith("_" + unit):
             return unit
     return ""
+
+
+def signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 @dataclass(frozen=True, slots=True)

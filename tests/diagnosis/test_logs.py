@@ -325,3 +325,48 @@ def test_a_pipe_of_this_machine_that_broke_is_a_worker_and_no_network() -> None:
 ConnectionResetError: [Errno 104] Connection reset by peer
 """
     assert cause(text) == "worker-died"
+
+
+NATIVE = {
+    "terminate called after throwing an instance of 'std::system_error'\n  what():  Resource temporarily unavailable\nAborted": "too-many-processes",
+    "terminate called after throwing an instance of 'std::bad_alloc'\n  what():  std::bad_alloc\nAborted (core dumped)": "host-memory-exhausted",
+    "terminate called after throwing an instance of 'std::out_of_range'\n  what():  vector::_M_range_check\nAborted (core dumped)": "native-crash",
+    "2031-02-03 04:05:06.7: E external/xla/local_client.cc:9] Execution of replica 3 failed: Resource exhausted: Out of memory while trying to allocate 9663676416 bytes.": "gpu-memory-exhausted",
+    "Node: 'loss/Xent'\nlogits and labels must have the same first dimension, got logits shape [8,9] and labels shape [72]\n\t [[{{node loss/Xent}}]] [Op:__inference_train_function_7]": "shape-mismatch",
+}
+
+
+@pytest.mark.parametrize(("text", "named"), NATIVE.items())
+def test_errors_that_no_python_exception_carries_are_read_like_one(text: str, named: str) -> None:
+    assert cause(f"Epoch 3/9\n{text}\n") == named
+
+
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        ("[ERROR] [launch.py:9:handler] ['python', 'main.py'] exits with return code = -11", "native-crash"),
+        (
+            "subprocess.CalledProcessError: Command 'python x.py' returned non-zero exit status -4.",
+            "illegal-instruction",
+        ),
+        ("worker 3 exited with status: 135", "shared-memory-exhausted"),
+        ("mpirun noticed that process rank 2 with PID 7 on node n1 exited on signal 11.", "native-crash"),
+        ("[launch.py] ['python', 'main.py'] exits with return code = -9", None),
+        ("step 120 exits with return code = 1", None),
+        ("the job has been aborted. Per user-direction, 1 process returned a non-zero exit code.", None),
+    ],
+)
+def test_how_launchers_tell_a_signal_is_understood_in_any_words(line: str, named: str | None) -> None:
+    assert cause(f"Epoch 1/2\n{line}\n") == named
+
+
+def test_an_error_in_the_loading_of_weights_is_about_the_weights() -> None:
+    frame = '  File "/opt/lib/python3.8/site-packages/keras/saving.py", line 9, in preprocess_weights_for_loading\n    w = transpose(w)\n'
+    assert cause(f"{FRAME}{frame}ValueError: axes don't match array\n") == "checkpoint-mismatch"
+    assert cause(f"{FRAME}ValueError: axes don't match array\n") != "checkpoint-mismatch"
+
+
+def test_a_crash_after_a_library_could_not_be_set_up_is_left_open() -> None:
+    """A full card and an old driver look the same here."""
+    text = "E tf/cuda_dnn.cc:9] could not create cudnn handle: CUDNN_STATUS_NOT_INITIALIZED\nAborted (core dumped)\n"
+    assert cause(text) is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -105,3 +106,12 @@ def test_the_gradient_norm_is_what_the_optimizer_gets_by_part_of_the_model(place
 def test_the_device_is_said_once(place: Path) -> None:
     (said,) = _ran(place, "torch_plain", True).told("train.device")
     assert said["device"] == "cpu"
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="before Python 3.11 a frame cannot be taken off a traceback")
+def test_an_error_of_the_scripts_own_shows_no_frame_of_ours(tmp_path: Path) -> None:
+    bare, watched = (
+        run_script(SCRIPTS / "torch_errors.py", tmp_path, holdfast=holdfast).stdout for holdfast in (False, True)
+    )
+    assert bare.count("\n") == 3
+    assert watched == bare

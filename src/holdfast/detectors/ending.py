@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from holdfast.vocabulary import Evidence, Window
+from holdfast.vocabulary import Evidence, Window, signal_name
 
 # What the kernel writes when it kills for memory, in two forms: one line of keys and one sentence.
 OOM_KEYS = re.compile(
@@ -51,13 +50,6 @@ def ending(window: Window) -> Ending | None:
         return Ending(code, int(number), True, event.at, bool(event.data.get("waiting")))
     implied = code - 128 if 128 < code <= 128 + 31 else 0
     return Ending(code, implied, False, event.at)
-
-
-def signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 @dataclass(frozen=True, slots=True)

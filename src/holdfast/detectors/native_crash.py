@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import signal
 
-from holdfast.detectors.ending import ending, kernel_lines, signal_name
-from holdfast.vocabulary import Finding, Window
+from holdfast.detectors.ending import ending, kernel_lines
+from holdfast.vocabulary import Finding, Window, signal_name
 
 CRASHES = {
     signal.SIGSEGV: "Segmentation fault in native code",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import signal
 
-from holdfast.detectors.ending import Ending, ending, kernel_kills, kills_may_be_ours, last_moments, signal_name
+from holdfast.detectors.ending import Ending, ending, kernel_kills, kills_may_be_ours, last_moments
 from holdfast.detectors.words import amount
-from holdfast.vocabulary import Event, Evidence, Finding, Window
+from holdfast.vocabulary import Event, Evidence, Finding, Window, signal_name
 
 ASKED = {
     signal.SIGTERM: ("terminated", "Asked to stop (SIGTERM)"),

@@ -47,6 +47,13 @@ CONTINUES = re.compile(
     r"^(?:\s|CUDA kernel|For debugging|Compile with|Device-side|\[\[|\d root error|\(\d\)|Detected at|$)"
 )
 NO_TRACEBACK = frozenset({"SyntaxError", "IndentationError", "TabError"})  # Python prints them without one
+THROWN = re.compile(r"terminate called after throwing an instance of '(?P<type>[\w:.]{1,120})'")
+WHAT = re.compile(r"^\s*what\(\): +(?P<message>.+)$")
+FAILED_STATUS = re.compile(
+    r"(?:OP_REQUIRES failed|[Ee]xecution (?:\w+ ){0,4}failed|failed to execute).{0,160}?: "
+    r"(?P<code>(?i:resource[ _]exhausted|invalid[ _]argument|failed[ _]precondition|out[ _]of[ _]range|data[ _]loss)): (?P<message>.+)$"
+)
+GRAPH_NODE = re.compile(r"^\s*Node: '\S{1,300}'\s*$")
 MESSAGE_LINES = 60
 BOX_LINES = 600
 
@@ -269,6 +276,21 @@ def _frames_end(lines: Sequence[str], i: int, begun: bool) -> bool:
     if line.strip():
         return not line.startswith(" ")
     return begun and i + 1 < len(lines) and not lines[i + 1].startswith(" ")
+
+
+def native_errors(lines: Sequence[str]) -> list[Raised]:
+    """Errors of native code that no Python exception carries: what C++ ended with, and an operation of a graph that failed."""
+    found = []
+    for i, line in enumerate(lines):
+        if thrown := THROWN.search(line):
+            what = next((said for said in map(WHAT.match, lines[i + 1 : i + 4]) if said), None)
+            found.append(Raised(thrown["type"], what["message"] if what else "", (), i, whole=False, start_line=i))
+        elif failed := FAILED_STATUS.search(line):
+            kind = "".join(word.capitalize() for word in re.split(r"[ _]", failed["code"])) + "Error"
+            found.append(Raised(kind, failed["message"], (), i, whole=False, start_line=i))
+        elif GRAPH_NODE.match(line) and any("[[{{node" in below for below in lines[i + 2 : i + 6]):
+            found.append(Raised("InvalidArgumentError", lines[i + 1].strip(), (), i + 1, whole=False, start_line=i))
+    return found
 
 
 def last_fatal(lines: Sequence[str]) -> FatalError | None:

@@ -6,6 +6,7 @@ This is one of the two places where every exception is caught; each leaves an ev
 from __future__ import annotations
 
 import functools
+import sys
 from typing import Any, Callable, Optional, TypeVar
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -38,6 +39,14 @@ def failed(place: str, error: BaseException) -> None:
         _edge.tell(*said)
     except Exception:  # noqa: BLE001 - the record itself is broken: go on without it
         _edge.failures = FAILURES
+
+
+def unseen(error: BaseException) -> None:
+    """Takes the frame this is called from off a traceback that passes through it: the user's own error is not ours to
+    appear in. From Python 3.11 on a bare `raise` after it puts no new entry there; before, ours stays visible."""
+    trace = error.__traceback__
+    if trace is not None and trace.tb_frame is sys._getframe(1):
+        error.__traceback__ = trace.tb_next
 
 
 def guarded(function: Function) -> Function:

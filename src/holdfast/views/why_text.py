@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import signal
 import textwrap
 import time
 from collections.abc import Iterator, Sequence
@@ -11,7 +10,7 @@ from dataclasses import dataclass
 
 from holdfast.views.resuming import last_checkpoint, resume_command
 from holdfast.views.safe_text import safe
-from holdfast.vocabulary import Cause, Diagnosis, Window
+from holdfast.vocabulary import Cause, Diagnosis, Window, signal_name
 
 WIDTH = 80
 MOST_GUESSES = 5
@@ -156,7 +155,7 @@ def _notes(window: Window) -> Iterator[str]:
         elif event.kind == "relay.lost":
             yield f"{at(event.at)}  Holdfast's relay was killed; the output went on into {event.data['output']}"
         elif event.kind == "signal.received":
-            yield f"{at(event.at)}  {_signal_name(event.data['signal'])} arrived"
+            yield f"{at(event.at)}  {signal_name(event.data['signal'])} arrived"
         elif event.kind == "output.lost":
             yield f"{at(event.at)}  {event.data['stream']} could not be written: {event.data['reason']}"
         elif event.kind == "processes.left":
@@ -168,13 +167,6 @@ def _notes(window: Window) -> Iterator[str]:
 def _wrapped(text: str, first: str) -> list[str]:
     rest = " " * len(first)
     return textwrap.wrap(text, WIDTH, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False) or [first]
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 def _shortened(text: str, width: int) -> str:

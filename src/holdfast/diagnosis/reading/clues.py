@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -24,6 +25,20 @@ SAYS_IT_ALL = frozenset(
     }
 )  # fmt: skip
 GUESS = 0.45  # what a rule says of a text that another one explains better
+NATIVE = 0.85  # a line of a log; nobody raised it
+# Words of many launchers: "exits with return code = -11", "exited on signal 9", "non-zero exit status -6".
+EXIT = re.compile(
+    r"(?:exit(?:s|ed)?|return(?:s|ed)?)\b[^\n\d-]{0,40}\b(?:code|status|value)\b[^\w\n-]{0,6}(?P<code>-\d{1,2}|1[2-5]\d)\b"
+    r"|(?:exited|terminated|killed|died)\b[^\n\d]{0,20}\bsignal[^\w\n]{0,4}(?P<signal>\d{1,2})\b",
+    re.IGNORECASE,
+)
+ENDED_BY: dict[int, tuple[tuple[str, float], ...]] = {
+    **{number: (("native-crash", 0.6),) for number in (6, 8, 11)},
+    4: (("illegal-instruction", 0.9),),
+    7: (("shared-memory-exhausted", 0.5), ("native-crash", 0.4)),
+    9: (("host-memory-exhausted", 0.45), ("killed", 0.35)),
+    15: (("terminated", 0.55),),
+}
 # Launchers report that a child failed; what failed is said elsewhere.
 LAUNCHERS = frozenset(
     {"ChildFailedError", "CalledProcessError", "ProcessRaisedException", "ProcessExitedException", "RayTaskError"}
@@ -48,6 +63,8 @@ def _from_raised(raised: Raised, chain: Sequence[Raised]) -> list[Finding]:
         for rule in EXCEPTIONS
         if (groups := rule.fits(raised)) is not None
     ]
+    if not found and raised.bare_type in LAUNCHERS:
+        found = [replace(finding, evidence=quote(raised, chain)) for finding in from_exit(raised.message)]
     weighed = weigh_gpu(raised) if any(finding.cause == "gpu-memory-exhausted" for finding in found) else None
     if weighed is not None:
         details = {**details_of(raised, chain), **weighed.details}
@@ -70,6 +87,17 @@ def _once(findings: Sequence[Finding]) -> list[Finding]:
         if finding.cause not in best or finding.confidence > best[finding.cause].confidence:
             best[finding.cause] = finding
     return list(best.values())
+
+
+def from_native(raised: Raised) -> list[Finding]:
+    """What it says of the cause, if anything: that native code ended is told elsewhere."""
+    found = [
+        Finding(rule.cause, rule.confidence, (Evidence(short(f"{raised.type}: {raised.message}"), "stderr"),), groups)
+        for rule in EXCEPTIONS
+        if (groups := rule.fits(raised)) is not None
+    ]
+    best = max(found, key=lambda finding: finding.confidence, default=None)
+    return [replace(best, confidence=min(best.confidence, NATIVE))] if best is not None else []
 
 
 def from_fatal(fatal: FatalError | None) -> list[Finding]:
@@ -102,5 +130,18 @@ def from_line(text: str) -> list[Finding]:
         for rule in LINES
         if (groups := rule.match(text)) is not None
     ]
+    if not found:
+        return from_exit(text)
     best = max((finding.confidence for finding in found), default=0.0)
     return [f for f in _once(found) if f.confidence == best or (f.confidence < 0.5 and best < 0.5)]
+
+
+def from_exit(text: str) -> list[Finding]:
+    """How a launcher says that a process was ended by a signal: -N, 128+N, or the signal's number."""
+    found = EXIT.search(text)
+    number = int(found["code"] or found["signal"]) if found else 0
+    number = (
+        -number if number < 0 else number - 128 if 128 < number < 160 else number if found and found["signal"] else 0
+    )
+    evidence = (Evidence(short(text.strip()), "stderr"),)
+    return [Finding(cause, confidence, evidence) for cause, confidence in ENDED_BY.get(number, ())]

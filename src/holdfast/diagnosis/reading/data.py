@@ -118,6 +118,10 @@ CHECKPOINT = any_of(
     r"ignore_mismatched_sizes|Trying to set a tensor of shape .{0,200}this looks incorrect|checkpoint.{0,60}(?:does not|doesn't|not) match",
     r"Unable to load weights.{0,80}(?:shape|mismatch)|You called `set_weights\(weights\)` .{0,120}with a weight list of length",
     r"Only restoring .{0,60}variables|Restored shape|shape in current model is",
+    r"but the sav(?:ed|e) (?:weights?|layers?|models?|variables?|file)\b.{0,20}(?:has|have|had|contains?)|in the save file\. However",
+)
+LOADS_WEIGHTS = (
+    r"load_weights|load_state_dict|weights_for_loading|set_weights|from_pretrained|restore_checkpoint|load_checkpoint"
 )
 
 SPAWNING = r"multiprocessing[/\\]+spawn|reduction\.pickle\.load"
@@ -126,6 +130,14 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
     (
         (
             rule("checkpoint-mismatch", 0.95, CHECKPOINT),
+            rule(
+                "checkpoint-mismatch",
+                0.78,
+                r"shape|axes|dimension|mismatch|match|size|number of|expects?",
+                "ValueError RuntimeError AssertionError IndexError",
+                unless=r"CUDA|memory|file|not found|No such",
+                frames=LOADS_WEIGHTS,
+            ),
             rule("shape-mismatch", 0.92, SHAPES_TORCH),
             rule("shape-mismatch", 0.92, SHAPES_TF),
             rule("shape-mismatch", 0.92, SHAPES_JAX),

@@ -7,11 +7,21 @@ from holdfast.diagnosis.reading.rule import Rule, rule
 TENSOR = r"(?:tensors?|arrays?|inputs?|weights?|model|parameters?|targets?|outputs?|operands?|labels?|logits|images?|batch(?:es)?)"
 SAME = r"(?:must|should|need to|have to|are expected to|expected to)(?: \w+)? (?:be (?:equal|the same|identical|compatible)|match|have (?:the )?(?:same|equal|matching))"
 SIZE = r"(?:shapes?|sizes?|dimensions?|dims?|ranks?|lengths?|channels|number of (?:elements|dimensions|features|channels|samples))"
+# In the languages of those who report it.
+PAGING_FILE = (
+    r"WinError 1455|paging file is too small|页面文件太小|Auslagerungsdatei ist zu klein|fichier de pagination est (?:insuffisant|trop petit)"
+    r"|archivo de paginaci[oó]n es demasiado|файл подкачки слишком мал|arquivo de paginação é muito"
+)
 STORED = r"(?:file|archive|checkpoint|image|record|header|shard|parquet|zip|hdf5|pickle|tfrecord)"
 
 EXCEPTIONS: tuple[Rule, ...] = (
     rule("dtype-mismatch", 0.84, r"(?<![\w-])(?:d|data |scalar |tensor )?types? mismatch", unless="device"),
-    rule("shape-mismatch", 0.84, SIZE + r"\b.{0,80}" + SAME + r"|" + SAME + r" " + SIZE),
+    rule("shape-mismatch", 0.84, SIZE + r"\b.{0,80}" + SAME + r"|" + SAME + r"(?: \w+)? " + SIZE),
+    rule(
+        "shape-mismatch",
+        0.84,
+        r"requires?\b.{0,100}\bto (?:have (?:the )?(?:same|equal|matching)|match)\b.{0,20}" + SIZE,
+    ),
     rule(
         "shape-mismatch",
         0.82,
@@ -63,7 +73,7 @@ EXCEPTIONS: tuple[Rule, ...] = (
         0.82,
         r"(?:GPU|CUDA|cuda|device|HBM|VRAM)\b.{0,60}\b(?:out of memory|OOM\b|insufficient memory|memory exhausted)",
     ),
-    rule("host-memory-exhausted", 0.92, r"WinError 1455|paging file is too small|页面文件太小"),
+    rule("host-memory-exhausted", 0.92, PAGING_FILE),
     rule(
         "host-memory-exhausted",
         0.6,
@@ -90,6 +100,6 @@ EXCEPTIONS: tuple[Rule, ...] = (
 )
 LINES: tuple[Rule, ...] = (
     rule("container-memory-limit", 0.93, r"mem_cgroup_(?:oom|out_of_memory)"),
-    rule("host-memory-exhausted", 0.88, r"WinError 1455|paging file is too small|页面文件太小"),
+    rule("host-memory-exhausted", 0.88, PAGING_FILE),
     rule("shape-mismatch", 0.6, r"(?:input|target|tensor|shape)\b.{0,40}\b(?:size|shape|dimension)s? mismatch"),
 )

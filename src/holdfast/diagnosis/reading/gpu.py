@@ -7,7 +7,7 @@ import re
 from holdfast.diagnosis.reading.rule import Rule, any_of, flatten, rule, rules
 from holdfast.vocabulary import Evidence, Finding
 
-CUDA_LIBRARY = r"(?:libcu\w+|libnv\w+|libnccl|libdevice|cudart64\w*|cudnn\w*64\w*|cublas64\w*|libcupti|libcusparse\w*)"
+CUDA_LIBRARY = r"(?:libcu\w+|libnv\w+|libnccl|libdevice|cudart64\w*|cudnn\w*64\w*|cublas64\w*|libcupti|libcusparse\w*|cudnn_\w+64_\d+|nvrtc\w*64\w*|cu(?:fft|rand|solver|sparse)\w*64\w*)"
 MISSING = any_of(
     CUDA_LIBRARY + r"[\w.]*(?:'|\")?:? (?:cannot open shared object|not found|was not found)",
     r"Could not (?:load (?:dynamic )?library|find|locate) '?" + CUDA_LIBRARY,
@@ -80,7 +80,12 @@ LINES: tuple[Rule, ...] = flatten(
         rules(
             "cuda-library-missing",
             (0.93, r"libdevice (?:not found|is required by)|Can't find libdevice"),
-            (0.86, r"Cannot dlopen some GPU libraries|Could not load library lib\w+|Unable to load CUDA/cuDNN"),
+            (
+                0.86,
+                r"Cannot dlopen some GPU libraries|Could not load library (?:lib\w+|"
+                + CUDA_LIBRARY
+                + r")|Unable to load CUDA/cuDNN",
+            ),
             (0.94, r"could not find cudnn\w+ in .{0,40}DSO"),
             (0.93, r"ImportError: " + CUDA_LIBRARY),
             (
@@ -106,6 +111,7 @@ LINES: tuple[Rule, ...] = flatten(
             "gpu-lost",
             (0.97, r"fallen off the bus|GPU is lost"),
             (0.8, r"Unable to determine the device handle for GPU"),
+            (0.7, r"NVRM: .{0,80}(?:RmInitAdapter failed|Cannot attach gpu|GPU is not responding)"),
         ),
         rules(
             "gpu-illegal-access",

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from holdfast.diagnosis.plain_text import Line, read_lines, voices
-from holdfast.diagnosis.reading.clues import from_chain, from_fatal, from_line
+from holdfast.diagnosis.reading.clues import from_chain, from_fatal, from_line, from_native
 from holdfast.diagnosis.reading.scan import Excerpt
-from holdfast.diagnosis.tracebacks import chains, last_fatal
+from holdfast.diagnosis.tracebacks import chains, last_fatal, native_errors
 from holdfast.vocabulary import Finding
 
+MOST_NATIVE = 50
 WENT_ON_LINES = 60  # of ordinary output after an error: it was handled
 HANDLED = 0.4
 LINES_OF_A_SHAPE = 3  # a line that comes ten thousand times is read at its first and last occurrences only
@@ -51,6 +52,10 @@ def _of_voice(said: Sequence[Line], covered: set[int]) -> Iterable[Clue]:
         place = said[min(last, len(said) - 1)]
         for finding in from_chain(chain):
             yield Clue(finding, place.number, place.who, said[first].at, "exception")
+    for raised in native_errors(texts)[:MOST_NATIVE]:
+        place = said[raised.last_line]
+        if place.number not in covered:
+            yield from (Clue(found, place.number, place.who, place.at, "native") for found in from_native(raised))
     fatal = last_fatal(texts)
     for finding in from_fatal(fatal):
         place = said[fatal.line if fatal else 0]

@@ -81,6 +81,11 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
             (0.9, r"(?:device:GPU|GPU_\d)[\s\S]{0,300}(?:failed to allocate|out of memory)"),
             (0.88, r"RESOURCE_EXHAUSTED: (?:Out of memory|Failed to allocate request|.{0,80}trying to allocate)"),
             (0.85, r"RESOURCE_EXHAUSTED[\s\S]{0,300}(?:hbm|vmem|allocat)"),
+            (
+                0.8,
+                r"Out of memory (?:while trying to allocate|allocating) \d+ bytes",
+                "ResourceExhaustedError XlaRuntimeError JaxRuntimeError",
+            ),
             (0.82, r"Dst tensor is not initialized"),
             (0.75, r"CUBLAS_STATUS_ALLOC_FAILED|CUDNN_STATUS_ALLOC_FAILED|CUSOLVER_STATUS_ALLOC_FAILED"),
             (0.8, r"^", "OutOfMemoryError OutOfMemory"),

@@ -52,7 +52,7 @@ CLASHES = any_of(
 )
 HEAP = r"free\(\): |malloc\(\): |realloc\(\): |munmap_chunk\(\)|double free|corrupted (?:size|double|unsorted)|corruption|stack smashing"
 CRASHED = any_of(
-    r"Segmentation fault|SIGSEGV|\bAborted\b(?! by)|SIGABRT|Floating point exception|access violation|0xC0000005|core dumped",
+    r"Segmentation fault|SIGSEGV|(?-i:\bAborted\b(?= *$| *\(core))|SIGABRT|Floating point exception|access violation|0xC0000005|core dumped",
     r"terminate called|pure virtual method called|exit ?code:? 13[49]\b|exitcode\s{0,4}: -(?:6|11)\b|Check failed:|-1073741819|3221225477",
 )
 DEVICES = any_of(
@@ -211,7 +211,12 @@ LINES: tuple[Rule, ...] = flatten(
             (0.6, r"^Terminated(?:: 15)?$|exit (?:code|status):? 143\b|exitcode\s{0,4}: -15\b"),
             (0.1, r"closing signal SIGTERM"),
         ),
-        rules("interrupted", (0.6, r"^\^C$|exit code 130\b"), (0.85, r"got signal: 2\b")),
+        rules(
+            "interrupted",
+            (0.6, r"^\^C$|exit code 130\b"),
+            (0.85, r"got signal: 2\b"),
+            (0.8, r"^\^C.{0,80}(?:[Ss]top|[Ii]nterrupt|signal)|[Ss]top signal received|(?:received|caught) SIGINT"),
+        ),
         rules(
             "terminal-closed", (0.85, r"got signal: 1\b|closing signal SIGHUP|Received 1 death signal|^Hangup$|SIGHUP")
         ),
@@ -235,6 +240,7 @@ LINES: tuple[Rule, ...] = flatten(
                 0.5,
                 r"DataLoader worker .{0,60}(?:killed|exited unexpectedly)|worker died unexpectedly|A worker died or was killed",
             ),
+            (0.55, r"has been shut down. This was caused by an exception on one of the ranks"),
         ),
         rules("cpu-oversubscribed", (0.35, r"DataLoader will create \d+ worker processes in total")),
     )

@@ -17,6 +17,7 @@ from holdfast.vocabulary import Evidence, Finding
 
 SURE = 0.5
 CLOSE = 0.12  # causes nearly as likely: the earlier one is the cause
+CLOSE_GUESS = 0.45
 CONTESTED = 0.75  # two that are both likely, and nothing says which: not more than this
 MOST = 0.97
 PROBABLY_MEMORY = 0.58
@@ -117,6 +118,11 @@ def _ranked(found: dict[str, Finding], clues: Sequence[Clue]) -> list[Finding]:
         for cause in found
     }
     particular, own = likely(GENERIC), likely(GENERIC | ECHO)
+    guess = max((f.confidence for cause, f in found.items() if cause not in GENERIC), default=0.0)
+    if CLOSE_GUESS <= guess < SURE and "native-crash" in found:
+        # The crash is what followed from it, and what it was stays open: neither is claimed.
+        crash = found["native-crash"]
+        found = {**found, "native-crash": replace(crash, confidence=min(crash.confidence, 0.35))}
     weighed = []
     for cause, finding in found.items():
         more = max((found[m].confidence for m, less in SAYS_MORE.items() if m in found and cause in less), default=0.0)

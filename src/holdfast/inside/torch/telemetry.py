@@ -20,7 +20,7 @@ from collections import deque
 from dataclasses import replace
 from typing import Any, Callable, Deque, Dict, Optional, Tuple
 
-from ..guard import guarded
+from ..guard import guarded, unseen
 from ..ring import PHASES
 from ..telemetry import Recorder, now
 from . import late
@@ -73,7 +73,11 @@ class Telemetry:
         def __iter__(loader: Any) -> Any:
             began = now()
             pause(None, began)
-            iterator = inner(loader)
+            try:
+                iterator = inner(loader)
+            except BaseException as error:
+                unseen(error)
+                raise
             begun(loader, iterator, began)
             return iterator
 
@@ -88,25 +92,25 @@ class Telemetry:
             if iteration is None:
                 return inner(iterator)
             began = now()
-            if iteration is lane.iteration:
-                try:
-                    batch = inner(iterator)
-                except StopIteration:
-                    ended(iteration, began)  # type: ignore[arg-type] # it was not None above
-                    raise
-                lane.wait_s += now() - began
-                lane.fed = True
-                return batch
-            if lane.optimizer:
-                leave(began)
-            if not iteration.plain:
-                look(iteration)
+            usual = iteration is lane.iteration
+            if not usual:
+                if lane.optimizer:
+                    leave(began)
+                if not iteration.plain:
+                    look(iteration)
             try:
                 batch = inner(iterator)
             except StopIteration:
                 ended(iteration, began)
                 raise
-            arrived(iteration, batch, began)
+            except BaseException as error:
+                unseen(error)
+                raise
+            if usual:
+                lane.wait_s += now() - began
+                lane.fed = True
+            else:
+                arrived(iteration, batch, began)
             return batch
 
         return __next__
@@ -115,7 +119,11 @@ class Telemetry:
         noted = guarded(self.scaled)
 
         def scale(scaler: Any, outputs: Any) -> Any:
-            result = inner(scaler, outputs)
+            try:
+                result = inner(scaler, outputs)
+            except BaseException as error:
+                unseen(error)
+                raise
             noted(outputs, result)
             return result
 
@@ -125,12 +133,17 @@ class Telemetry:
         noted, is_compiling, loops = guarded(self.backward), compiling(self.torch), self.loops
 
         def backward(tensor: Any, *args: Any, **kwargs: Any) -> Any:
-            if not is_compiling():
-                here = loops.here
-                here.quiet = 0
-                if self.loss_due or not here.mark:
-                    noted(tensor)
-            return inner(tensor, *args, **kwargs)
+            if is_compiling():
+                return inner(tensor, *args, **kwargs)
+            here = loops.here
+            here.quiet = 0
+            if self.loss_due or not here.mark:
+                noted(tensor)
+            try:
+                return inner(tensor, *args, **kwargs)
+            except BaseException as error:
+                unseen(error)
+                raise
 
         return backward
 
@@ -141,6 +154,9 @@ class Telemetry:
             began = saving()
             try:
                 return inner(*args, **kwargs)
+            except BaseException as error:
+                unseen(error)
+                raise
             finally:
                 saved(began)
 
