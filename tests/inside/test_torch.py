@@ -35,6 +35,8 @@ OWN_FAULTS = (
     "torch.telemetry.Telemetry.backward",
     "torch.telemetry.Telemetry.before",
     "torch.telemetry.Telemetry.after",
+    "torch.telemetry.Telemetry.go_on",
+    "torch.telemetry.Telemetry.leave",
     "torch.telemetry.Telemetry.saving",
 )
 

@@ -9,6 +9,7 @@ from .. import randomness
 from ..guard import guarded
 from ..telemetry import Recorder
 from . import step
+from .around import telling
 from .compiling import Compiling
 from .rescue import limit_gpu
 from .telemetry import Telemetry
@@ -26,6 +27,6 @@ def install(recorder: Recorder) -> None:
         limit_gpu(torch, (recorder.settings.get("rescue") or {}).get("gpu_budget_bytes"))
     telemetry = Telemetry(recorder, torch, Compiling(recorder))
     # The order is fixed: what comes first is nearest to the user's own call.
-    missing = step.take_over(torch, [telemetry.aspect])
+    missing = step.take_over(torch, [telling(telemetry)])
     if missing:
         recorder.event("adapter.partial", framework="torch", missing=missing)

@@ -17,10 +17,9 @@ import os
 import threading
 import weakref
 from collections import deque
-from dataclasses import replace
-from typing import Any, Callable, Deque, Dict, Optional, Tuple
+from typing import Any, Deque, Dict, Optional, Tuple
 
-from ..guard import guarded, unseen
+from ..guard import guarded
 from ..ring import PHASES
 from ..telemetry import Recorder, now
 from . import late
@@ -28,7 +27,6 @@ from .compiling import Compiling
 from .lane import Lane
 from .loading import Iteration, Loading, shape_of
 from .loop import Loop, Loops, Round
-from .step import Step, compiling, in_turn
 
 LOOK_EVERY_S = 0.05  # whether the cheap values are due
 TELL_EVERY_S = 0.01  # steps that are shorter are told together
@@ -52,117 +50,6 @@ class Telemetry:
         self.scales = False  # a GradScaler is at work: an update may be skipped
         self.unsure: Deque[Tuple[late.Read, Round]] = deque()
         self.training = False  # it was told that training begins
-
-    def aspect(self, step: Step) -> Step:
-        return replace(
-            step,
-            iterate=self._iterate(step.iterate),
-            next_batch=self._next_batch(step.next_batch),
-            scale=self._scale(step.scale),
-            backward=self._backward(step.backward),
-            save=self._save(step.save),
-            before_update=in_turn(step.before_update, self.before),
-            after_update=in_turn(self.after, step.after_update),
-        )
-
-    # -- the user's calls, with what is told beside them
-
-    def _iterate(self, inner: Callable[..., Any]) -> Callable[..., Any]:
-        pause, begun = guarded(self.pause), guarded(self.begun)
-
-        def __iter__(loader: Any) -> Any:
-            began = now()
-            pause(None, began)
-            try:
-                iterator = inner(loader)
-            except BaseException as error:
-                unseen(error)
-                raise
-            begun(loader, iterator, began)
-            return iterator
-
-        return __iter__
-
-    def _next_batch(self, inner: Callable[..., Any]) -> Callable[..., Any]:
-        look, arrived, ended = guarded(self.look_at_loader), guarded(self.arrived), guarded(self.ended)
-        lane, leave = self.lane, guarded(self.leave)
-
-        def __next__(iterator: Any) -> Any:
-            iteration: Any = getattr(iterator, "_holdfast", None)
-            if iteration is None:
-                return inner(iterator)
-            began = now()
-            usual = iteration is lane.iteration
-            if not usual:
-                if lane.optimizer:
-                    leave(began)
-                if not iteration.plain:
-                    look(iteration)
-            try:
-                batch = inner(iterator)
-            except StopIteration:
-                ended(iteration, began)
-                raise
-            except BaseException as error:
-                unseen(error)
-                raise
-            if usual:
-                lane.wait_s += now() - began
-                lane.fed = True
-            else:
-                arrived(iteration, batch, began)
-            return batch
-
-        return __next__
-
-    def _scale(self, inner: Callable[..., Any]) -> Callable[..., Any]:
-        noted = guarded(self.scaled)
-
-        def scale(scaler: Any, outputs: Any) -> Any:
-            try:
-                result = inner(scaler, outputs)
-            except BaseException as error:
-                unseen(error)
-                raise
-            noted(outputs, result)
-            return result
-
-        return scale
-
-    def _backward(self, inner: Callable[..., Any]) -> Callable[..., Any]:
-        noted, is_compiling, loops = guarded(self.backward), compiling(self.torch), self.loops
-
-        def backward(tensor: Any, *args: Any, **kwargs: Any) -> Any:
-            if is_compiling():
-                return inner(tensor, *args, **kwargs)
-            here = loops.here
-            here.quiet = 0
-            if self.loss_due or not here.mark:
-                noted(tensor)
-            try:
-                return inner(tensor, *args, **kwargs)
-            except BaseException as error:
-                unseen(error)
-                raise
-
-        return backward
-
-    def _save(self, inner: Callable[..., Any]) -> Callable[..., Any]:
-        saving, saved = guarded(self.saving), guarded(self.saved)
-
-        def save(*args: Any, **kwargs: Any) -> Any:
-            began = saving()
-            try:
-                return inner(*args, **kwargs)
-            except BaseException as error:
-                unseen(error)
-                raise
-            finally:
-                saved(began)
-
-        return save
-
-    # -- what is told
 
     def leave(self, moment: float) -> None:
         """The short cut ends; another thread's goes on."""
