@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -27,6 +28,28 @@ GUESS = 0.45  # what a rule says of a text that another one explains better
 # Launchers report that a child failed; what failed is said elsewhere.
 LAUNCHERS = frozenset(
     {"ChildFailedError", "CalledProcessError", "ProcessRaisedException", "ProcessExitedException", "RayTaskError"}
+)
+
+CERTAIN = 0.8  # of an exception with that message
+UNNAMED = 0.92  # what is left of it where the message stands without its exception
+# The statuses of TensorFlow and XLA, and the exceptions that Python makes of them.
+STATUSES = {
+    "INVALID_ARGUMENT": "InvalidArgumentError",
+    "RESOURCE_EXHAUSTED": "ResourceExhaustedError",
+    "NOT_FOUND": "NotFoundError",
+    "OUT_OF_RANGE": "OutOfRangeError",
+    "FAILED_PRECONDITION": "FailedPreconditionError",
+    "UNIMPLEMENTED": "UnimplementedError",
+    "DATA_LOSS": "DataLossError",
+    "DEADLINE_EXCEEDED": "DeadlineExceededError",
+    "UNAVAILABLE": "UnavailableError",
+    "INTERNAL": "InternalError",
+}
+STATUS = re.compile(
+    r"(?:^|[\s:)(])(?P<status>" + "|".join(name.replace("_", "[_ ]") for name in STATUSES) + r"):\s+(?P<said>.+)", re.IGNORECASE
+)
+NOT_A_FAILURE = re.compile(
+    r"[Ww]arning|\bWARN\b|deprecat|does not indicate an error|not a failure|: [IW] \w|^[IW]\d{4} |^[IW] \w|\bINFO\b|\bDEBUG\b|^\s*#|^\+"
 )
 
 
@@ -85,6 +108,20 @@ def from_fatal(fatal: FatalError | None) -> list[Finding]:
     if fatal.frames and "importlib" in fatal.frames[0].file and cause == "native-crash":
         cause = "native-library-conflict"  # it broke while a library was being loaded
     return [Finding(cause, 0.6, tuple(evidence), {"frame": f"{own.file}:{own.line}"} if own else {})]
+
+
+def from_message(text: str) -> list[Finding]:
+    """What a line means that may be an exception's message without its name: only what is known for certain."""
+    if NOT_A_FAILURE.search(text):
+        return []
+    found = STATUS.search(text)
+    kind, message = (STATUSES[found["status"].upper().replace(" ", "_")], found["said"]) if found else ("", text)
+    raised = Raised(kind, message.strip(), ())
+    told = [finding for finding in _from_raised(raised, [raised]) if finding.confidence >= CERTAIN]
+    return [
+        replace(finding, confidence=finding.confidence * UNNAMED, evidence=(Evidence(short(text.strip()), "stderr"),))
+        for finding in _once(told)
+    ]
 
 
 def from_line(text: str) -> list[Finding]:

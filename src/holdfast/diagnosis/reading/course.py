@@ -23,6 +23,15 @@ MEMORY = re.compile(
 )
 LEAKED = 1.5  # times, from the first reading after warm-up to the last
 READINGS = 8
+NORM = re.compile(
+    r"\b(?:total_|global_)?grad(?:ient)?s?[ _]?norm['\"]?\s{0,3}(?:[:=]|is\b)?\s{0,3}(?:tensor\()?(?P<value>\d+\.?\d*(?:[eE][+-]?\d+)?|nan|inf)(?![\w.])",
+    re.IGNORECASE,
+)
+HUGE_NORM = 1e4
+SCALE = re.compile(
+    r"loss[ _-]?scaler?\b.{0,20}?(?:to:?|[:=]|is)\s{0,3}(?P<value>\d+\.?\d*(?:[eE][+-]?\d+)?)(?![\w.])", re.IGNORECASE
+)
+TINY_SCALE = 1 / 64  # it starts at 2**15 or more, and what is left of it now scales nothing
 SCORE = re.compile(r"\b(?:acc|accuracy|categorical_accuracy)\b['\"]?\s{0,2}[:=]\s{0,2}(?P<value>\d\.\d+)")
 
 
@@ -58,6 +67,39 @@ def of_the_loss(lines: Sequence[Line]) -> list[Finding]:
         Finding("learning-rate-too-high", 0.43, (first_nan,)),
         Finding("exploding-gradients", 0.4, (first_nan,)),
     ]
+
+
+def of_the_gradients(lines: Sequence[Line]) -> list[Finding]:
+    """The norm as the log prints it: ten times as large at the end as at the beginning, and huge."""
+    read = _readings(lines, "orm", NORM)
+    values = [value for value, _ in read]
+    if len(values) < FEW:
+        return []
+    start, last = median(values[: max(2, len(values) // 3)]), values[-1]
+    rising = sum(after > before for before, after in pairwise(values)) >= 0.7 * (len(values) - 1)
+    if math.isfinite(last) and not (last > HUGE_NORM and last > GROWN * start and rising):
+        return []
+    if not math.isfinite(last) and not (math.isfinite(start) and max(filter(math.isfinite, values)) > GROWN * start):
+        return []
+    line = read[-1][1]
+    grew = Evidence(f"line {line.number}: the gradient's norm grew from {start:.4g} to {last:.4g}", "log", line.at)
+    return [Finding("exploding-gradients", 0.74, (grew,))]
+
+
+def of_the_loss_scale(lines: Sequence[Line]) -> list[Finding]:
+    """Halved again and again until it scales nothing: half precision overflows whatever is done."""
+    read = _readings(lines, "cale", SCALE)
+    values = [value for value, _ in read]
+    if len(values) < FEW or values[-1] > TINY_SCALE or any(after > before for before, after in pairwise(values)):
+        return []
+    line = read[-1][1]
+    fell = Evidence(f"line {line.number}: the loss scale fell from {values[0]:g} to {values[-1]:g}", "log", line.at)
+    return [Finding("mixed-precision-overflow", 0.76, (fell,))]
+
+
+def _readings(lines: Sequence[Line], mark: str, form: re.Pattern[str]) -> list[tuple[float, Line]]:
+    found = ((form.search(line.text), line) for line in lines if mark in line.text)
+    return [(float(match["value"]), line) for match, line in found if match]
 
 
 def of_a_loss_that_is_zero(lines: Sequence[Line]) -> list[Finding]:

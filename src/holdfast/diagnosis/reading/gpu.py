@@ -123,7 +123,7 @@ LINES: tuple[Rule, ...] = flatten(
             "gpu-power-limited",
             (
                 0.8,
-                r"HW Power Brake Slowdown\s*:? *Active|Power Brake|(?:SW )?Power Cap\s*:? *Active|power limit.{0,40}(?:throttl|reached)",
+                r"HW Power Brake Slowdown\s*:? *Active|(?:SW )?Power Cap\s*:? *Active|power limit.{0,40}(?:throttl|reached)",
             ),
         ),
         rules(

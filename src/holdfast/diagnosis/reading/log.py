@@ -6,13 +6,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from holdfast.diagnosis.plain_text import Line, read_lines, voices
-from holdfast.diagnosis.reading.clues import from_chain, from_fatal, from_line
+from holdfast.diagnosis.reading.clues import from_chain, from_fatal, from_line, from_message
 from holdfast.diagnosis.reading.scan import Excerpt
 from holdfast.diagnosis.tracebacks import chains, last_fatal
 from holdfast.vocabulary import Finding
 
 WENT_ON_LINES = 60  # of ordinary output after an error: it was handled
 HANDLED = 0.4
+SHORT_LINES = 80  # so short a text is what a person cut out of a log: an error's message may stand there by itself
+TOLD = 0.5
 LINES_OF_A_SHAPE = 3  # a line that comes ten thousand times is read at its first and last occurrences only
 DIGITS = str.maketrans("", "", "0123456789")
 
@@ -40,7 +42,10 @@ def clues_of(lines: Sequence[Line]) -> list[Clue]:
         found += _of_voice(said, covered)
     rest = [line for line in lines if line.number not in covered]
     found = [_unless_it_went_on(clue, rest) for clue in found]
-    return [*found, *_of_lines(rest)]
+    found += _of_lines(rest)
+    if not any(clue.finding.confidence >= TOLD for clue in found):
+        found += _of_messages(rest)
+    return found
 
 
 def _of_voice(said: Sequence[Line], covered: set[int]) -> Iterable[Clue]:
@@ -81,6 +86,16 @@ def _of_lines(lines: Sequence[Line]) -> list[Clue]:
             Clue(_mild(finding, line), line.number, line.who, line.at, "line") for finding in from_line(line.text)
         ]
     return found
+
+
+def _of_messages(lines: Sequence[Line]) -> list[Clue]:
+    """Where nothing else tells: a line that is the message of an exception whose name was not pasted."""
+    said = [line for line in lines if line.text.strip() and not line.quiet]
+    if len(said) > SHORT_LINES:
+        return []
+    return [
+        Clue(finding, line.number, line.who, line.at, "line") for line in said for finding in from_message(line.text)
+    ]
 
 
 def _mild(finding: Finding, line: Line) -> Finding:

@@ -81,9 +81,11 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
             (0.9, r"(?:device:GPU|GPU_\d)[\s\S]{0,300}(?:failed to allocate|out of memory)"),
             (0.88, r"RESOURCE_EXHAUSTED: (?:Out of memory|Failed to allocate request|.{0,80}trying to allocate)"),
             (0.85, r"RESOURCE_EXHAUSTED[\s\S]{0,300}(?:hbm|vmem|allocat)"),
+            (0.85, r"Out of memory|trying to allocate", "ResourceExhaustedError"),  # XLA's own allocator
             (0.82, r"Dst tensor is not initialized"),
             (0.75, r"CUBLAS_STATUS_ALLOC_FAILED|CUDNN_STATUS_ALLOC_FAILED|CUSOLVER_STATUS_ALLOC_FAILED"),
             (0.8, r"^", "OutOfMemoryError OutOfMemory"),
+            (0.53, r"CUBLAS_STATUS_NOT_INITIALIZED.{0,40}cublasCreate"),  # no room for its workspace
             (0.45, r"CU(?:BLAS|DNN)_STATUS_(?:NOT_INITIALIZED|INTERNAL_ERROR)|create cu(?:blas|dnn) handle"),
             (0.45, r"Failed to get convolution algorithm"),
         ),

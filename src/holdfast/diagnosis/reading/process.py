@@ -157,8 +157,9 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
             rule(
                 "io-stall",
                 0.6,
-                r"\[Errno 116\]|Stale (?:NFS )?file handle|\[Errno 5\]|Input/output error|Transport endpoint is not connected",
+                r"\[Errno 116\]|Stale (?:NFS )?file handle|Transport endpoint is not connected",
             ),
+            rule("io-stall", 0.45, r"\[Errno 5\]|Input/output error"),  # a dying disk, a lost mount, or one that is full
         ),
     )
 )
@@ -168,14 +169,14 @@ LINES: tuple[Rule, ...] = flatten(
             "killed",
             (
                 0.35,
-                r"^(?:.{0,200}: line \d+: *\d+ )?Killed\b(?! process)|^\S{0,40}\s+killed\s{2,}python|signal 9|SIGKILL|exit(?:ed with)? ?(?:code|status)?:? 137|<Signals.SIGKILL|exitcode\s{0,4}: -9\b",
+                r"^(?:.{0,200}: line \d+: *\d+ )?Killed\b(?! process)|\d(?:\]|s/it\]?|it/s\]?)?Killed$|^\S{0,40}\s+killed\s{2,}python|signal 9|SIGKILL|exit(?:ed with)? ?(?:code|status)?:? 137|<Signals.SIGKILL|exitcode\s{0,4}: -9\b",
             ),
         ),
         rules(
             "host-memory-exhausted",
             (
                 0.45,
-                r"^(?:.{0,200}: line \d+: *\d+ )?Killed\b(?! process)|signal 9\b|SIGKILL|exit(?:ed with)? ?(?:code|status)?:? 137|<Signals.SIGKILL|exitcode\s{0,4}: -9\b",
+                r"^(?:.{0,200}: line \d+: *\d+ )?Killed\b(?! process)|\d(?:\]|s/it\]?|it/s\]?)?Killed$|signal 9\b|SIGKILL|exit(?:ed with)? ?(?:code|status)?:? 137|<Signals.SIGKILL|exitcode\s{0,4}: -9\b",
             ),
         ),
         rules(

@@ -9,7 +9,13 @@ from itertools import pairwise
 
 from holdfast.diagnosis.catalogue import GENERIC, SAYS_MORE
 from holdfast.diagnosis.plain_text import Line
-from holdfast.diagnosis.reading.course import of_a_loss_that_is_zero, of_the_loss, of_the_memory
+from holdfast.diagnosis.reading.course import (
+    of_a_loss_that_is_zero,
+    of_the_gradients,
+    of_the_loss,
+    of_the_loss_scale,
+    of_the_memory,
+)
 from holdfast.diagnosis.reading.gpu import was_taken_before
 from holdfast.diagnosis.reading.log import Clue
 from holdfast.diagnosis.reading.ranks import ECHO
@@ -20,6 +26,8 @@ CLOSE = 0.12  # causes nearly as likely: the earlier one is the cause
 CONTESTED = 0.75  # two that are both likely, and nothing says which: not more than this
 MOST = 0.97
 PROBABLY_MEMORY = 0.58
+COURSES = (of_the_loss_scale, of_the_gradients, of_the_loss, of_a_loss_that_is_zero)
+KILLED_AT_A_BAR = re.compile(r"\d(?:\]|s/it\]?|it/s\]?)?Killed$")  # the bar had no line's end
 IMPORTING = re.compile(r"^(?:>>> |In \[\d+\]: )?(?:import|from) \w|-c [\"'].{0,200}\bimport \w")
 
 
@@ -28,7 +36,7 @@ def findings_of(clues: Sequence[Clue], lines: Sequence[Line]) -> list[Finding]:
     merged = {cause: _merged([clue for clue in clues if clue.finding.cause == cause]) for cause in causes}
     _together(merged, lines)
     if not any(finding.confidence >= 0.6 for cause, finding in merged.items() if cause not in GENERIC):
-        for finding in (*of_the_loss(lines), *of_a_loss_that_is_zero(lines)):
+        for finding in (finding for course in COURSES for finding in course(lines)):
             if finding.confidence > merged.get(finding.cause, finding).confidence or finding.cause not in merged:
                 merged[finding.cause] = finding
     return _ranked(merged, clues)
@@ -92,7 +100,7 @@ def _together(found: dict[str, Finding], lines: Sequence[Line]) -> None:
 
 def _last_was_kill(lines: Sequence[Line]) -> bool:
     said = [line.text.strip() for line in lines if line.text.strip()][-3:]
-    return any(re.match(r"(?:.{0,200}: line \d+: *\d+ )?Killed\b", text) for text in said)
+    return any(re.match(r"(?:.{0,200}: line \d+: *\d+ )?Killed\b", text) or KILLED_AT_A_BAR.search(text) for text in said)
 
 
 def _broke_at_import(lines: Sequence[Line]) -> bool:
