@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from holdfast.diagnosis.plain_text import is_progress
+
 START = re.compile(
     r"^(?:\s{0,8}|.{0,120}\s)(?P<original>Original |Exception Group )?Traceback \(most recent call last\):?\s*$"
 )
@@ -20,7 +22,9 @@ ARROW = re.compile(r"^-{2,5}> ?(?P<line>\d+) ?(?P<code>.*)$")
 RAISED = re.compile(r"^(?P<type>[A-Za-z_][\w.]*)(?:: (?P<message>.*)|:?\s*)$")
 # An exception that stands alone, as people paste it: its name must tell.
 ALONE = re.compile(
-    r"^(?:\s{0,8}|\S{0,3} ?)(?P<type>(?:[A-Za-z_]\w*\.)*_?[A-Z]\w*(?:Error|Exception|Interrupt|Iteration|BadZipFile|Timeout|OutOfMemory))"
+    r"^(?:\s{0,8}|\S{0,3} ?|[\w.]{0,60}UnfilteredStackTrace: )"
+    r"(?P<type>(?:[A-Za-z_]\w*\.)*(?:_?[A-Z]\w*(?:Error|Exception|Interrupt|Iteration|Timeout|OutOfMemory)"
+    r"|BadZipFile|BrokenProcessPool|TimeoutExpired|(?<=\.)(?:error|timeout)))"
     r"(?: \(see above for traceback\))?:(?: (?P<message>.*)|\s*)$"
 )
 LOGGED = re.compile(
@@ -28,6 +32,8 @@ LOGGED = re.compile(
 )
 RICH_FRAME = re.compile(r"^(?P<file>(?:/|[A-Za-z]:\\)\S{1,300}\.py):(?P<line>\d+) in (?P<function>[\w<>.]+)\s*$")
 RICH_CODE = re.compile(r"^ *❱ +(?P<line>\d+) (?P<code>.*)$")
+THROWN = re.compile(r"^\s{0,8}what\(\):\s+(?P<message>\S.*)$")  # by C++, and nothing caught it
+INSTANCE = re.compile(r"terminate called after throwing an instance of '(?P<type>[\w:]{1,80})")
 ALONE_BARE = re.compile(r"^(?P<type>MemoryError|KeyboardInterrupt|StopIteration)\s*$")
 LINKS = (
     "During handling of the above exception, another exception occurred:",
@@ -165,6 +171,11 @@ def _alone(lines: Sequence[str], i: int) -> tuple[Raised, int] | None:
     if logged and logged["kind"]:
         message, after = _message(lines, i + 1, logged["said"])
         return Raised(logged["kind"], message, (), i + message.count("\n"), whole=False, start_line=i), after
+    if thrown := THROWN.match(lines[i]):
+        instance = INSTANCE.search(lines[i - 1]) if i else None
+        message, after = _message(lines, i + 1, thrown["message"])
+        kind = instance["type"].replace("::", ".") if instance else "std.exception"
+        return Raised(kind, message, (), i + message.count("\n"), whole=False, start_line=i), after
     match = ALONE.match(logged["rest"] if logged else lines[i]) or ALONE_BARE.match(lines[i])
     if match is None or "ignored" in lines[i][:20]:
         return None
@@ -236,7 +247,7 @@ def _message(lines: Sequence[str], i: int, first: str) -> tuple[str, int]:
             break
         if blank and not CONTINUES.match(line) and (RAISED.match(line) or len(message) > 12):
             break
-        if (ALONE.match(line) and not first.startswith("in user code")) or FRAME.match(line):
+        if (ALONE.match(line) and not first.startswith("in user code")) or FRAME.match(line) or is_progress(line):
             break
         blank = not line.strip()
         message.append(line)

@@ -46,7 +46,8 @@ STATUSES = {
     "INTERNAL": "InternalError",
 }
 STATUS = re.compile(
-    r"(?:^|[\s:)(])(?P<status>" + "|".join(name.replace("_", "[_ ]") for name in STATUSES) + r"):\s+(?P<said>.+)", re.IGNORECASE
+    r"(?:^|[\s:)(])(?P<status>" + "|".join(name.replace("_", "[_ ]") for name in STATUSES) + r"):\s+(?P<said>.+)",
+    re.IGNORECASE,
 )
 NOT_A_FAILURE = re.compile(
     r"[Ww]arning|\bWARN\b|deprecat|does not indicate an error|not a failure|: [IW] \w|^[IW]\d{4} |^[IW] \w|\bINFO\b|\bDEBUG\b|^\s*#|^\+"
@@ -131,6 +132,8 @@ def from_line(text: str) -> list[Finding]:
         return [xid]
     if "potential root causes" in text:  # Ray lists whatever might have been
         return [Finding("worker-died", 0.62, (Evidence(short(text.strip()), "stderr"),))]
+    if "not a failure" in text:  # TensorFlow's allocator will try with less
+        return []
     card = weigh_card(text) if "bytes free" in text else None
     if card is not None:
         return [card]

@@ -39,7 +39,7 @@ VERSIONS = any_of(
     r"The installed version of \S+ .{0,60}(?:is|does)|numpy\.core\.(?:multiarray|umath) failed|Numba needs NumPy",
 )
 PICKLE = any_of(
-    r"Can't pickle|cannot pickle|can't pickle|Can't get local object|Could not pickle|not picklable|Pickling an AuthenticationString",
+    r"Can't pickle|cannot pickle|can't pickle|Can't get local object|Could not pickle|not picklable|(?:cannot|can't|can not) be pickled|Pickling an AuthenticationString",
     r"Can't get attribute '[\w.]+' on <module '__m(?:p_)?main__'",
 )
 CLASHES = any_of(
@@ -115,7 +115,12 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
                 r"modified by an in-?place operation|leaf Variable that requires grad (?:is being|has been)|is a view and (?:is being|its base)|is being modified in-?place",
             ),
         ),
-        rules("native-library-conflict", (0.85, CLASHES)),
+        rules(
+            "native-library-conflict",
+            (0.85, CLASHES),
+            (0.72, r"DLL load failed[^\n]{0,200}specified procedure could not be found"),
+            (0.6, r"DLL load failed[^\n]{0,60}_pywrap|Failed to load the native TensorFlow runtime"),
+        ),
         rules(
             "dependency-conflict",
             (0.85, VERSIONS),
@@ -159,7 +164,9 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
                 0.6,
                 r"\[Errno 116\]|Stale (?:NFS )?file handle|Transport endpoint is not connected",
             ),
-            rule("io-stall", 0.45, r"\[Errno 5\]|Input/output error"),  # a dying disk, a lost mount, or one that is full
+            rule(
+                "io-stall", 0.45, r"\[Errno 5\]|Input/output error"
+            ),  # a dying disk, a lost mount, or one that is full
         ),
     )
 )

@@ -100,7 +100,9 @@ def _together(found: dict[str, Finding], lines: Sequence[Line]) -> None:
 
 def _last_was_kill(lines: Sequence[Line]) -> bool:
     said = [line.text.strip() for line in lines if line.text.strip()][-3:]
-    return any(re.match(r"(?:.{0,200}: line \d+: *\d+ )?Killed\b", text) or KILLED_AT_A_BAR.search(text) for text in said)
+    return any(
+        re.match(r"(?:.{0,200}: line \d+: *\d+ )?Killed\b", text) or KILLED_AT_A_BAR.search(text) for text in said
+    )
 
 
 def _broke_at_import(lines: Sequence[Line]) -> bool:
