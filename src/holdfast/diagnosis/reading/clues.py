@@ -135,6 +135,8 @@ def from_line(text: str) -> list[Finding]:
     if "not a failure" in text:  # TensorFlow's allocator will try with less
         return []
     card = weigh_card(text) if "bytes free" in text else None
+    if card is None and "total capacity" in text:
+        card = weigh_gpu(Raised("", text, ()))
     if card is not None:
         return [card]
     found = [

@@ -21,6 +21,15 @@ MEMORY = re.compile(
     r"\b(?:gpu_|max_|cuda_)?mem(?:ory)?(?:_used|_allocated|_mb)?['\"]?\s{0,2}[:=]\s{0,2}(?P<value>\d+(?:\.\d+)?)\s?(?P<unit>[MG]i?B?)?\b",
     re.IGNORECASE,
 )
+USAGE = re.compile(
+    r"\b(?<!gpu )(?<!cuda )(?:memory|RAM|RSS)\b(?: (?:usage|used|use|consumption))?[^:=\n]{0,40}[:=]\s{0,2}(?P<value>\d+(?:\.\d+)?)\s?[KMG]i?B\b",
+    re.IGNORECASE,
+)
+WAITED = re.compile(
+    r"\b(?:batch_?|iter_?)?time:?\s{1,3}(?P<step>\d+\.\d+)(?:\s?\((?P<steps>\d+\.\d+)\))?.{0,80}?\bdata(?:_?time)?:?\s{1,3}(?P<data>\d+\.\d+)(?:\s?\((?P<datas>\d+\.\d+)\))?",
+    re.IGNORECASE,
+)
+STARVED = 0.6  # of a step's time
 LEAKED = 1.5  # times, from the first reading after warm-up to the last
 READINGS = 8
 NORM = re.compile(
@@ -114,6 +123,38 @@ def of_a_loss_that_is_zero(lines: Sequence[Line]) -> list[Finding]:
     line = zero[0][1]
     text = f"line {line.number}: the loss is exactly 0 and the accuracy poor: {line.text.strip()[:120]}"
     return [Finding("output-loss-mismatch", 0.62, (Evidence(text, "log", line.at),))]
+
+
+def of_the_waiting(lines: Sequence[Line]) -> list[Finding]:
+    """Loops that print what a step took and how much of it went by until its batch was there."""
+    read = [(found, line) for line in lines if "ata" in line.text and (found := WAITED.search(line.text))]
+    if len(read) < FEW:
+        return []
+    steps, datas = (sum(float(found[name]) for found, _ in read) for name in ("step", "data"))
+    last, line = read[-1]
+    if last["steps"] and last["datas"]:
+        steps, datas = float(last["steps"]), float(last["datas"])
+    if steps <= 0 or datas < STARVED * steps:
+        return []
+    waited = Evidence(
+        f"line {line.number}: {100 * datas / steps:.0f} % of a step goes by waiting for data", "log", line.at
+    )
+    return [Finding("input-starvation", 0.66, (waited,))]
+
+
+def of_memory_that_grows(lines: Sequence[Line]) -> list[Finding]:
+    """The process's memory as the script prints it, nearly every time more than before."""
+    read = _readings(lines, "em", USAGE) or _readings(lines, "RSS", USAGE) or _readings(lines, "RAM", USAGE)
+    values = [value for value, _ in read[1:]]
+    if len(values) < READINGS - 2 or values[0] <= 0 or values[-1] < LEAKED * values[0]:
+        return []
+    if sum(after > before for before, after in pairwise(values)) < 0.9 * (len(values) - 1):
+        return []
+    line = read[-1][1]
+    grew = Evidence(
+        f"line {line.number}: memory as printed grew all the time, from {values[0]:g} to {values[-1]:g}", "log", line.at
+    )
+    return [Finding("host-memory-leak", 0.62, (grew,))]
 
 
 def of_the_memory(lines: Sequence[Line]) -> Evidence | None:

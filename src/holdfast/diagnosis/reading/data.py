@@ -73,7 +73,7 @@ DTYPES = any_of(
 )
 LABELS = any_of(
     r"Received a label value of (?P<label>-?\d+) which is outside the valid range of \[(?P<range>[^)\]]+)",
-    r"Target -?\d+ is out of bounds",
+    r"Target -?\d+ is out of bounds|targets?\[\d+\] is out of range",
     r"Assertion `?(?:t|cur_target) >= 0 && (?:t|cur_target) < n_classes",
     r"nll_loss[^\n]{0,200}Assertion|Class values must be (?:smaller than num_classes|non-negative)",
     r"Invalid classes inferred from unique values|label_value|labels? (?:must|should) be (?:in|within|less|smaller|between)[^\n]{0,40}(?:range|num_class|\[0)",

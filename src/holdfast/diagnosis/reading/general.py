@@ -11,7 +11,7 @@ STORED = r"(?:file|archive|checkpoint|image|record|header|shard|parquet|zip|hdf5
 
 EXCEPTIONS: tuple[Rule, ...] = (
     rule("dtype-mismatch", 0.84, r"(?<![\w-])(?:d|data |scalar |tensor )?types? mismatch", unless="device"),
-    rule("shape-mismatch", 0.84, SIZE + r"\b.{0,80}" + SAME + r"|" + SAME + r" " + SIZE),
+    rule("shape-mismatch", 0.84, SIZE + r"\b.{0,80}" + SAME + r"|" + SAME + r" (?:\w+ )?" + SIZE),
     rule(
         "shape-mismatch",
         0.82,

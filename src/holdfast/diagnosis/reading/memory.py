@@ -28,7 +28,7 @@ HOST_WORDS = any_of(
 )
 GPU_WORDS = any_of(
     r"(?:CUDA|HIP|XPU|NPU|MPS backend|MUSA) out of memory",
-    r"CUDA error: out of memory",
+    r"CUDA error: out of memory|[Tt]ried to allocate [\d.]+ [KMGT]iB \(GPU \d",
     r"cuda runtime error \(2\)",
     r"CUDA_ERROR_OUT_OF_MEMORY",
     r"cudaErrorMemoryAllocation",
@@ -135,7 +135,7 @@ LINES: tuple[Rule, ...] = flatten(
             (0.93, r"insufficient shared memory|bus error.{0,80}shm|shared memory\(shm\)|No space left.{0,80}/dev/shm"),
             (0.93, r"NCCL WARN.{0,80}(?:creating shared memory segment|posix_fallocate failed)"),
             (0.92, r"/dev/shm.{0,80}(?:No space|full|too small)|unable to (?:write|resize).{0,60}/torch_\d"),
-            (0.61, r"\bBus error\b|SIGBUS|exitcode\s{0,4}: -7\b"),
+            (0.61, r"\bBus error\b|总线错误|SIGBUS|exitcode\s{0,4}: -7\b"),
         ),
         rules(
             "gpu-memory-exhausted",
