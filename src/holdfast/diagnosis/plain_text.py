@@ -40,6 +40,11 @@ LEVEL = re.compile(
     r"(?:\[[\w./:<>-]{1,80}\]:? ?)?"
 )
 QUIET = frozenset({"DEBUG", "INFO"})
+# A step's or an epoch's own report: the run is alive.
+PROGRESS = re.compile(
+    r"\bloss['\"]?\s{0,3}[:=]?\s{0,3}(?:tensor\()?-?\d|\d+/\d+ \[[=>.#█ |]|\d ?(?:s/it|it/s)\b|\dm?s/step",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +128,10 @@ def _last_drawn(line: str) -> str:
     if "\r" not in line:
         return line
     return next((part for part in reversed(line.split("\r")) if part), "")
+
+
+def is_progress(text: str) -> bool:
+    return ("oss" in text or "/" in text) and PROGRESS.search(text) is not None
 
 
 def voices(lines: Iterable[Line]) -> dict[str, list[Line]]:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from holdfast.diagnosis.plain_text import is_progress
+
 START = re.compile(
     r"^(?:\s{0,8}|.{0,120}\s)(?P<original>Original |Exception Group )?Traceback \(most recent call last\):?\s*$"
 )
@@ -20,7 +22,9 @@ ARROW = re.compile(r"^-{2,5}> ?(?P<line>\d+) ?(?P<code>.*)$")
 RAISED = re.compile(r"^(?P<type>[A-Za-z_][\w.]*)(?:: (?P<message>.*)|:?\s*)$")
 # An exception that stands alone, as people paste it: its name must tell.
 ALONE = re.compile(
-    r"^(?:\s{0,8}|\S{0,3} ?)(?P<type>(?:[A-Za-z_]\w*\.)*_?[A-Z]\w*(?:Error|Exception|Interrupt|Iteration|BadZipFile|Timeout|OutOfMemory))"
+    r"^(?:\s{0,8}|\S{0,3} ?|[\w.]{0,60}UnfilteredStackTrace: )"
+    r"(?P<type>(?:[A-Za-z_]\w*\.)*(?:_?[A-Z]\w*(?:Error|Exception|Interrupt|Iteration|Timeout|OutOfMemory)"
+    r"|BadZipFile|BrokenProcessPool|TimeoutExpired|(?<=\.)(?:error|timeout)))"
     r"(?: \(see above for traceback\))?:(?: (?P<message>.*)|\s*)$"
 )
 LOGGED = re.compile(
@@ -243,7 +247,7 @@ def _message(lines: Sequence[str], i: int, first: str) -> tuple[str, int]:
             break
         if blank and not CONTINUES.match(line) and (RAISED.match(line) or len(message) > 12):
             break
-        if (ALONE.match(line) and not first.startswith("in user code")) or FRAME.match(line):
+        if (ALONE.match(line) and not first.startswith("in user code")) or FRAME.match(line) or is_progress(line):
             break
         blank = not line.strip()
         message.append(line)

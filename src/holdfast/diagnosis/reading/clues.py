@@ -44,6 +44,29 @@ LAUNCHERS = frozenset(
     {"ChildFailedError", "CalledProcessError", "ProcessRaisedException", "ProcessExitedException", "RayTaskError"}
 )
 
+CERTAIN = 0.8  # of an exception with that message
+UNNAMED = 0.92  # what is left of it where the message stands without its exception
+# The statuses of TensorFlow and XLA, and the exceptions that Python makes of them.
+STATUSES = {
+    "INVALID_ARGUMENT": "InvalidArgumentError",
+    "RESOURCE_EXHAUSTED": "ResourceExhaustedError",
+    "NOT_FOUND": "NotFoundError",
+    "OUT_OF_RANGE": "OutOfRangeError",
+    "FAILED_PRECONDITION": "FailedPreconditionError",
+    "UNIMPLEMENTED": "UnimplementedError",
+    "DATA_LOSS": "DataLossError",
+    "DEADLINE_EXCEEDED": "DeadlineExceededError",
+    "UNAVAILABLE": "UnavailableError",
+    "INTERNAL": "InternalError",
+}
+STATUS = re.compile(
+    r"(?:^|[\s:)(])(?P<status>" + "|".join(name.replace("_", "[_ ]") for name in STATUSES) + r"):\s+(?P<said>.+)",
+    re.IGNORECASE,
+)
+NOT_A_FAILURE = re.compile(
+    r"[Ww]arning|\bWARN\b|deprecat|does not indicate an error|not a failure|: [IW] \w|^[IW]\d{4} |^[IW] \w|\bINFO\b|\bDEBUG\b|^\s*#|^\+"
+)
+
 
 def from_chain(chain: Sequence[Raised]) -> list[Finding]:
     """The best explanation of a chain of exceptions, its rivals as guesses, and the exception itself."""
@@ -115,6 +138,20 @@ def from_fatal(fatal: FatalError | None) -> list[Finding]:
     return [Finding(cause, 0.6, tuple(evidence), {"frame": f"{own.file}:{own.line}"} if own else {})]
 
 
+def from_message(text: str) -> list[Finding]:
+    """What a line means that may be an exception's message without its name: only what is known for certain."""
+    if NOT_A_FAILURE.search(text):
+        return []
+    found = STATUS.search(text)
+    kind, message = (STATUSES[found["status"].upper().replace(" ", "_")], found["said"]) if found else ("", text)
+    raised = Raised(kind, message.strip(), ())
+    told = [finding for finding in _from_raised(raised, [raised]) if finding.confidence >= CERTAIN]
+    return [
+        replace(finding, confidence=finding.confidence * UNNAMED, evidence=(Evidence(short(text.strip()), "stderr"),))
+        for finding in _once(told)
+    ]
+
+
 def from_line(text: str) -> list[Finding]:
     """What a line that is no exception means; one line has one meaning, the most certain one, and perhaps guesses."""
     xid = read_xid(text) if "Xid" in text else None
@@ -122,7 +159,11 @@ def from_line(text: str) -> list[Finding]:
         return [xid]
     if "potential root causes" in text:  # Ray lists whatever might have been
         return [Finding("worker-died", 0.62, (Evidence(short(text.strip()), "stderr"),))]
+    if "not a failure" in text:  # TensorFlow's allocator will try with less
+        return []
     card = weigh_card(text) if "bytes free" in text else None
+    if card is None and "total capacity" in text:
+        card = weigh_gpu(Raised("", text, ()))
     if card is not None:
         return [card]
     found = [

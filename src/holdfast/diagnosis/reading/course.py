@@ -21,8 +21,26 @@ MEMORY = re.compile(
     r"\b(?:gpu_|max_|cuda_)?mem(?:ory)?(?:_used|_allocated|_mb)?['\"]?\s{0,2}[:=]\s{0,2}(?P<value>\d+(?:\.\d+)?)\s?(?P<unit>[MG]i?B?)?\b",
     re.IGNORECASE,
 )
+USAGE = re.compile(
+    r"\b(?<!gpu )(?<!cuda )(?:memory|RAM|RSS)\b(?: (?:usage|used|use|consumption))?[^:=\n]{0,40}[:=]\s{0,2}(?P<value>\d+(?:\.\d+)?)\s?[KMG]i?B\b",
+    re.IGNORECASE,
+)
+WAITED = re.compile(
+    r"\b(?:batch_?|iter_?)?time:?\s{1,3}(?P<step>\d+\.\d+)(?:\s?\((?P<steps>\d+\.\d+)\))?.{0,80}?\bdata(?:_?time)?:?\s{1,3}(?P<data>\d+\.\d+)(?:\s?\((?P<datas>\d+\.\d+)\))?",
+    re.IGNORECASE,
+)
+STARVED = 0.6  # of a step's time
 LEAKED = 1.5  # times, from the first reading after warm-up to the last
 READINGS = 8
+NORM = re.compile(
+    r"\b(?:total_|global_)?grad(?:ient)?s?[ _]?norm['\"]?\s{0,3}(?:[:=]|is\b)?\s{0,3}(?:tensor\()?(?P<value>\d+\.?\d*(?:[eE][+-]?\d+)?|nan|inf)(?![\w.])",
+    re.IGNORECASE,
+)
+HUGE_NORM = 1e4
+SCALE = re.compile(
+    r"loss[ _-]?scaler?\b.{0,20}?(?:to:?|[:=]|is)\s{0,3}(?P<value>\d+\.?\d*(?:[eE][+-]?\d+)?)(?![\w.])", re.IGNORECASE
+)
+TINY_SCALE = 1 / 64  # it starts at 2**15 or more, and what is left of it now scales nothing
 SCORE = re.compile(r"\b(?:acc|accuracy|categorical_accuracy)\b['\"]?\s{0,2}[:=]\s{0,2}(?P<value>\d\.\d+)")
 
 
@@ -60,6 +78,39 @@ def of_the_loss(lines: Sequence[Line]) -> list[Finding]:
     ]
 
 
+def of_the_gradients(lines: Sequence[Line]) -> list[Finding]:
+    """The norm as the log prints it: ten times as large at the end as at the beginning, and huge."""
+    read = _readings(lines, "orm", NORM)
+    values = [value for value, _ in read]
+    if len(values) < FEW:
+        return []
+    start, last = median(values[: max(2, len(values) // 3)]), values[-1]
+    rising = sum(after > before for before, after in pairwise(values)) >= 0.7 * (len(values) - 1)
+    if math.isfinite(last) and not (last > HUGE_NORM and last > GROWN * start and rising):
+        return []
+    if not math.isfinite(last) and not (math.isfinite(start) and max(filter(math.isfinite, values)) > GROWN * start):
+        return []
+    line = read[-1][1]
+    grew = Evidence(f"line {line.number}: the gradient's norm grew from {start:.4g} to {last:.4g}", "log", line.at)
+    return [Finding("exploding-gradients", 0.74, (grew,))]
+
+
+def of_the_loss_scale(lines: Sequence[Line]) -> list[Finding]:
+    """Halved again and again until it scales nothing: half precision overflows whatever is done."""
+    read = _readings(lines, "cale", SCALE)
+    values = [value for value, _ in read]
+    if len(values) < FEW or values[-1] > TINY_SCALE or any(after > before for before, after in pairwise(values)):
+        return []
+    line = read[-1][1]
+    fell = Evidence(f"line {line.number}: the loss scale fell from {values[0]:g} to {values[-1]:g}", "log", line.at)
+    return [Finding("mixed-precision-overflow", 0.76, (fell,))]
+
+
+def _readings(lines: Sequence[Line], mark: str, form: re.Pattern[str]) -> list[tuple[float, Line]]:
+    found = ((form.search(line.text), line) for line in lines if mark in line.text)
+    return [(float(match["value"]), line) for match, line in found if match]
+
+
 def of_a_loss_that_is_zero(lines: Sequence[Line]) -> list[Finding]:
     """Exactly zero while the accuracy is poor: softmax over one unit, or labels the loss cannot see."""
     zero = []
@@ -72,6 +123,38 @@ def of_a_loss_that_is_zero(lines: Sequence[Line]) -> list[Finding]:
     line = zero[0][1]
     text = f"line {line.number}: the loss is exactly 0 and the accuracy poor: {line.text.strip()[:120]}"
     return [Finding("output-loss-mismatch", 0.62, (Evidence(text, "log", line.at),))]
+
+
+def of_the_waiting(lines: Sequence[Line]) -> list[Finding]:
+    """Loops that print what a step took and how much of it went by until its batch was there."""
+    read = [(found, line) for line in lines if "ata" in line.text and (found := WAITED.search(line.text))]
+    if len(read) < FEW:
+        return []
+    steps, datas = (sum(float(found[name]) for found, _ in read) for name in ("step", "data"))
+    last, line = read[-1]
+    if last["steps"] and last["datas"]:
+        steps, datas = float(last["steps"]), float(last["datas"])
+    if steps <= 0 or datas < STARVED * steps:
+        return []
+    waited = Evidence(
+        f"line {line.number}: {100 * datas / steps:.0f} % of a step goes by waiting for data", "log", line.at
+    )
+    return [Finding("input-starvation", 0.66, (waited,))]
+
+
+def of_memory_that_grows(lines: Sequence[Line]) -> list[Finding]:
+    """The process's memory as the script prints it, nearly every time more than before."""
+    read = _readings(lines, "em", USAGE) or _readings(lines, "RSS", USAGE) or _readings(lines, "RAM", USAGE)
+    values = [value for value, _ in read[1:]]
+    if len(values) < READINGS - 2 or values[0] <= 0 or values[-1] < LEAKED * values[0]:
+        return []
+    if sum(after > before for before, after in pairwise(values)) < 0.9 * (len(values) - 1):
+        return []
+    line = read[-1][1]
+    grew = Evidence(
+        f"line {line.number}: memory as printed grew all the time, from {values[0]:g} to {values[-1]:g}", "log", line.at
+    )
+    return [Finding("host-memory-leak", 0.62, (grew,))]
 
 
 def of_the_memory(lines: Sequence[Line]) -> Evidence | None:

@@ -40,7 +40,7 @@ SHAPES_TF = any_of(
     r"Incompatible shapes|Matrix size-incompatible|In\[0\] mismatch In\[1\]|Dimensions? must be equal, but are|Dimension \d+ in both shapes must be equal",
     r"Cannot feed value of shape|Input to reshape is a tensor with|Cannot reshape a tensor with",
     r"Negative dimension size caused by|Computed output size would be negative|Cannot batch tensors with different shapes",
-    r"requires inputs with matching shapes|Shape must be (?:at least )?rank \d but is rank|ConcatOp ?: Dimension|must be at least rank \d",
+    r"requires inputs with matching shapes|[Rr]equired broadcastable shapes|Shape must be (?:at least )?rank \d but is rank|ConcatOp ?: Dimension|must be at least rank \d",
     r"Data cardinality is ambiguous|Make sure all arrays contain the same number of samples|should have the same number of samples",
     r"total size of (?:the tensor|new array) must be unchanged|must be broadcastable|last dimension of the inputs to a? ?`?Dense",
     r"Inputs have incompatible shapes|Inputs to operation .{0,80} must have the same size and shape|inner dimensions? must match",
@@ -64,7 +64,7 @@ DTYPES = any_of(
     r"Cast \w+ to \w+ is not supported|Failed to convert a NumPy array to a Tensor|Unsupported object type",
     r"was expected to be an? \w+ tensor but is an? \w+ tensor|Tensor conversion requested dtype",
     r"that does not match (?:expected )?type|not in list of allowed values|Expected \w+(?:, \w+)* passed to parameter|has invalid type",
-    r"requires arguments to have equal dtypes|must have equal types|sub-dtype of np\.inexact|do not match.{0,40}dtype",
+    r"requires arguments to have (?:equal|the same|same) d?types|must have equal types|sub-dtype of np\.inexact|do not match.{0,40}dtype",
     r"Invalid dtype: |could not be converted to (?:float|torch|Tensor)|expected type .{0,20}(?:float|int|double|half)",
     r"only (?:Tensors|tensors) of floating point (?:and complex )?(?:dtype|type) can require gradients|Can only calculate the mean of floating",
     r"tensors used as indices must be long|probability tensor contains either `inf`(?!.)",
@@ -73,7 +73,7 @@ DTYPES = any_of(
 )
 LABELS = any_of(
     r"Received a label value of (?P<label>-?\d+) which is outside the valid range of \[(?P<range>[^)\]]+)",
-    r"Target -?\d+ is out of bounds",
+    r"Target -?\d+ is out of bounds|targets?\[\d+\] is out of range",
     r"Assertion `?(?:t|cur_target) >= 0 && (?:t|cur_target) < n_classes",
     r"nll_loss[^\n]{0,200}Assertion|Class values must be (?:smaller than num_classes|non-negative)",
     r"Invalid classes inferred from unique values|label_value|labels? (?:must|should) be (?:in|within|less|smaller|between)[^\n]{0,40}(?:range|num_class|\[0)",
@@ -141,6 +141,7 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
             rule("shape-mismatch", 0.92, SHAPES_TORCH),
             rule("shape-mismatch", 0.92, SHAPES_TF),
             rule("shape-mismatch", 0.92, SHAPES_JAX),
+            rule("checkpoint-mismatch", 0.66, r"^", "ScopeParamNotFoundError ScopeCollectionNotFound"),
             rule("shape-mismatch", 0.93, r"^", "ScopeParamShapeError ShapeMismatchError DimensionMismatchError"),
             rule(
                 "dtype-mismatch",

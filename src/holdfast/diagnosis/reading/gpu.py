@@ -34,6 +34,7 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
             "cuda-library-missing",
             (0.94, MISSING),
             (0.62, r"Torch not compiled with CUDA enabled"),
+            (0.58, r"DNN library is not found"),
             (0.55, r"Found no NVIDIA driver|No CUDA runtime is found|Couldn't invoke ptxas|nvcc.{0,20}not found"),
         ),
         rules("gpu-driver-too-old", (0.95, TOO_OLD)),
@@ -103,7 +104,7 @@ LINES: tuple[Rule, ...] = flatten(
             (0.85, r"An NVIDIA GPU may be present on this machine, but a CUDA-enabled jaxlib is not installed"),
             (
                 0.42,
-                r"No GPU/TPU found, falling back to CPU|GPU will not be used|Skipping registering GPU devices|device is set to cpu although",
+                r"No GPU/TPU found, falling back to CPU|GPU will not be used|failed call to cuInit|kernel driver does not appear to be running|Skipping registering GPU devices|device is set to cpu although",
             ),
         ),
         rules("gpu-hardware-fault", (0.93, r"uncorrectable (?:ECC|NVLink) error|Row Remapper|DBE \(double bit")),
@@ -129,7 +130,7 @@ LINES: tuple[Rule, ...] = flatten(
             "gpu-power-limited",
             (
                 0.8,
-                r"HW Power Brake Slowdown\s*:? *Active|Power Brake|(?:SW )?Power Cap\s*:? *Active|power limit.{0,40}(?:throttl|reached)",
+                r"HW Power Brake Slowdown\s*:? *Active|(?:SW )?Power Cap\s*:? *Active|power limit.{0,40}(?:throttl|reached)",
             ),
         ),
         rules(

@@ -20,9 +20,10 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
             "disk-full",
             (0.95, NO_SPACE),
             (
-                0.45,
-                r"file write failed|failed writing file|unexpected pos \d+|Unable to (?:flush|write)|[Ww]rite failed",
+                0.62,  # a file that could not be written to its end
+                r"file write failed|failed writing file|unexpected pos \d+ vs|\d+ requested and \d+ written|errno = 28\b",
             ),
+            (0.45, r"Unable to (?:flush|write)|[Ww]rite failed"),
         ),
         rules(
             "too-many-open-files",
@@ -32,7 +33,7 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
         rules(
             "too-many-processes",
             (0.92, NO_THREADS),
-            (0.85, r"\[Errno 11\]|Resource temporarily unavailable", "BlockingIOError OSError"),
+            (0.85, r"\[Errno 11\]|Resource temporarily unavailable", "BlockingIOError OSError system_error"),
         ),
         rules(
             "port-in-use",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from holdfast.diagnosis.plain_text import Line, read_lines, voices
-from holdfast.diagnosis.reading.clues import from_chain, from_fatal, from_line, from_native
+from holdfast.diagnosis.plain_text import Line, is_progress, read_lines, voices
+from holdfast.diagnosis.reading.clues import from_chain, from_fatal, from_line, from_message, from_native
 from holdfast.diagnosis.reading.scan import Excerpt
 from holdfast.diagnosis.tracebacks import chains, last_fatal, native_errors
 from holdfast.vocabulary import Finding
@@ -14,6 +14,15 @@ from holdfast.vocabulary import Finding
 MOST_NATIVE = 50
 WENT_ON_LINES = 60  # of ordinary output after an error: it was handled
 HANDLED = 0.4
+REPORTS = 3  # of steps or epochs after a complaint of the installation: it did not keep the run from training
+INSTALLED = frozenset(
+    {
+        "cuda-library-missing", "gpu-not-used", "gpu-architecture-unsupported", "gpu-driver-too-old", "dependency-conflict",
+        "native-library-conflict", "api-incompatible", "network-lost",
+    }
+)  # fmt: skip
+SHORT_LINES = 80  # so short a text is what a person cut out of a log: an error's message may stand there by itself
+TOLD = 0.5
 LINES_OF_A_SHAPE = 3  # a line that comes ten thousand times is read at its first and last occurrences only
 DIGITS = str.maketrans("", "", "0123456789")
 
@@ -41,7 +50,10 @@ def clues_of(lines: Sequence[Line]) -> list[Clue]:
         found += _of_voice(said, covered)
     rest = [line for line in lines if line.number not in covered]
     found = [_unless_it_went_on(clue, rest) for clue in found]
-    return [*found, *_of_lines(rest)]
+    found += [_unless_it_trained(clue, rest) for clue in _of_lines(rest)]
+    if not any(clue.finding.confidence >= TOLD for clue in found):
+        found += _of_messages(rest)
+    return found
 
 
 def _of_voice(said: Sequence[Line], covered: set[int]) -> Iterable[Clue]:
@@ -71,12 +83,21 @@ def _unless_it_went_on(clue: Clue, rest: Sequence[Line]) -> Clue:
     return replace(clue, finding=finding)
 
 
+def _unless_it_trained(clue: Clue, rest: Sequence[Line]) -> Clue:
+    if clue.finding.cause not in INSTALLED:
+        return clue
+    reports = sum(1 for line in rest if line.number > clue.number and is_progress(line.text))
+    if reports < REPORTS:
+        return clue
+    return replace(clue, finding=replace(clue.finding, confidence=min(clue.finding.confidence, HANDLED)))
+
+
 def _of_lines(lines: Sequence[Line]) -> list[Clue]:
     found: list[Clue] = []
     seen: dict[str, int] = {}
     for line in lines:
         text = line.text.strip()
-        if len(text) < 4:
+        if len(text) < 3:
             continue
         shape = text.translate(DIGITS)[:300]
         seen[shape] = seen.get(shape, 0) + 1
@@ -86,6 +107,21 @@ def _of_lines(lines: Sequence[Line]) -> list[Clue]:
             Clue(_mild(finding, line), line.number, line.who, line.at, "line") for finding in from_line(line.text)
         ]
     return found
+
+
+def _of_messages(lines: Sequence[Line]) -> list[Clue]:
+    """Where nothing else tells: a line that is the message of an exception whose name was not pasted."""
+    said = [line for line in lines if line.text.strip() and not line.quiet]
+    if len(said) > SHORT_LINES:
+        return []
+    reported = [line.number for line in said if is_progress(line.text)][-REPORTS:]
+    begin = reported[0] if len(reported) == REPORTS else 0  # what stands before the last reports did not end the run
+    return [
+        Clue(finding, line.number, line.who, line.at, "line")
+        for line in said
+        if line.number > begin
+        for finding in from_message(line.text)
+    ]
 
 
 def _mild(finding: Finding, line: Line) -> Finding:

@@ -28,7 +28,7 @@ HOST_WORDS = any_of(
 )
 GPU_WORDS = any_of(
     r"(?:CUDA|HIP|XPU|NPU|MPS backend|MUSA) out of memory",
-    r"CUDA error: out of memory",
+    r"CUDA error: out of memory|[Tt]ried to allocate [\d.]+ [KMGT]iB \(GPU \d",
     r"cuda runtime error \(2\)",
     r"CUDA_ERROR_OUT_OF_MEMORY",
     r"cudaErrorMemoryAllocation",
@@ -36,6 +36,7 @@ GPU_WORDS = any_of(
     r"hipErrorOutOfMemory",
     r"CUDA driver error: out of memory",
     r"GPU.{0,40} out of memory",
+    r"Cuda failure (?:\d+ )?'out of memory'|Failed to CUDA (?:host )?[cm]alloc",
 )
 
 EXCEPTIONS: tuple[Rule, ...] = flatten(
@@ -43,6 +44,7 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
         rules(
             "shared-memory-exhausted",
             (0.96, r"(?:insufficient|out of|raise your|allocate|creating) shared memory"),
+            (0.62, r"unable to open shared memory object"),
             (0.96, r"(?:No space left|write to file|resize)[\s\S]{0,200}(?:" + SHM + ")"),
             (0.96, r"(?:" + SHM + r")[\s\S]{0,200}(?:No space left|Bus error)"),
             (0.85, r"signal: Bus error"),
@@ -81,6 +83,7 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
             (0.9, r"(?:device:GPU|GPU_\d)[\s\S]{0,300}(?:failed to allocate|out of memory)"),
             (0.88, r"RESOURCE_EXHAUSTED: (?:Out of memory|Failed to allocate request|.{0,80}trying to allocate)"),
             (0.85, r"RESOURCE_EXHAUSTED[\s\S]{0,300}(?:hbm|vmem|allocat)"),
+            (0.85, r"Out of memory|trying to allocate", "ResourceExhaustedError"),  # XLA's own allocator
             (
                 0.8,
                 r"Out of memory (?:while trying to allocate|allocating) \d+ bytes",
@@ -89,6 +92,7 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
             (0.82, r"Dst tensor is not initialized"),
             (0.75, r"CUBLAS_STATUS_ALLOC_FAILED|CUDNN_STATUS_ALLOC_FAILED|CUSOLVER_STATUS_ALLOC_FAILED"),
             (0.8, r"^", "OutOfMemoryError OutOfMemory"),
+            (0.53, r"CUBLAS_STATUS_NOT_INITIALIZED.{0,40}cublasCreate"),  # no room for its workspace
             (0.45, r"CU(?:BLAS|DNN)_STATUS_(?:NOT_INITIALIZED|INTERNAL_ERROR)|create cu(?:blas|dnn) handle"),
             (0.45, r"Failed to get convolution algorithm"),
         ),
@@ -136,7 +140,7 @@ LINES: tuple[Rule, ...] = flatten(
             (0.93, r"insufficient shared memory|bus error.{0,80}shm|shared memory\(shm\)|No space left.{0,80}/dev/shm"),
             (0.93, r"NCCL WARN.{0,80}(?:creating shared memory segment|posix_fallocate failed)"),
             (0.92, r"/dev/shm.{0,80}(?:No space|full|too small)|unable to (?:write|resize).{0,60}/torch_\d"),
-            (0.5, r"\bBus error\b|SIGBUS|exitcode\s{0,4}: -7\b"),
+            (0.61, r"\bBus error\b|总线错误|SIGBUS|exitcode\s{0,4}: -7\b"),
         ),
         rules(
             "gpu-memory-exhausted",
@@ -148,7 +152,6 @@ LINES: tuple[Rule, ...] = flatten(
                 r"Allocator \(GPU_\d_bfc\) ran out of memory trying to allocate (?P<wanted>[\d.]+\w+)(?!.{0,160}not a failure)",
             ),
             (0.8, r"RESOURCE_EXHAUSTED: (?:Out of memory|Failed to allocate)"),
-            (0.2, r"ran out of memory trying to allocate.{0,200}not a failure"),
             (0.45, r"CUDNN_STATUS_NOT_INITIALIZED|Could not create cudnn handle|failed to create cublas handle"),
         ),
     )

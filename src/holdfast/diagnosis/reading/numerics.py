@@ -73,6 +73,8 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
                 0.97,
                 r"Expected more than 1 (?:value per channel|spatial element) when training",
             ),
+            # Detectron says when: some steps went well, so it is not the data, and it was not long.
+            rule("learning-rate-too-high", 0.54, r"infinite or NaN at iteration=(?:[2-9]|\d{2,3})\b"),
             rule(
                 "learning-rate-too-high",
                 0.42,
@@ -87,7 +89,8 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
             rule(
                 "exploding-gradients",
                 0.41,
-                NAN_SYMPTOM + r"|gradient norm.{0,40}(?:nan|inf|non-finite)",
+                NAN_SYMPTOM
+                + r"|gradient norm.{0,40}(?:nan|inf|non-finite)|norm of order .{0,40}gradients.{0,60}non-finite",
             ),
         ),
         rules(

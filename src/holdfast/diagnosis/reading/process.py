@@ -39,7 +39,7 @@ VERSIONS = any_of(
     r"The installed version of \S+ .{0,60}(?:is|does)|numpy\.core\.(?:multiarray|umath) failed|Numba needs NumPy",
 )
 PICKLE = any_of(
-    r"Can't pickle|cannot pickle|can't pickle|Can't get local object|Could not pickle|not picklable|Pickling an AuthenticationString",
+    r"Can't pickle|cannot pickle|can't pickle|Can't get local object|Could not pickle|not picklable|(?:cannot|can't|can not) be pickled|Pickling an AuthenticationString",
     r"Can't get attribute '[\w.]+' on <module '__m(?:p_)?main__'",
 )
 CLASHES = any_of(
@@ -51,7 +51,13 @@ CLASHES = any_of(
     r"mach-o.{0,60}(?:wrong|incompatible) architecture|wrong ELF class|invalid ELF header|multiple libomp|_ZN\d+\w{6,}",
 )
 HEAP = r"free\(\): |malloc\(\): |realloc\(\): |munmap_chunk\(\)|double free|corrupted (?:size|double|unsorted)|corruption|stack smashing"
+# What the shell says of a child that got SIGKILL, also in other tongues, also right behind a progress bar.
+KILLED = (
+    r"^(?:.{0,200}: line \d+: *\d+ )?(?:Killed\b(?! process)|已杀死|已砍掉|Getötet$|Processus arrêté|Terminado \(killed\)|Убито|強制終了|죽었음)"
+    r"|\d(?:\]|s/it\]?|it/s\]?)?Killed$"
+)
 CRASHED = any_of(
+    r"段错误|已放弃 ?\(|中止 ?\(コアダンプ|Speicherzugriffsfehler|Erreur de segmentation|Ошибка сегментирования|세그멘테이션",
     r"Segmentation fault|SIGSEGV|(?-i:\bAborted\b(?= *$| *\(core))|SIGABRT|Floating point exception|access violation|0xC0000005|core dumped",
     r"terminate called|pure virtual method called|exit ?code:? 13[49]\b|exitcode\s{0,4}: -(?:6|11)\b|Check failed:|-1073741819|3221225477",
 )
@@ -107,6 +113,7 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
                 0.7,
                 r"A worker process managed by the executor was unexpectedly terminated|worker died|WorkerCrashedError|ActorDiedError|actor died unexpectedly",
             ),
+            rule("deadlock", 0.52, r"DataLoader timed out after \d+ seconds"),
             rule("device-mismatch", 0.95, DEVICES),
             rule("device-mismatch", 0.6, r"deserialize object on (?:a )?(?:CUDA|cuda)"),
             rule(
@@ -115,7 +122,12 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
                 r"modified by an in-?place operation|leaf Variable that requires grad (?:is being|has been)|is a view and (?:is being|its base)|is being modified in-?place",
             ),
         ),
-        rules("native-library-conflict", (0.85, CLASHES)),
+        rules(
+            "native-library-conflict",
+            (0.85, CLASHES),
+            (0.72, r"DLL load failed[^\n]{0,200}specified procedure could not be found"),
+            (0.6, r"DLL load failed[^\n]{0,60}_pywrap|Failed to load the native TensorFlow runtime"),
+        ),
         rules(
             "dependency-conflict",
             (0.85, VERSIONS),
@@ -157,8 +169,11 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
             rule(
                 "io-stall",
                 0.6,
-                r"\[Errno 116\]|Stale (?:NFS )?file handle|\[Errno 5\]|Input/output error|Transport endpoint is not connected",
+                r"\[Errno 116\]|Stale (?:NFS )?file handle|Transport endpoint is not connected",
             ),
+            rule(
+                "io-stall", 0.45, r"\[Errno 5\]|Input/output error"
+            ),  # a dying disk, a lost mount, or one that is full
         ),
     )
 )
@@ -168,21 +183,23 @@ LINES: tuple[Rule, ...] = flatten(
             "killed",
             (
                 0.35,
-                r"^(?:.{0,200}: line \d+: *\d+ )?Killed\b(?! process)|^\S{0,40}\s+killed\s{2,}python|signal 9|SIGKILL|exit(?:ed with)? ?(?:code|status)?:? 137|<Signals.SIGKILL|exitcode\s{0,4}: -9\b",
+                KILLED
+                + r"|^\S{0,40}\s+killed\s{2,}python|signal 9|SIGKILL|exit(?:ed with)? ?(?:code|status)?:? 137|<Signals.SIGKILL|exitcode\s{0,4}: -9\b",
             ),
         ),
         rules(
             "host-memory-exhausted",
             (
                 0.45,
-                r"^(?:.{0,200}: line \d+: *\d+ )?Killed\b(?! process)|signal 9\b|SIGKILL|exit(?:ed with)? ?(?:code|status)?:? 137|<Signals.SIGKILL|exitcode\s{0,4}: -9\b",
+                KILLED
+                + r"|signal 9\b|SIGKILL|exit(?:ed with)? ?(?:code|status)?:? 137|<Signals.SIGKILL|exitcode\s{0,4}: -9\b",
             ),
         ),
         rules(
             "illegal-instruction",
             (
                 0.95,
-                r"Illegal instruction|SIGILL|exitcode\s{0,4}: -4\b|exit code 132|0xC000001D|compiled to use (?:AVX|SSE)\w* instructions|trap invalid opcode",
+                r"Illegal instruction|非法指令|SIGILL|exitcode\s{0,4}: -4\b|exit code 132|0xC000001D|compiled to use (?:AVX|SSE)\w* instructions|trap invalid opcode",
             ),
         ),
         rules("native-library-conflict", (0.9, CLASHES)),

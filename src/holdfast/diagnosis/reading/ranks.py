@@ -20,7 +20,7 @@ DISAGREE = any_of(
 LOST = any_of(
     r"Connection (?:reset|closed|refused)|No route to host|Network is unreachable|\[Errno (?:104|111|113|101|110)\]",
     r"[Nn]ame or service not known|name resolution|Name does not resolve|socket(?:Start|Poll)?Connect\w*[^\n]{0,80}fail|Call to connect returned",
-    r"connection to the C10d store has failed|failed to connect to all addresses|client socket has (?:failed|timed out)|Failed to connect to",
+    r"connectFullMesh failed|connection to the C10d store has failed|failed to connect to all addresses|client socket has (?:failed|timed out)|Failed to connect to",
     r"Max retries exceeded|Failed to establish a new connection|urlopen error|Read timed out|ConnectTimeout|We couldn't connect to|Couldn't reach",
     r"connect\(\) timed out|status=12\b|IBV_WC_RETRY_EXC|transport retry|Net(?:work)? .{0,20}(?:down|lost)|Couldn't connect to server|[Bb]roken pipe|SSLError|Unreachable",
 )
@@ -67,6 +67,7 @@ LINES: tuple[Rule, ...] = flatten(
                 0.5,
                 r"NCCL WARN .{0,160}(?:Connection (?:closed|reset)|remote)|Connection (?:reset|closed) by (?:remote )?peer",
             ),
+            (0.72, r"connectFullMesh failed"),
             (0.62, r"Connection refused|Connection timed out|client socket has timed out"),
             (0.6, r"Temporary failure in name resolution|No route to host|Network is unreachable"),
         ),

@@ -8,11 +8,21 @@ from dataclasses import replace
 from itertools import pairwise
 
 from holdfast.diagnosis.catalogue import GENERIC, SAYS_MORE
-from holdfast.diagnosis.plain_text import Line
-from holdfast.diagnosis.reading.course import of_a_loss_that_is_zero, of_the_loss, of_the_memory
+from holdfast.diagnosis.plain_text import Line, is_progress
+from holdfast.diagnosis.reading.course import (
+    of_a_loss_that_is_zero,
+    of_memory_that_grows,
+    of_the_gradients,
+    of_the_loss,
+    of_the_loss_scale,
+    of_the_memory,
+    of_the_waiting,
+)
 from holdfast.diagnosis.reading.gpu import was_taken_before
 from holdfast.diagnosis.reading.log import Clue
+from holdfast.diagnosis.reading.process import KILLED
 from holdfast.diagnosis.reading.ranks import ECHO
+from holdfast.diagnosis.reading.stacks import of_the_threads
 from holdfast.vocabulary import Evidence, Finding
 
 SURE = 0.5
@@ -21,6 +31,16 @@ CLOSE_GUESS = 0.45
 CONTESTED = 0.75  # two that are both likely, and nothing says which: not more than this
 MOST = 0.97
 PROBABLY_MEMORY = 0.58
+COURSES = (
+    of_the_loss_scale,
+    of_the_gradients,
+    of_the_loss,
+    of_a_loss_that_is_zero,
+    of_memory_that_grows,
+    of_the_threads,
+    of_the_waiting,
+)
+FEW_LINES = 30
 IMPORTING = re.compile(r"^(?:>>> |In \[\d+\]: )?(?:import|from) \w|-c [\"'].{0,200}\bimport \w")
 
 
@@ -29,7 +49,7 @@ def findings_of(clues: Sequence[Clue], lines: Sequence[Line]) -> list[Finding]:
     merged = {cause: _merged([clue for clue in clues if clue.finding.cause == cause]) for cause in causes}
     _together(merged, lines)
     if not any(finding.confidence >= 0.6 for cause, finding in merged.items() if cause not in GENERIC):
-        for finding in (*of_the_loss(lines), *of_a_loss_that_is_zero(lines)):
+        for finding in (finding for course in COURSES for finding in course(lines)):
             if finding.confidence > merged.get(finding.cause, finding).confidence or finding.cause not in merged:
                 merged[finding.cause] = finding
     return _ranked(merged, clues)
@@ -87,13 +107,16 @@ def _together(found: dict[str, Finding], lines: Sequence[Line]) -> None:
     if crash is not None and _broke_at_import(lines):
         found["native-library-conflict"] = Finding("native-library-conflict", 0.66, crash.evidence, crash.details)
     library, unused = found.get("cuda-library-missing"), found.get("gpu-not-used")
+    if unused is not None and len(lines) <= FEW_LINES and not any(is_progress(line.text) for line in lines):
+        # Somebody cut out just this: that the run is on the CPU is what it is about.
+        found["gpu-not-used"] = unused = replace(unused, confidence=max(unused.confidence, 0.55))
     if library is not None and unused is not None and library.confidence >= SURE:
         found["gpu-not-used"] = replace(unused, confidence=min(unused.confidence, 0.4))
 
 
 def _last_was_kill(lines: Sequence[Line]) -> bool:
     said = [line.text.strip() for line in lines if line.text.strip()][-3:]
-    return any(re.match(r"(?:.{0,200}: line \d+: *\d+ )?Killed\b", text) for text in said)
+    return any(re.search(KILLED, text) for text in said)
 
 
 def _broke_at_import(lines: Sequence[Line]) -> bool:
