@@ -7,6 +7,7 @@ from collections.abc import Callable
 from holdfast.detectors import (
     data_exhausted,
     gpu_not_used,
+    guard_stop,
     leak,
     machine_down,
     memory_kill,
@@ -20,6 +21,7 @@ from holdfast.vocabulary import Finding, Window
 
 ENDINGS: tuple[Callable[[Window], Finding | None], ...] = (
     memory_kill.find,
+    guard_stop.find,
     stopped.find_asked,
     stopped.find_killed,
     native_crash.find,

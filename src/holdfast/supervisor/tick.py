@@ -24,7 +24,11 @@ from holdfast.supervisor.training import Training
 from holdfast.vocabulary import Decision, Event, Finding, Output, Sample, Window
 
 COMMAND_WORDS, COMMAND_CHARACTERS = 200, 1000  # of a command line that may be megabytes long
-ASKED_PACE_S, ASKED_S = 0.25, 10.0  # after the training process was asked something its answer is waited for
+ASKED_PACE_S, ASKED_AT_ONCE_S, ASKED_S = (
+    0.25,
+    0.05,
+    10.0,
+)  # after the training process was asked something its answer is waited for
 
 
 class Watch:
@@ -41,6 +45,8 @@ class Watch:
         self._greeting = Greeting()
         self._recall = Recall()
         self._goodbye = False
+        self._asked_at = 0.0
+        self.on_answer: Callable[[Event], None] = lambda event: None
         self._decided_at: dict[str, float] = {}
         self.event(
             "run.start",
@@ -64,6 +70,8 @@ class Watch:
             for decision in policy.decide(findings, self._task.policy, self._decided_at, now):
                 self._act(decision, findings, now)
         asked_at = max((at for key, at in self._decided_at.items() if key.startswith("examine:")), default=0.0)
+        if now - self._asked_at < ASKED_S:
+            return ASKED_AT_ONCE_S
         return min(pace_s(window), ASKED_PACE_S if now - asked_at < ASKED_S else 1.0)
 
     def closing_look(self, now: float) -> None:
@@ -78,7 +86,21 @@ class Watch:
         self.event("script.exit", code=0, signal=None) if self._goodbye else self.event("script.gone")
 
     def event(self, kind: str, **data: Any) -> None:
-        self._record(Event(kind, time.time(), data))
+        self.record(Event(kind, time.time(), data))
+
+    def ask(self, do: str, id: str) -> bool:
+        """A wish of the guard's to the training process; the answer goes to `on_answer`, soon."""
+        self._asked_at = time.time()
+        return self._training is not None and self._training.send(do=do, id=id)
+
+    def tell_once(self, key: str, text: str, cause: str) -> None:
+        """A warning that did not come from a detector, unless one has said the same already."""
+        now = time.time()
+        if now - self._decided_at.get(key, 0.0) > warn.AGAIN_S:
+            self._act(Decision("warn", key, text, cause), [], now)
+
+    def trainers(self) -> list[int]:
+        return self._training.trainers() if self._training is not None else []
 
     def output(self, piece: Output) -> None:
         if self._recorder:
@@ -105,9 +127,12 @@ class Watch:
             self._recorder.samples(now, samples)
         for reading in readings:
             if isinstance(reading, Event):
-                self._record(reading)
+                self.record(reading)
                 self._say_what_is_missing(reading)
                 self._goodbye = self._goodbye or reading.kind == "inside.goodbye"
+                if reading.kind == "command.done":
+                    self._asked_at = 0.0
+                    self.on_answer(reading)
         return self._recall.window()
 
     def _act(self, decision: Decision, findings: list[Finding], now: float) -> None:
@@ -140,7 +165,7 @@ class Watch:
         if event.kind == "probe.missing" and event.data.get("tell") and self._task.policy != "observe":
             self.say(f"holdfast: {event.data['reason']}")
 
-    def _record(self, event: Event) -> None:
+    def record(self, event: Event) -> None:
         if self._recorder:
             self._recorder.event(event)
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from holdfast.supervisor import signals
 from holdfast.supervisor.control import Link
+from holdfast.supervisor.guard.watching import Guarding, start_guard
 from holdfast.supervisor.launch import CannotStart, launch, leave_settings, reap, script_environment
 from holdfast.supervisor.streams import Source, Streams
 from holdfast.supervisor.task import Task
@@ -26,6 +27,7 @@ DRAINED_LIMIT_BYTES = 256 << 20
 def watch_run(task: Task, streams: Streams, link: Link, signal_mask: set[int], oom_score: str | None) -> None:
     """The whole life of the watcher's process."""
     os.setsid()
+    guard = start_guard(task)
     become_subreaper()
     leave_settings(task)
     try:
@@ -33,12 +35,14 @@ def watch_run(task: Task, streams: Streams, link: Link, signal_mask: set[int], o
     except CannotStart as error:
         link.tell("cannot-start", errno=error.errno)
         return
+    if guard is not None:
+        guard.begin(script_pid)
     streams.close_script_side()
     link.tell("started", pid=script_pid)
     _let_go_of_the_terminal()
     take_name("hf-watcher")
     lock_memory()
-    Watcher(task, streams, link, script_pid).run()
+    Watcher(task, streams, link, script_pid, guard).run()
 
 
 def _let_go_of_the_terminal() -> None:
@@ -49,7 +53,9 @@ def _let_go_of_the_terminal() -> None:
 
 
 class Watcher:
-    def __init__(self, task: Task, streams: Streams, link: Link, script_pid: int) -> None:
+    def __init__(
+        self, task: Task, streams: Streams, link: Link, script_pid: int, guard: Guarding | None = None
+    ) -> None:
         self._link = link
         self._task = task
         self._sources = list(streams.sources)
@@ -66,6 +72,10 @@ class Watcher:
         from holdfast.supervisor.tick import Watch  # noqa: PLC0415 - after the launch: the script does not wait for it
 
         self._watch = Watch(task, "watcher", script_pid, say=lambda text: link.tell("say", text=text))
+        self._guard = guard
+        if guard is not None:
+            self._selector.register(guard, selectors.EVENT_READ, None)
+            self._watch.on_answer = guard.answer
 
     def run(self) -> None:
         due = time.monotonic()
@@ -73,6 +83,8 @@ class Watcher:
             now = time.monotonic()
             if now >= due:
                 due = now + self._watch.tick(time.time())
+                if self._guard is not None:
+                    self._guard.trainers(self._watch.trainers())
             self._serve(min([due, *(at for at, _ in self._to_forward)]) - time.monotonic())
             self._status = reap().get(self._script_pid)
         self._finish()
@@ -96,6 +108,8 @@ class Watcher:
         for key, _ in self._selector.select(max(0.0, patience_s)):
             if key.fileobj is self._link:
                 self._hear()
+            elif key.fileobj is self._guard:
+                self._hear_the_guard()
             elif isinstance(key.data, Source):
                 self._drain(key.data)
             else:
@@ -120,6 +134,18 @@ class Watcher:
                 self._close_source(packet["stream"])
             else:
                 self._watch.event(packet.pop("kind"), **packet)
+
+    def _hear_the_guard(self) -> None:
+        from holdfast.supervisor.guard import record  # noqa: PLC0415
+        from holdfast.supervisor.tree import release_held  # noqa: PLC0415
+
+        assert self._guard is not None
+        for event in self._guard.receive() or ():
+            record.take(self._watch, event)
+        if self._guard.lost:
+            self._selector.unregister(self._guard)
+            self._guard = None
+            self._watch.event("guard.lost", released=release_held())
 
     def _forward_due(self) -> None:
         """Passes a signal on once. Where we got it too, it was sent to every process, the script included."""
