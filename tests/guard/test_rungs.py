@@ -63,3 +63,79 @@ def test_observe_has_no_guard(workplace: Workplace) -> None:
     result = run_in_arena(workplace, FULL_SPEED, "--policy", "observe", memory=300)
     assert result.code == 137
     assert result.rungs == []
+
+
+def test_a_leaking_worker_goes_before_the_trainer(workplace: Workplace) -> None:
+    source = """
+        import multiprocessing, time
+        import holdfast
+        def work(leaks):
+            kept = []
+            while True:
+                if leaks: kept.append(bytearray(b"x") * (1 << 20))
+                time.sleep(0.01)
+        if __name__ == "__main__":
+            holdfast.step()
+            base = bytearray(b"x") * (100 << 20)
+            workers = [multiprocessing.get_context("fork").Process(target=work, args=(n == 1,)) for n in range(3)]
+            for worker in workers: worker.start()
+            while all(worker.is_alive() for worker in workers):
+                time.sleep(0.05); holdfast.step()
+            print([worker.is_alive() for worker in workers], [worker.exitcode for worker in workers], flush=True)
+            for worker in workers: worker.kill()
+            time.sleep(1.0); print("the trainer went on", flush=True)
+    """
+    result = run_in_arena(workplace, source, memory=450)
+    assert result.code == 0, result.said
+    assert "[True, False, True]" in result.printed and "[None, -9, None]" in result.printed
+    assert "the trainer went on" in result.printed
+    stopped = result.of("guard.stopped")
+    assert [event.data["rung"] for event in stopped] == ["worker"]
+    assert workplace.why()["outcome"] == "completed"
+
+
+def test_two_hundred_processes_at_once_are_stopped_as_a_tree(workplace: Workplace) -> None:
+    source = """
+        import os, time
+        for _ in range(200):
+            if os.fork() == 0:
+                kept = []
+                while True:
+                    kept.append(bytearray(b"x") * (1 << 18)); time.sleep(0.05)
+        time.sleep(60)
+    """
+    result = run_in_arena(workplace, source, memory=900, neighbour_mib=40)
+    assert result.code == 137
+    assert result.neighbour["lived"]
+    stopped = result.of("guard.stopped")
+    assert [event.data["rung"] for event in stopped] == ["job"]
+    assert stopped[0].data["processes"] == 201
+    assert not [event for event in result.of("kernel.line") if "oom-kill" in str(event.data.get("text"))]
+
+
+def test_what_a_shell_script_starts_is_no_helper(workplace: Workplace) -> None:
+    (workplace.path / "leak.py").write_text("kept = []\nwhile True: kept.append(bytearray(b'x') * (4 << 20))\n")
+    source = """
+        import subprocess, sys
+        sys.exit(subprocess.run(["sh", "-c", f"{sys.executable} leak.py; echo went on"]).returncode)
+    """
+    result = run_in_arena(workplace, source, memory=400)
+    assert result.code == 137
+    assert [event.data["rung"] for event in result.of("guard.stopped")] == ["job"]
+    assert "went on" not in result.printed
+
+
+@pytest.mark.parametrize("policy", ["protect", "advise"])
+def test_a_budget_of_the_users_own_is_kept(workplace: Workplace, policy: str) -> None:
+    source = """
+        import time
+        kept = []
+        for _ in range(60):
+            kept.append(bytearray(b"x") * (6 << 20)); time.sleep(0.05)
+        print("all of it", flush=True)
+    """
+    result = run_in_arena(workplace, source, "--memory", "250M", "--policy", policy, memory=900)
+    assert (result.code, "all of it" in result.printed) == ((137, False) if policy == "protect" else (0, True))
+    if policy == "protect":
+        assert result.of("guard.stopped")[0].data["what"] == "the job's memory budget"
+        assert workplace.why()["cause"]["id"] == "host-memory-exhausted"

@@ -22,7 +22,7 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | Non
     whole = bool(stopped.data.get("whole_job"))
     if not whole and exit_event is not None and exit_event.at - stopped.at > thresholds.helper_s:
         return None
-    evidence = [Evidence(_text(stopped), "telemetry", stopped.at, float(stopped.data["left_bytes"]))]
+    evidence = [Evidence(_text(stopped), "telemetry", stopped.at, float(stopped.data["taken_bytes"]))]
     if how is not None:
         evidence.insert(0, how.evidence())
     cause = str(stopped.data.get("cause"))
@@ -39,6 +39,7 @@ def _where(stopped: Event) -> str:
 def _text(stopped: Event) -> str:
     data = stopped.data
     whom = "the job" if data.get("whole_job") else f"the helper {data.get('victim')}"
-    left, whole, per_s = (float(data[key]) for key in ("left_bytes", "whole_bytes", "per_s"))
+    taken, whole, per_s = (float(data[key]) for key in ("taken_bytes", "whole_bytes", "per_s"))
     growing = f", growing {amount(per_s, 'bytes')}/s" if per_s > 0 else ""
-    return f"Holdfast stopped {whom}: {_where(stopped)}, {amount(max(0.0, left), 'bytes')} of {amount(whole, 'bytes')} above its reserve were left{growing}"
+    state = f"{amount(taken, 'bytes')} of {amount(whole, 'bytes')} in use{growing}"
+    return f"Holdfast stopped {whom}: {_where(stopped)}: {state}"

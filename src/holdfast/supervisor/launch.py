@@ -12,6 +12,8 @@ import termios
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from holdfast.actions import contain
+from holdfast.actions.contain import Groups
 from holdfast.inside import settings
 from holdfast.supervisor.streams import Streams
 from holdfast.supervisor.task import Task
@@ -32,6 +34,8 @@ def launch(
     environment: Mapping[str, str],
     signal_mask: set[int],
     oom_score: str | None,
+    *,
+    groups: Groups | None = None,
 ) -> int:
     """Forks and executes; returns the pid once the kernel has accepted the program."""
     told, tell = os.pipe()
@@ -39,6 +43,8 @@ def launch(
     if pid == 0:
         try:
             os.close(told)
+            if groups is not None:
+                contain.enter(groups)
             _become(command, streams, environment, signal_mask, oom_score)
         except OSError as error:
             os.write(tell, struct.pack("<i", error.errno or 0))

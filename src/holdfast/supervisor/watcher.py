@@ -10,8 +10,10 @@ import socket
 import time
 from typing import Any
 
+from holdfast.actions.contain import Groups, remove_groups
 from holdfast.supervisor import signals
 from holdfast.supervisor.control import Link
+from holdfast.supervisor.guard.place import contain_job
 from holdfast.supervisor.guard.watching import Guarding, start_guard
 from holdfast.supervisor.launch import CannotStart, launch, leave_settings, reap, script_environment
 from holdfast.supervisor.streams import Source, Streams
@@ -27,22 +29,29 @@ DRAINED_LIMIT_BYTES = 256 << 20
 def watch_run(task: Task, streams: Streams, link: Link, signal_mask: set[int], oom_score: str | None) -> None:
     """The whole life of the watcher's process."""
     os.setsid()
+    groups = contain_job(task.policy, os.getppid())
     guard = start_guard(task)
     become_subreaper()
     leave_settings(task)
     try:
-        script_pid = launch(task.command, streams, script_environment(os.environ, task.channel), signal_mask, oom_score)
+        environment = script_environment(os.environ, task.channel)
+        acting = groups if task.policy == "protect" else None
+        script_pid = launch(task.command, streams, environment, signal_mask, oom_score, groups=acting)
     except CannotStart as error:
+        remove_groups(groups)
         link.tell("cannot-start", errno=error.errno)
         return
     if guard is not None:
-        guard.begin(script_pid)
+        guard.begin(script_pid, groups)
     streams.close_script_side()
     link.tell("started", pid=script_pid)
     _let_go_of_the_terminal()
     take_name("hf-watcher")
     lock_memory()
-    Watcher(task, streams, link, script_pid, guard).run()
+    watcher = Watcher(task, streams, link, script_pid, guard)
+    watcher.contained(groups)
+    watcher.run()
+    remove_groups(groups)
 
 
 def _let_go_of_the_terminal() -> None:
@@ -76,6 +85,10 @@ class Watcher:
         if guard is not None:
             self._selector.register(guard, selectors.EVENT_READ, None)
             self._watch.on_answer = guard.answer
+
+    def contained(self, groups: Groups) -> None:
+        if self._task.policy == "protect":
+            self._watch.event("job.contained", version=groups.version, controllers=sorted(groups.folders))
 
     def run(self) -> None:
         due = time.monotonic()

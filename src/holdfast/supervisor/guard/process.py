@@ -19,6 +19,7 @@ from holdfast.policy.ladder import Able, Done, Reading, Rung, Thresholds, decide
 from holdfast.supervisor.guard.course import Course
 from holdfast.supervisor.guard.gauges import Budget, Gauge, Machine, Use, limited_groups
 from holdfast.supervisor.guard.job import Job, one_of_several_ranks
+from holdfast.supervisor.guard.place import LastLine
 from holdfast.supervisor.guard.stalls import Stalls
 from holdfast.supervisor.toughen import lock_memory, take_name
 
@@ -28,6 +29,8 @@ HELD_SLICE_S, RUN_SLICE_S, RUN_LEAST_S = 0.09, 0.01, 0.002
 TREE_EVERY_S, TREE_IN_DANGER_S = 1.0, 0.05
 OURS_RATIO = 0.25  # of the growth is the job's
 HELD_BY_JOB_RATIO = 0.5
+LAST_LINE_RATIO = 0.5  # of the reserve, beyond our own line
+WEIGH_RATIO = 0.7  # of the budget, by the sum of sizes, before the job is weighed properly
 SETTLE_S = 0.3  # after a worker was stopped
 ORDER = list(Rung)
 
@@ -58,6 +61,7 @@ class Guard:
         self._stalls = Stalls(self._poll)
         self._job: Job | None = None
         self._own: Use | None = None
+        self._last_line: LastLine | None = None
         self._hold: Hold | None = None
         self._gauges: list[Gauge] = []
         self._courses: dict[int, Course] = {}
@@ -123,6 +127,9 @@ class Guard:
             self._danger = self._danger or in_danger(reading, self._limits)
             if worst is None or (ORDER.index(rung), -reading.seconds) > (ORDER.index(worst[0]), -worst[1].seconds):
                 worst = found
+        if self._last_line is not None and self._own is not None and self._able.act:
+            room = min(gauge.left + LAST_LINE_RATIO * (gauge.reserve or 0.1 * gauge.whole) for gauge in self._gauges)
+            self._last_line.follow(self._own.taken + max(room, 0.0))
         assert worst is not None  # the machine itself is always there
         return worst
 
@@ -135,7 +142,9 @@ class Guard:
             self._tree_at = now
             job.look(now, job_time, count=self._own is None)
         if self._budget is not None:
-            self._budget.taken = job.rss
+            counted = self._own is not None
+            near = job.rss > WEIGH_RATIO * self._budget.whole
+            self._budget.taken = job.rss if counted else job.own_bytes(now, weigh=near)
 
     def _reading(self, gauge: Gauge, course: Course, now: float) -> Reading:
         job = self._job
@@ -230,8 +239,10 @@ class Guard:
             "what": gauge.what,
             "cause": gauge.cause,
             "left_bytes": int(reading.left_bytes),
+            "taken_bytes": int(gauge.taken),
             "whole_bytes": int(reading.whole_bytes),
-            "per_s": int(max(reading.fast_per_s, reading.slow_per_s)),
+            "per_s": int(reading.slow_per_s or max(reading.fast_per_s, 0.0)),
+            "seconds": round(min(reading.seconds, 1e6), 3),
             "stalled_s": round(reading.stalled_s, 3),
             "held_s": round(self._done.held_s, 3),
             "checkpoint_saved_s_ago": _ago(self._done.checkpoint_saved_at),
@@ -269,6 +280,7 @@ class Guard:
         self._job = Job(packet["script"], packet["watcher"])
         folder = packet.get("folder")
         self._own = Use(folder, packet["version"]) if folder else None
+        self._last_line = LastLine(folder, packet["version"]) if folder else None
         self._hold = _holder(packet, self._job)
         self._able = replace(self._able, ask=False)
         groups = limited_groups(packet["script"], but_not=folder)

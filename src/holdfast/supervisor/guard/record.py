@@ -11,13 +11,17 @@ if TYPE_CHECKING:
     from holdfast.supervisor.tick import Watch
 
 
+SOON_S = 2.0
+
+
 def take(watch: Watch, event: Event) -> None:
     """Journals one packet of the guard's, says what the user should know, carries out what it asks for."""
     watch.record(event)
     data = event.data
     key = f"{data.get('cause')}:{data.get('what')}"
-    if event.kind == "guard.warn":
-        watch.tell_once(key, f"{_state(event)}", cause=str(data["cause"]))
+    if event.kind == "guard.warn" and float(data["seconds"]) < SOON_S:
+        text = f"{_state(event)}: full in about {duration(float(data['seconds']))}"
+        watch.tell_once(key, text, cause=str(data["cause"]))  # a slower one the detectors tell, with its trend
     elif event.kind == "guard.ask":
         sent = watch.ask(do=str(data["do"]), id=str(data["id"]))
         watch.event("action", key=data["id"], decision=f"asked for {_words(str(data['do']))}: {_state(event)}", result="asked" if sent else "could not be asked: nobody trains")  # fmt: skip
@@ -39,12 +43,12 @@ def stopped_text(event: Event) -> str:
 
 def _state(event: Event) -> str:
     data = event.data
-    whole, left = float(data["whole_bytes"]), float(data["left_bytes"])
     if float(data.get("stalled_s") or 0) > 0.5:
         return f"{data['what']}: everything waited for it for {duration(float(data['stalled_s']))}"
     per_s = float(data["per_s"])
     growing = f", growing {amount(per_s, 'bytes')}/s" if per_s > 0 else ""
-    return f"{data['what']}: {amount(max(left, 0), 'bytes')} of {amount(whole, 'bytes')} left{growing}"
+    taken, whole = float(data["taken_bytes"]), float(data["whole_bytes"])
+    return f"{data['what']}: {amount(taken, 'bytes')} of {amount(whole, 'bytes')} in use{growing}"
 
 
 def _words(do: str) -> str:

@@ -11,6 +11,7 @@ import time
 import traceback
 from typing import Any
 
+from holdfast.actions.contain import Groups
 from holdfast.supervisor.task import Task
 from holdfast.vocabulary import Event
 
@@ -68,10 +69,11 @@ class Guarding:
     def fileno(self) -> int:
         return self._end.fileno()
 
-    def begin(self, script_pid: int, **where: Any) -> None:
-        """An attempt has started. Where the job has groups of its own, they are named."""
+    def begin(self, script_pid: int, groups: Groups) -> None:
+        """An attempt has started."""
         self._trainers = []
-        self._send(do="begin", script=script_pid, watcher=os.getpid(), **where)
+        where = {"folder": groups.folders.get("memory"), "freezer": groups.folders.get("freezer")}
+        self._send(do="begin", script=script_pid, watcher=os.getpid(), version=groups.version, **where)
 
     def rest(self) -> None:
         """Nothing of the job runs: the processes that are left are the watcher's to end."""
