@@ -109,7 +109,7 @@ def test_two_hundred_processes_at_once_are_stopped_as_a_tree(workplace: Workplac
     assert result.neighbour["lived"]
     stopped = result.of("guard.stopped")
     assert [event.data["rung"] for event in stopped] == ["job"]
-    assert stopped[0].data["processes"] == 201
+    assert result.of("guard.ended")[0].data["processes"] == 201
     assert not [event for event in result.of("kernel.line") if "oom-kill" in str(event.data.get("text"))]
 
 

@@ -86,6 +86,11 @@ def _hand_down(parent: str, ours: set[int]) -> set[str]:
     return wanted & set(_read(f"{parent}/cgroup.subtree_control").split())
 
 
+def find_groups(version: int, parents: Mapping[str, str], name: str) -> Groups:
+    folders = {controller: f"{parent}/{PREFIX}{name}" for controller, parent in parents.items()}
+    return Groups(version, {c: folder for c, folder in folders.items() if os.path.isdir(folder)})  # noqa: PTH112
+
+
 def enter(groups: Groups) -> None:
     """In the job's first process, before it becomes the user's program. What it starts comes along."""
     for folder in dict.fromkeys(groups.folders.values()):

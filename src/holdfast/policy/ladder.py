@@ -34,9 +34,10 @@ class Thresholds:
     hold_most_s: float = 3.0  # in one episode; a heartbeat or a socket of the job's may not wait longer
     gone_s: float = 5.0  # until the kernel would kill, at the speed of the last seconds
     gone_fast_s: float = 0.2  # the same at the speed of the last hundredths
-    stalled_ratio: float = 0.25  # of the time everybody waits for memory…
-    stalled_hold_s: float = 0.2  # …for so long: the job is held so that the others get on
-    stalled_stop_s: float = 3.0  # …or for so long
+    slice_margin: float = 1.5
+    kernel_kills: int = 2  # one may have been a worker that the job can do without
+    stalled_hold_s: float = 0.2  # everybody waits for memory: the job is held so that the others get on
+    stalled_stop_s: float = 3.0
     again_s: float = 5.0  # between two askings for the same
     patience_s: float = 3.0  # for the answer
     idle_s: float = 10.0  # without danger, and the episode is over
@@ -80,6 +81,8 @@ class Done:
     checkpoint_saved_at: float = NEVER
     checkpoint_refused: bool = False
     held_s: float = 0.0
+    slice_bytes: float = 0.0  # what the job took when it was last let go between two holds
+    kernel_kills: int = 0  # in the job's own group
 
 
 def decide(reading: Reading, done: Done, able: Able, now: float, limits: Thresholds = Thresholds()) -> Rung:  # noqa: B008 - frozen
@@ -109,8 +112,11 @@ def _lost(reading: Reading, done: Done, able: Able, now: float, limits: Threshol
     """The line is passed and it goes on: or nobody gets on any more, whatever was done about it."""
     if reading.stalled_s >= limits.stalled_stop_s:
         return not (able.ask and _waits(done, now, limits))
+    if done.kernel_kills >= limits.kernel_kills:
+        return True
     if reading.left_bytes > 0:
-        return False
+        again = done.slice_bytes * (1.0 if _waits(done, now, limits) else limits.slice_margin)
+        return 0 < reading.left_bytes < again  # 200 processes that wake together take it in one slice
     real_s = _until(reading.real_left_bytes, reading.slow_per_s)
     real_fast_s = _until(reading.real_left_bytes, reading.fast_per_s)
     if real_s >= limits.gone_s and real_fast_s >= limits.gone_fast_s:

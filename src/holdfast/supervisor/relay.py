@@ -283,6 +283,7 @@ class Relay:
 
         self._lone = LoneWatch(self._task, self._script_pid, self.say)
         self._tell("watcher.lost", pid=self._watcher_pid, reason=self._failed)
+        self._lone.do(_let_the_job_go_on)
         self._collect(reap())
 
     def _adopted(self) -> int:
@@ -329,6 +330,15 @@ class Relay:
     def _say_lost(self, records: int) -> None:
         if records:
             self.say(f"holdfast: {records} records of this run could not be written")
+
+
+def _let_the_job_go_on(_: object) -> None:
+    """The guard goes with its watcher. Should it have been killed too, the job may be held still."""
+    from holdfast.supervisor.guard.place import groups_of, thaw  # noqa: PLC0415
+    from holdfast.supervisor.tree import release_held  # noqa: PLC0415
+
+    thaw(groups_of(os.getpid()))
+    release_held()
 
 
 def _wait(fd: int, what: int, seconds: float | None) -> bool:

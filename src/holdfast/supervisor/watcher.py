@@ -13,7 +13,7 @@ from typing import Any
 from holdfast.actions.contain import Groups, remove_groups
 from holdfast.supervisor import signals
 from holdfast.supervisor.control import Link
-from holdfast.supervisor.guard.place import contain_job
+from holdfast.supervisor.guard.place import contain_job, thaw
 from holdfast.supervisor.guard.watching import Guarding, start_guard
 from holdfast.supervisor.launch import CannotStart, launch, leave_settings, reap, script_environment
 from holdfast.supervisor.streams import Source, Streams
@@ -82,11 +82,13 @@ class Watcher:
 
         self._watch = Watch(task, "watcher", script_pid, say=lambda text: link.tell("say", text=text))
         self._guard = guard
+        self._groups = Groups()
         if guard is not None:
             self._selector.register(guard, selectors.EVENT_READ, None)
             self._watch.on_answer = guard.answer
 
     def contained(self, groups: Groups) -> None:
+        self._groups = groups
         if self._task.policy == "protect":
             self._watch.event("job.contained", version=groups.version, controllers=sorted(groups.folders))
 
@@ -106,6 +108,9 @@ class Watcher:
         from holdfast.supervisor.finish import after_the_script  # noqa: PLC0415
 
         assert self._status is not None
+        self._hear_the_guard()  # what it told before the end comes before the end in the record
+        if self._guard is not None:
+            self._guard.rest()
         self._link.tell("exit", status=self._status)
         after_the_script(self._watch, self._status, idle=self._serve)
         self._link.tell("over")
@@ -152,12 +157,14 @@ class Watcher:
         from holdfast.supervisor.guard import record  # noqa: PLC0415
         from holdfast.supervisor.tree import release_held  # noqa: PLC0415
 
-        assert self._guard is not None
+        if self._guard is None:
+            return
         for event in self._guard.receive() or ():
             record.take(self._watch, event)
         if self._guard.lost:
             self._selector.unregister(self._guard)
             self._guard = None
+            thaw(self._groups)
             self._watch.event("guard.lost", released=release_held())
 
     def _forward_due(self) -> None:

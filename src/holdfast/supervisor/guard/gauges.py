@@ -69,6 +69,7 @@ class Use:
         self._usage = _open(f"{folder}/{names.usage}")
         self._stat = _open(f"{folder}/memory.stat")
         self._swap = _try_open(f"{folder}/memory.swap.current") if version == 2 else None
+        self._kills = _try_open(f"{folder}/{names.kills}")
         self.taken = 0.0
         self.swapped = 0.0
         self.major_faults = 0
@@ -82,6 +83,9 @@ class Use:
         self.swapped = float(_field(stat, b"\ntotal_swap ") if self._swap is None else _number(self._swap) or 0)
         self.major_faults = _field(stat, b"\ntotal_pgmajfault ") or _field(stat, b"\npgmajfault ")
         return usage is not None
+
+    def kernel_kills(self) -> int:
+        return _field(b"\n" + os.pread(self._kills, 512, 0), b"\noom_kill ") if self._kills is not None else 0
 
 
 class Group(Gauge):

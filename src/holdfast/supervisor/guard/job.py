@@ -70,7 +70,7 @@ class Job:
     def pids(self) -> list[int]:
         return [stat.pid for stat in self.members()]
 
-    def names(self, pid: int) -> str:
+    def name(self, pid: int) -> str:
         stat = self._members.get(pid)
         return f"{stat.name} (pid {pid})" if stat is not None else f"pid {pid}"
 

@@ -6,7 +6,8 @@ import contextlib
 import os
 from pathlib import Path
 
-from holdfast.actions.contain import Groups, make_groups
+from holdfast.actions.contain import OURS, Groups, find_groups, make_groups
+from holdfast.actions.hold import Freezer
 from holdfast.probes.cgroup_paths import hierarchy_of, membership
 
 CONTROLLERS = ("memory", "cpu", "freezer", "blkio")
@@ -17,17 +18,37 @@ def contain_job(policy: str, relay_pid: int) -> Groups:
     """Only where acting is allowed. Named after the relay, so that whoever survives can clean up."""
     if policy != "protect":
         return Groups()
+    version, parents = _parents()
+    return make_groups(version, parents, str(relay_pid), (os.getpid(), relay_pid))
+
+
+def groups_of(relay_pid: int) -> Groups:
+    """Those that are there, for a relay whose watcher was killed."""
+    version, parents = _parents()
+    return find_groups(version, parents, str(relay_pid))
+
+
+def thaw(groups: Groups) -> None:
+    if "freezer" in groups.folders:
+        with contextlib.suppress(OSError):
+            Freezer(groups.folders["freezer"], groups.version).release()
+
+
+def _parents() -> tuple[int, dict[str, str]]:
+    """The groups we are in, by controller."""
     try:
         belonging = membership(ROOT, os.getpid())
     except OSError:
-        return Groups()
-    parents, version = {}, 0
+        return 0, {}
+    parents: dict[str, str] = {}
+    version = 0
     for controller in CONTROLLERS:
         found = hierarchy_of(controller, belonging, ROOT, os.getpid(), mark="cgroup.procs")
-        if found is not None and (version in (0, found.version)):
+        if found is not None and version in (0, found.version):
             version = found.version
-            parents[controller] = found.folders[0]
-    return make_groups(version, parents, str(relay_pid), (os.getpid(), relay_pid))
+            folder = found.folders[0]
+            parents[controller] = folder.removesuffix(f"/{OURS}")  # where we have stepped aside
+    return version, parents
 
 
 class LastLine:

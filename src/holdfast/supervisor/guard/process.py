@@ -31,7 +31,7 @@ OURS_RATIO = 0.25  # of the growth is the job's
 HELD_BY_JOB_RATIO = 0.5
 LAST_LINE_RATIO = 0.5  # of the reserve, beyond our own line
 WEIGH_RATIO = 0.7  # of the budget, by the sum of sizes, before the job is weighed properly
-SETTLE_S = 0.3  # after a worker was stopped
+SETTLE_S = 0.3  # after a worker was stopped: its memory comes back within some hundredths
 ORDER = list(Rung)
 
 
@@ -67,10 +67,12 @@ class Guard:
         self._courses: dict[int, Course] = {}
         self._held_total = 0.0
         self._held_since: float | None = None
+        self._released_at = 0.0  # the level at which the job was let go between two holds
         self._tree_at = 0.0
         self._quiet_since = 0.0
         self._done = Done()
         self._number = 0
+        self._settled_at = 0.0
         self._pace_s = SLOWEST_S
         self._danger = False
 
@@ -89,13 +91,14 @@ class Guard:
             return 3600.0
         now = time.monotonic()
         rung, reading, gauge = self._look(now)
-        if self._held_since is not None:
-            return self._while_held(now, reading)
         if rung is Rung.STOP:
             rung, reading, gauge = self._look(time.monotonic())  # irreversible: looked at again right before
-            if rung is Rung.STOP:
+            if rung is Rung.STOP and now >= self._settled_at:
                 self._stop(now, reading, gauge)
                 return QUICKEST_S
+            rung = Rung.HOLD if rung is Rung.STOP and self._able.hold else rung
+        if self._held_since is not None:
+            return self._while_held(now, reading, gauge)
         if rung is Rung.HOLD and self._hold is not None:
             self._begin_hold(now, reading, gauge)
             return HELD_SLICE_S / 4
@@ -136,6 +139,7 @@ class Guard:
     def _look_at_job(self, job: Job, now: float, job_time: float) -> None:
         if self._own is not None and self._own.read():
             job.rss = self._own.taken
+            self._done = replace(self._done, kernel_kills=self._own.kernel_kills())
             job.course.add(job_time, self._own.taken + self._own.swapped)
         due = TREE_EVERY_S if self._quiet_since or self._own is not None else TREE_IN_DANGER_S
         if now - self._tree_at >= due and self._held_since is None:
@@ -168,6 +172,7 @@ class Guard:
         elif self._done != Done() and now - self._quiet_since > self._limits.idle_s:
             self._send({"kind": "guard.over", "held_s": round(self._done.held_s, 3)})
             self._done = Done()
+            self._released_at = 0.0
 
     # -- what is done
 
@@ -178,17 +183,21 @@ class Guard:
             self._able = replace(self._able, hold=False)
             return
         self._held_since = now
+        taken = gauge.taken + gauge.swapped - self._released_at if self._released_at else 0.0
+        self._done = replace(self._done, slice_bytes=max(0.0, taken))
         if not self._done.held_s:
             self._tell("guard.held", reading, gauge)
             if self._able.ask and not self._done.checkpoint_refused:
                 self._ask(Rung.CHECKPOINT, now, reading, gauge)  # obeyed between two slices
 
-    def _while_held(self, now: float, reading: Reading) -> float:
+    def _while_held(self, now: float, reading: Reading, gauge: Gauge) -> float:
         assert self._held_since is not None
         held_s = now - self._held_since
         if held_s < HELD_SLICE_S:
             return HELD_SLICE_S - held_s
         self._release()
+        self._done = replace(self._done, slice_bytes=0.0)  # counted anew
+        self._released_at = gauge.taken + gauge.swapped
         return min(RUN_SLICE_S, max(RUN_LEAST_S, reading.seconds / 4))
 
     def _release(self) -> None:
@@ -210,24 +219,21 @@ class Guard:
     def _stop(self, now: float, reading: Reading, gauge: Gauge) -> None:
         job = self._job
         assert job is not None
-        began = time.monotonic()
         worker = job.leaking_worker()
-        if worker is not None:
-            name = job.names(worker.pid)
-            if stop.stop_one(worker.pid, lambda _: job.still_there(worker)):
-                self._tell("guard.stopped", reading, gauge, rung="worker", victim=name, whole_job=False)
-                self._courses.clear()
-                job.forget()
-                time.sleep(SETTLE_S)
-                return
-        victim = job.names(job.largest())
+        if worker is not None and stop.stop_one(worker.pid, lambda _: job.still_there(worker)):
+            name = job.name(worker.pid)
+            self._tell("guard.stopped", reading, gauge, reason=gauge.cause, rung="worker", victim=name, whole_job=False)
+            self._courses.clear()
+            job.forget()
+            self._settled_at = now + SETTLE_S
+            return
+        # Told before it is done: whoever sees the job end knows why by then.
+        victim = job.name(job.largest())
+        self._tell("guard.stopped", reading, gauge, reason=gauge.cause, rung="job", victim=victim, whole_job=True)
+        began = time.monotonic()
         count = stop.stop_all(job.pids, release=self._release)
-        took_ms = round((time.monotonic() - began) * 1000, 1)
-        seen_ms = round((began - now) * 1000, 1)
-        self._tell(
-            "guard.stopped", reading, gauge, rung="job", victim=victim, whole_job=True, processes=count,
-            took_ms=took_ms, decided_ms=seen_ms,
-        )  # fmt: skip
+        took_ms, seen_ms = (time.monotonic() - began) * 1000, (began - now) * 1000
+        self._send({"kind": "guard.ended", "processes": count, "took_ms": round(took_ms, 1), "decided_ms": round(seen_ms, 1)})  # fmt: skip
         self._job = None  # until the next attempt
 
     # -- the watcher
@@ -287,6 +293,7 @@ class Guard:
         self._gauges = [self._machine, *groups, *([self._budget] if self._budget is not None else [])]
         self._courses = {}
         self._done = Done()
+        self._released_at = 0.0
         self._quiet_since = 0.0
         for _ in range(3):  # what the first looks need is touched now, not in the hour of need
             self._look(time.monotonic())
