@@ -116,7 +116,8 @@ def _lost(reading: Reading, done: Done, able: Able, now: float, limits: Threshol
         return True
     if reading.left_bytes > 0:
         again = done.slice_bytes * (1.0 if _waits(done, now, limits) else limits.slice_margin)
-        return 0 < reading.left_bytes < again  # 200 processes that wake together take it in one slice
+        # 200 processes that wake together take it in one slice; where there is swap it may still go there.
+        return 0 < reading.left_bytes < again and reading.real_left_bytes < 2 * again
     real_s = _until(reading.real_left_bytes, reading.slow_per_s)
     real_fast_s = _until(reading.real_left_bytes, reading.fast_per_s)
     if real_s >= limits.gone_s and real_fast_s >= limits.gone_fast_s:

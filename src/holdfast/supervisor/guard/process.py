@@ -6,8 +6,8 @@ import contextlib
 import gc
 import json
 import os
+import resource
 import select
-import signal
 import socket
 import time
 from dataclasses import replace
@@ -73,6 +73,8 @@ class Guard:
         self._done = Done()
         self._number = 0
         self._settled_at = 0.0
+        self._not_yet_at = 0.0  # the last look at which there was no need to stop
+        self._faults_at_start = 0
         self._pace_s = SLOWEST_S
         self._danger = False
 
@@ -91,6 +93,7 @@ class Guard:
             return 3600.0
         now = time.monotonic()
         rung, reading, gauge = self._look(now)
+        self._not_yet_at = self._not_yet_at if rung is Rung.STOP else now
         if rung is Rung.STOP:
             rung, reading, gauge = self._look(time.monotonic())  # irreversible: looked at again right before
             if rung is Rung.STOP and now >= self._settled_at:
@@ -232,8 +235,14 @@ class Guard:
         self._tell("guard.stopped", reading, gauge, reason=gauge.cause, rung="job", victim=victim, whole_job=True)
         began = time.monotonic()
         count = stop.stop_all(job.pids, release=self._release)
-        took_ms, seen_ms = (time.monotonic() - began) * 1000, (began - now) * 1000
-        self._send({"kind": "guard.ended", "processes": count, "took_ms": round(took_ms, 1), "decided_ms": round(seen_ms, 1)})  # fmt: skip
+        ended = {
+            "kind": "guard.ended",
+            "processes": count,
+            "reacted_ms": round((began - self._not_yet_at) * 1000, 1),  # at most so long after the reason came up
+            "took_ms": round((time.monotonic() - began) * 1000, 1),
+            "major_faults": _major_faults() - self._faults_at_start,
+        }
+        self._send(ended)
         self._job = None  # until the next attempt
 
     # -- the watcher
@@ -297,6 +306,7 @@ class Guard:
         self._quiet_since = 0.0
         for _ in range(3):  # what the first looks need is touched now, not in the hour of need
             self._look(time.monotonic())
+        self._faults_at_start = _major_faults()
 
     def _answered(self, packet: dict[str, Any]) -> None:
         now = time.monotonic()
@@ -325,11 +335,9 @@ def _holder(packet: dict[str, Any], job: Job) -> Hold:
     return Signals(job.states)
 
 
+def _major_faults() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_majflt
+
+
 def _ago(at: float) -> float | None:
     return round(time.monotonic() - at, 3) if at != float("-inf") else None
-
-
-def ignore_signals() -> None:
-    """What a scheduler or a terminal sends to everybody is not for the guard: it goes with the watcher."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGTSTP):
-        signal.signal(number, signal.SIG_IGN)

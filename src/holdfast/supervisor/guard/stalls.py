@@ -11,6 +11,7 @@ STALLED_RATIO = 0.25
 SPAN_S = 0.4
 FAULTS_PER_S = 300.0  # of a group that swaps: a disk of 100 µs a page is then a third of the time
 FULL_RATIO = 0.9
+SWAPPED_PER_S = 16 << 20  # bytes that go to swap: a disk has no more to give, and others wait for it
 TRIGGERS = (b"full 100000 500000", b"some 300000 2000000")  # the second is allowed to plain users
 
 
@@ -19,6 +20,7 @@ class Stalls:
         self._machine = _Total(path)
         self._groups: dict[str, _Total | _Faults] = {}
         self._stalled: dict[int, tuple[float, float]] = {}  # gauge -> (seconds stalled, last look)
+        self._swapped: dict[int, tuple[float, float]] = {}
         self._trigger = _trigger(poll, path)
 
     def look(self, gauge: Gauge, now: float) -> float:
@@ -35,6 +37,10 @@ class Stalls:
         return seconds
 
     def _stalls_now(self, gauge: Gauge, now: float) -> bool:
+        before, at = self._swapped.get(id(gauge), (gauge.swapped, now))
+        self._swapped[id(gauge)] = (gauge.swapped, now)
+        if now > at and gauge.left <= 0 and (gauge.swapped - before) / (now - at) > SWAPPED_PER_S:
+            return True
         if isinstance(gauge, Machine):
             return self._machine.ratio(now) >= STALLED_RATIO
         if not isinstance(gauge, Group) or gauge.taken < FULL_RATIO * gauge.whole:
