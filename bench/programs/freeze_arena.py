@@ -134,12 +134,12 @@ def journal_figures(place: str) -> dict[str, object]:
     if not runs:
         return {}
     events = Journal(runs[0]).events("guard.held", "guard.stopped", "guard.ended", "guard.ask", "kernel.line")
+    texts = [str(event.data.get("text")) for event in events]
     ended = next((event.data for event in events if event.kind == "guard.ended"), {})
     held = next((event.data for event in events if event.kind == "guard.held"), {})
     return {
         "rungs": [str(event.data.get("do") or event.kind.removeprefix("guard.")) for event in events if event.kind in ("guard.ask", "guard.held", "guard.stopped")],
-        "kernel_killed": any("oom-kill" in str(event.data.get("text")) for event in events),
-        "oom": [str(event.data.get("text"))[:400] for event in events if "oom-kill" in str(event.data.get("text"))],
+        "kernel_killed": any("oom-kill" in text and "/holdfast-freeze-" in text for text in texts),
         "reacted_ms": ended.get("reacted_ms"),
         "stop_ms": ended.get("took_ms"),
         "major_faults": ended.get("major_faults"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from holdfast.detectors import find_endings
@@ -97,7 +99,7 @@ def test_python_remedies_are_python() -> None:
     for name, entry in CATALOGUE.items():
         for recipe in entry.recipes:
             if recipe.framework:
-                source = recipe.how.replace("…, ", "").replace("…", "...")
+                source = re.sub(r"\$\w+", "1", recipe.how).replace("…, ", "").replace("…", "...")
                 compile(source if not source.rstrip().endswith(":") else source + "\n    ...", name, "exec")
 
 

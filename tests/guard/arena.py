@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,8 @@ def run_in_arena(
     neighbour_mib: int = 0,
     timeout: float = 100,
     as_user: int = 0,
+    beside: Sequence[str] = (),
+    beside_after_s: float = 0.0,
 ) -> Result:
     script = workplace.script(source)
     command = [*HOLDFAST, "run", *options, "--", *(["sh", "-c", f"exec {' '.join(script)}"] if as_user else script)]
@@ -59,22 +62,29 @@ def run_in_arena(
         user = [f"--reuid={as_user}", f"--regid={as_user}", "--clear-groups", *reading]
         command = ["setpriv", *user, *command]
     with Stage(Limits(memory=memory * MB), f"holdfast-guard-{workplace.path.name}"[:60]) as stage:
-        beside = None
+        neighbour = None
         if neighbour_mib:
-            beside = subprocess.Popen(
+            neighbour = subprocess.Popen(
                 stage.wrap([*NEIGHBOUR, str(timeout), str(neighbour_mib)]), stdout=subprocess.PIPE, text=True
             )
-            assert beside.stdout is not None and beside.stdout.readline() == "ready\n"
+            assert neighbour.stdout is not None and neighbour.stdout.readline() == "ready\n"
         began = time.monotonic()
+        other = (
+            subprocess.Popen(stage.wrap(["sh", "-c", f"sleep {beside_after_s}; exec {' '.join(beside)}"]))
+            if beside
+            else None
+        )
         done = subprocess.run(
             stage.wrap(command), cwd=workplace.path, capture_output=True, timeout=timeout, check=False
         )
         seconds = time.monotonic() - began
+        if other is not None:
+            other.wait(timeout=timeout)
         figures: dict[str, Any] = {}
-        if beside is not None:
-            alive = beside.poll() is None
-            beside.terminate()
-            told, _ = beside.communicate(timeout=10)
+        if neighbour is not None:
+            alive = neighbour.poll() is None
+            neighbour.terminate()
+            told, _ = neighbour.communicate(timeout=10)
             figures = {**json.loads(told.splitlines()[-1] if alive else "{}"), "lived": alive}
     run = max((workplace.path / ".holdfast" / "runs").iterdir(), key=lambda path: path.stat().st_mtime)
     events = Journal(run / "journal").events()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from tests.guard.arena import Result, run_in_arena
@@ -68,3 +70,22 @@ def test_workers_that_share_the_data_of_their_parent(workplace: Workplace) -> No
         for worker in workers: worker.join()
     """
     _untouched(run_in_arena(workplace, source, "--memory", "300M", memory=900))
+
+
+def test_a_large_steady_job_does_not_pay_for_a_neighbour_that_grows(workplace: Workplace) -> None:
+    """The neighbour here is a program outside the job, in the same container, that takes all but the last of it."""
+    (workplace.path / "grows.py").write_text(
+        "import time\nkept = []\n"
+        "for _ in range(60): kept.append(bytearray(b'x') * (2 << 20)); time.sleep(0.02)\n"
+        "time.sleep(3)\n"
+    )
+    source = """
+        import time
+        kept = bytearray(b"x") * (240 << 20)
+        print("holds", flush=True)
+        time.sleep(8)
+    """
+    beside = [sys.executable, str(workplace.path / "grows.py")]
+    result = run_in_arena(workplace, source, memory=420, beside=beside, beside_after_s=2.0)
+    assert result.code == 0
+    assert result.of("guard.stopped", "guard.held") == []

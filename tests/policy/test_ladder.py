@@ -84,9 +84,11 @@ def test_a_stall_holds_first_and_stops_only_what_does_not_end() -> None:
 
 
 def test_what_would_not_fit_in_another_slice_is_not_let_go_again() -> None:
-    held = _near(fast_per_s=GIB, left_bytes=50 * MIB)
+    held = _near(fast_per_s=GIB, left_bytes=50 * MIB, real_left_bytes=66 * MIB)
     assert decide(held, Done(held_s=0.2, slice_bytes=20 * MIB), Able(), NOW) is Rung.HOLD
     assert decide(held, Done(held_s=0.2, slice_bytes=40 * MIB), Able(), NOW) is Rung.STOP
+    with_swap = replace(held, real_left_bytes=GIB)
+    assert decide(with_swap, Done(held_s=0.2, slice_bytes=40 * MIB), Able(), NOW) is Rung.HOLD
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ IOPRIO_SET, IOPRIO_CLASS_BEST_EFFORT, CLASS_SHIFT = 251, 2, 13  # of x86-64; els
 WEIGHT = 50  # version 2, of the usual 100
 SHARES_PER_CPU = 512  # version 1, of the usual 1024: the kernel divides a group's shares among the processors
 REMOVAL_S = 1.0
+OLD_S = 60.0  # younger ones may be about to be entered
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,15 +114,41 @@ def remove_groups(groups: Groups, patience_s: float = REMOVAL_S) -> bool:
         if not folders or time.monotonic() > until:
             break
         time.sleep(0.01)
+    if groups.version == 2:
+        for folder in set(groups.folders.values()):
+            _step_back(os.path.dirname(folder))  # noqa: PTH120
     return not folders
+
+
+def _step_back(parent: str) -> None:
+    """Where we had stepped aside: the group is left as it was found."""
+    leaf = f"{parent}/{OURS}"
+    if not os.path.isdir(leaf):  # noqa: PTH112
+        return
+    for one in _read(f"{parent}/cgroup.subtree_control").split():
+        _write(f"{parent}/cgroup.subtree_control", f"-{one}")
+    for pid in _read(f"{leaf}/cgroup.procs").split():
+        _write(f"{parent}/cgroup.procs", pid)
+    _removed(leaf)
+
+
+def process_name(pid: int) -> str:
+    """Its number and its start: the number alone is used again, and in another container at the same time."""
+    return f"{pid}-{_started(pid)}"
+
+
+def _started(pid: int) -> str:
+    words = _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
+    return words[19] if len(words) > 19 else "0"
 
 
 def _sweep(parent: str) -> None:
     """Groups of runs whose Holdfast was killed, and that are empty."""
     with contextlib.suppress(OSError):
         for folder in Path(parent).glob(f"{PREFIX}*"):
-            number = folder.name.removeprefix(PREFIX)
-            if number.isdigit() and not Path(f"/proc/{number}").exists():
+            pid, _, started = folder.name.removeprefix(PREFIX).partition("-")
+            alive = pid.isdigit() and started == _started(int(pid))
+            if not alive and time.time() - folder.stat().st_mtime > OLD_S:
                 _removed(str(folder))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from holdfast.detectors import (
+    cpu_oversubscribed,
     data_exhausted,
     gpu_not_used,
     guard_stop,
@@ -38,6 +39,7 @@ WHILE_TRAINING: tuple[Callable[[Window], Finding | None], ...] = (
     starvation.find,
     data_exhausted.find,
     gpu_not_used.find,
+    cpu_oversubscribed.find,
 )
 
 

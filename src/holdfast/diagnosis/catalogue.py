@@ -117,6 +117,24 @@ CATALOGUE: dict[str, Entry] = {
             Recipe("Do the costly part once", "dataset = dataset.cache()  # before shuffle and batch", "tensorflow"),
         ),
     ),
+    "cpu-oversubscribed": Entry(
+        "More threads than processors",
+        "Every process starts as many threads as it sees processors; together they take turns instead of working.",
+        (
+            Recipe("Fewer threads in each process", "OMP_NUM_THREADS=$threads holdfast run python train.py"),
+            Recipe("Fewer threads in each process", "torch.set_num_threads($threads)  # before training", "torch"),
+            Recipe(
+                "Fewer threads in each process",
+                "tf.config.threading.set_intra_op_parallelism_threads($threads)",
+                "tensorflow",
+            ),
+            Recipe(
+                "One thread in each loader worker, and not more workers than processors",
+                "DataLoader(dataset, num_workers=$cores)  # each runs one thread",
+                "torch",
+            ),
+        ),
+    ),
     "data-exhausted": Entry(
         "The data ended before the steps did",
         "Fewer batches came than steps were asked for; the rest was not trained.",

@@ -80,6 +80,7 @@ class Done:
     checkpoint_answered_at: float = NEVER
     checkpoint_saved_at: float = NEVER
     checkpoint_refused: bool = False
+    checkpoints: int = 0  # asked for
     held_s: float = 0.0
     slice_bytes: float = 0.0  # what the job took when it was last let go between two holds
     kernel_kills: int = 0  # in the job's own group
@@ -150,7 +151,8 @@ def _checkpoint_due(done: Done, soon_s: float, now: float, limits: Thresholds) -
         return False
     if done.relief_asked_at == NEVER and soon_s > 0.5 * limits.checkpoint_s:
         return False  # relief is cheaper and there is time for it
-    return now - max(done.checkpoint_saved_at, done.checkpoint_asked_at) > limits.again_s
+    rarer = min(8, 1 << max(0, done.checkpoints // 2 - 1))  # a danger that never comes true is not paid for for ever
+    return now - max(done.checkpoint_saved_at, done.checkpoint_asked_at) > limits.again_s * rarer
 
 
 def _until(left_bytes: float, per_s: float) -> float:

@@ -15,6 +15,7 @@ from holdfast.probes.network import Network
 from holdfast.probes.pressure import Pressure
 from holdfast.probes.process_details import ProcessDetails
 from holdfast.probes.processes import Processes
+from holdfast.probes.run_queue import RunQueue
 from holdfast.probes.shm import SharedMemory
 from holdfast.probes.vmstat import Vmstat
 
@@ -29,9 +30,14 @@ PROBES: tuple[type[Probe], ...] = (
     Heartbeat,
     SharedMemory,
     ProcessDetails,
+    RunQueue,
     Framework,
     Network,
     CpuHeat,
     Disk,
     Gpu,
 )
+
+
+def all_probes() -> list[type[Probe]]:
+    return list(PROBES)

@@ -93,12 +93,6 @@ class Watch:
         self._asked_at = time.time()
         return self._training is not None and self._training.send(do=do, id=id)
 
-    def tell_once(self, key: str, text: str, cause: str) -> None:
-        """A warning that did not come from a detector, unless one has said the same already."""
-        now = time.time()
-        if now - self._decided_at.get(key, 0.0) > warn.AGAIN_S:
-            self._act(Decision("warn", key, text, cause), [], now)
-
     def trainers(self) -> list[int]:
         return self._training.trainers() if self._training is not None else []
 

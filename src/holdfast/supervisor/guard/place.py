@@ -6,7 +6,7 @@ import contextlib
 import os
 from pathlib import Path
 
-from holdfast.actions.contain import OURS, Groups, find_groups, make_groups
+from holdfast.actions.contain import OURS, Groups, find_groups, make_groups, process_name
 from holdfast.actions.hold import Freezer
 from holdfast.probes.cgroup_paths import hierarchy_of, membership
 
@@ -19,13 +19,13 @@ def contain_job(policy: str, relay_pid: int) -> Groups:
     if policy != "protect":
         return Groups()
     version, parents = _parents()
-    return make_groups(version, parents, str(relay_pid), (os.getpid(), relay_pid))
+    return make_groups(version, parents, process_name(relay_pid), (os.getpid(), relay_pid))
 
 
 def groups_of(relay_pid: int) -> Groups:
     """Those that are there, for a relay whose watcher was killed."""
     version, parents = _parents()
-    return find_groups(version, parents, str(relay_pid))
+    return find_groups(version, parents, process_name(relay_pid))
 
 
 def thaw(groups: Groups) -> None:

@@ -157,12 +157,14 @@ class Guard:
         job = self._job
         assert job is not None
         slow, fast = course.slow_per_s(), course.fast_per_s()
-        ours = (
-            job.rss > HELD_BY_JOB_RATIO * gauge.whole
-            or (fast > 0 and job.course.fast_per_s() > OURS_RATIO * fast)
-            or (slow > 0 and job.course.slow_per_s() > OURS_RATIO * slow)
+        grows = (fast > 0 and job.course.fast_per_s() > OURS_RATIO * fast) or (
+            slow > 0 and job.course.slow_per_s() > OURS_RATIO * slow
         )
         stalled_s = self._stalls.look(gauge, now) if self._held_since is None else 0.0
+        big = (
+            job.rss > HELD_BY_JOB_RATIO * gauge.whole
+        )  # what is large but steady pays for a stall, not for a neighbour
+        ours = grows or gauge is self._budget or (big and stalled_s > 0)
         return Reading(
             gauge.what, gauge.left, gauge.real_left, gauge.whole, slow, fast, ours, stalled_s if ours else 0.0
         )
@@ -215,7 +217,7 @@ class Guard:
         if rung is Rung.RELIEVE:
             self._done = replace(self._done, relief_asked_at=now, relief_answered=False)
         else:
-            self._done = replace(self._done, checkpoint_asked_at=now)
+            self._done = replace(self._done, checkpoint_asked_at=now, checkpoints=self._done.checkpoints + 1)
         self._number += 1
         self._tell("guard.ask", reading, gauge, do=rung.value, id=f"guard:{rung.value}:{self._number}")
 

@@ -11,18 +11,12 @@ if TYPE_CHECKING:
     from holdfast.supervisor.tick import Watch
 
 
-SOON_S = 2.0
-
-
 def take(watch: Watch, event: Event) -> None:
     """Journals one packet of the guard's, says what the user should know, carries out what it asks for."""
     watch.record(event)
     data = event.data
     key = f"{data.get('cause')}:{data.get('what')}"
-    if event.kind == "guard.warn" and float(data["seconds"]) < SOON_S:
-        text = f"{_state(event)}: full in about {duration(float(data['seconds']))}"
-        watch.tell_once(key, text, cause=str(data["cause"]))  # a slower one the detectors tell, with its trend
-    elif event.kind == "guard.ask":
+    if event.kind == "guard.ask":
         sent = watch.ask(do=str(data["do"]), id=str(data["id"]))
         watch.event("action", key=data["id"], decision=f"asked for {_words(str(data['do']))}: {_state(event)}", result="asked" if sent else "could not be asked: nobody trains")  # fmt: skip
     elif event.kind == "guard.held":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+from collections import deque
 
 from holdfast.supervisor.guard.gauges import Gauge, Group, Machine
 
@@ -11,7 +12,8 @@ STALLED_RATIO = 0.25
 SPAN_S = 0.4
 FAULTS_PER_S = 300.0  # of a group that swaps: a disk of 100 µs a page is then a third of the time
 FULL_RATIO = 0.9
-SWAPPED_PER_S = 16 << 20  # bytes that go to swap: a disk has no more to give, and others wait for it
+SWAPPED_PER_S = 8 << 20  # bytes that go to swap and do not stop: the job outgrows the machine
+SWAP_SPAN_S = 1.0
 TRIGGERS = (b"full 100000 500000", b"some 300000 2000000")  # the second is allowed to plain users
 
 
@@ -20,7 +22,7 @@ class Stalls:
         self._machine = _Total(path)
         self._groups: dict[str, _Total | _Faults] = {}
         self._stalled: dict[int, tuple[float, float]] = {}  # gauge -> (seconds stalled, last look)
-        self._swapped: dict[int, tuple[float, float]] = {}
+        self._swapped: dict[int, deque[tuple[float, float]]] = {}
         self._trigger = _trigger(poll, path)
 
     def look(self, gauge: Gauge, now: float) -> float:
@@ -37,9 +39,7 @@ class Stalls:
         return seconds
 
     def _stalls_now(self, gauge: Gauge, now: float) -> bool:
-        before, at = self._swapped.get(id(gauge), (gauge.swapped, now))
-        self._swapped[id(gauge)] = (gauge.swapped, now)
-        if now > at and gauge.left <= 0 and (gauge.swapped - before) / (now - at) > SWAPPED_PER_S:
+        if gauge.left <= 0 and self._swapped_per_s(gauge, now) > SWAPPED_PER_S:
             return True
         if isinstance(gauge, Machine):
             return self._machine.ratio(now) >= STALLED_RATIO
@@ -51,6 +51,15 @@ class Stalls:
             source = _Total(pressure) if os.path.exists(pressure) else _Faults(gauge)  # noqa: PTH110
             self._groups[gauge.folder] = source
         return source.ratio(now) >= STALLED_RATIO
+
+    def _swapped_per_s(self, gauge: Gauge, now: float) -> float:
+        """Over a second: swap is written in bursts."""
+        course = self._swapped.setdefault(id(gauge), deque(maxlen=16))
+        course.append((now, gauge.swapped))
+        while len(course) > 2 and now - course[1][0] > SWAP_SPAN_S:
+            course.popleft()
+        at, before = course[0]
+        return (gauge.swapped - before) / (now - at) if now - at > SWAP_SPAN_S / 2 else 0.0
 
 
 class _Total:
