@@ -33,8 +33,10 @@ class Thresholds:
     hold_near_ratio: float = 0.05
     hold_most_s: float = 3.0  # in one episode; a heartbeat or a socket of the job's may not wait longer
     gone_s: float = 5.0  # until the kernel would kill, at the speed of the last seconds
-    gone_fast_s: float = 0.2  # the same at the speed of the last hundredths
+    gone_fast_s: float = 0.2  # the same at the speed of the last hundredths…
+    noise_per_s: float = 64 << 20  # …beyond what a steady job breathes: 2.5 MiB within 40 ms
     slice_margin: float = 1.5
+    slice_ratio: float = 0.005  # of the whole, taken in one slice beyond the line: it goes on
     kernel_kills: int = 2  # one may have been a worker that the job can do without
     stalled_hold_s: float = 0.2  # everybody waits for memory: the job is held so that the others get on
     stalled_stop_s: float = 3.0
@@ -49,7 +51,7 @@ class Reading:
 
     what: str
     left_bytes: float  # until the line that is ours to keep
-    real_left_bytes: float  # until the kernel would kill, swap included
+    real_left_bytes: float  # until the kernel would kill; swap included, where only the job itself would be swapped
     whole_bytes: float
     slow_per_s: float = 0.0  # how fast it shrinks, over seconds
     fast_per_s: float = 0.0  # over hundredths
@@ -119,8 +121,10 @@ def _lost(reading: Reading, done: Done, able: Able, now: float, limits: Threshol
         again = done.slice_bytes * (1.0 if _waits(done, now, limits) else limits.slice_margin)
         # 200 processes that wake together take it in one slice; where there is swap it may still go there.
         return 0 < reading.left_bytes < again and reading.real_left_bytes < 2 * again
+    if done.slice_bytes > max(limits.slice_ratio * reading.whole_bytes, reading.real_left_bytes):
+        return True
     real_s = _until(reading.real_left_bytes, reading.slow_per_s)
-    real_fast_s = _until(reading.real_left_bytes, reading.fast_per_s)
+    real_fast_s = _until(reading.real_left_bytes, reading.fast_per_s - limits.noise_per_s)
     if real_s >= limits.gone_s and real_fast_s >= limits.gone_fast_s:
         return False
     waits = able.ask and able.hold and _waits(done, now, limits) and done.held_s < limits.hold_most_s

@@ -165,9 +165,9 @@ class Guard:
             job.rss > HELD_BY_JOB_RATIO * gauge.whole
         )  # what is large but steady pays for a stall, not for a neighbour
         ours = grows or gauge is self._budget or (big and stalled_s > 0)
-        return Reading(
-            gauge.what, gauge.left, gauge.real_left, gauge.whole, slow, fast, ours, stalled_s if ours else 0.0
-        )
+        # Swap is room only for a job in a group of its own: elsewhere it is the neighbours who are swapped out.
+        real_left = gauge.real_left if self._own is not None else gauge.whole - gauge.taken
+        return Reading(gauge.what, gauge.left, real_left, gauge.whole, slow, fast, ours, stalled_s if ours else 0.0)
 
     def _calm_down(self, now: float) -> None:
         if self._danger:
