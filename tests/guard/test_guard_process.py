@@ -63,6 +63,14 @@ def test_its_groups_are_gone_after_the_run(workplace: Workplace) -> None:
     assert not list(Path("/sys/fs/cgroup").rglob(f"holdfast-job-{relay.pid}-*"))
 
 
+def test_its_groups_are_gone_also_when_the_watcher_was_killed(workplace: Workplace) -> None:
+    relay = workplace.start(workplace.script("import time; time.sleep(1.5)"))
+    workplace.script_of(relay.pid)
+    workplace.watcher_of(relay.pid).kill()
+    assert relay.wait(timeout=30) == 0
+    assert not list(Path("/sys/fs/cgroup").rglob(f"holdfast-job-{relay.pid}-*"))
+
+
 @pytest.mark.root
 @pytest.mark.skipif(shutil.which("setpriv") is None, reason="no setpriv")
 def test_a_plain_user_is_guarded_too(workplace: Workplace) -> None:

@@ -53,6 +53,20 @@ def test_a_leak_in_training_is_warned_of_relieved_checkpointed_and_then_stopped(
     assert result.neighbour["lived"]
 
 
+def test_one_rank_of_several_is_never_held(workplace: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    result = run_in_arena(workplace, LEAKS_WHILE_TRAINING % 4, memory=400)
+    assert result.code == 137
+    assert "held" not in result.rungs and result.rungs[-1] == "stopped", result.rungs
+    assert (workplace.path / "saved").exists()
+
+
+def test_the_guard_reacts_within_a_tenth_of_a_second_and_without_a_major_fault(workplace: Workplace) -> None:
+    result = run_in_arena(workplace, FULL_SPEED, memory=1200, neighbour_mib=60)
+    ended = result.of("guard.ended")[0].data
+    assert ended["reacted_ms"] < 100 and ended["major_faults"] == 0, ended
+
+
 def test_advise_warns_and_does_nothing_else(workplace: Workplace) -> None:
     result = run_in_arena(workplace, LEAKS_WHILE_TRAINING % 6, "--policy", "advise", memory=300)
     assert result.code == 137

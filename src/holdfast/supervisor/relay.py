@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 FLUSH_S = 0.05
 PROMPT_BURST = 100  # pieces sent without delay before pieces are put together
 RECORDED_PATIENCE_S = 3.0
+ADOPTING_ROUNDS = 50
 
 
 class NeverStarted(Exception):
@@ -290,11 +291,18 @@ class Relay:
         """The script of a watcher that was killed between starting it and telling us."""
         from holdfast.supervisor.tree import left_behind  # noqa: PLC0415
 
-        children = left_behind()
-        if not children:
-            raise NeverStarted(0)
-        self._streams.close_script_side()
-        return int(children[0].pid)
+        for _ in range(ADOPTING_ROUNDS):
+            children = left_behind()
+            scripts = [
+                child.pid for child in children if _leads_a_session(child.pid)
+            ]  # what else we have forked does not
+            if scripts:
+                self._streams.close_script_side()
+                return int(scripts[0])
+            if not children:
+                break
+            time.sleep(0.01)
+        raise NeverStarted(0)
 
     def _finish_alone(self, lone: LoneWatch) -> None:
         lone.finish(self._status or 0)
@@ -330,6 +338,13 @@ class Relay:
     def _say_lost(self, records: int) -> None:
         if records:
             self.say(f"holdfast: {records} records of this run could not be written")
+
+
+def _leads_a_session(pid: int) -> bool:
+    try:
+        return os.getsid(pid) == pid
+    except OSError:
+        return False
 
 
 def _let_the_job_go_on(_: object) -> None:

@@ -72,6 +72,7 @@ class Use:
         self._kills = _try_open(f"{folder}/{names.kills}")
         self.taken = 0.0
         self.swapped = 0.0
+        self.usage = 0.0
         self.major_faults = 0
 
     def read(self) -> bool:
@@ -79,7 +80,8 @@ class Use:
             usage, stat = _number(self._usage), b"\n" + os.pread(self._stat, 8192, 0)
         except OSError:  # the group is gone
             return False
-        self.taken = max(0.0, (usage or 0) - sum(_field(stat, key) for key in self._cache))
+        self.usage = float(usage or 0)
+        self.taken = max(0.0, self.usage - sum(_field(stat, key) for key in self._cache))
         self.swapped = float(_field(stat, b"\ntotal_swap ") if self._swap is None else _number(self._swap) or 0)
         self.major_faults = _field(stat, b"\ntotal_pgmajfault ") or _field(stat, b"\npgmajfault ")
         return usage is not None

@@ -64,9 +64,12 @@ class LastLine:
         self._fd = os.open(f"{folder}/{name}", os.O_WRONLY | os.O_CLOEXEC)
         self._set = 0.0
 
-    def follow(self, bytes_: float) -> None:
+    def follow(self, bytes_: float, in_use_bytes: float) -> None:
+        """A limit below what is in use, cache included, would have us wait in the kernel until it is dropped: later."""
         if abs(bytes_ - self._set) < max(self.STEP_BYTES, 0.01 * self._set):
             return
+        if bytes_ < self._set and bytes_ < in_use_bytes + self.STEP_BYTES:
+            return
         self._set = bytes_
-        with contextlib.suppress(OSError):  # below what is in use now: next time
+        with contextlib.suppress(OSError):  # grown meanwhile: next time
             os.write(self._fd, str(int(bytes_)).encode())

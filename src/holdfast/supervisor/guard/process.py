@@ -21,7 +21,7 @@ from holdfast.supervisor.guard.gauges import Budget, Gauge, Machine, Use, limite
 from holdfast.supervisor.guard.job import Job, one_of_several_ranks
 from holdfast.supervisor.guard.place import LastLine
 from holdfast.supervisor.guard.stalls import Stalls
-from holdfast.supervisor.toughen import lock_memory, take_name
+from holdfast.supervisor.toughen import lock_memory
 
 FASTEST_PER_S = 4 << 30  # bytes; one thread touched 1.5 to 3 GB/s here, earlyoom reckons with 6
 QUICKEST_S, QUIET_S, SLOWEST_S = 0.005, 0.02, 1.0
@@ -37,9 +37,6 @@ ORDER = list(Rung)
 
 def be_the_guard(end: socket.socket, policy: str, budget_bytes: int | None) -> None:
     """Until the watcher is gone or says that it is over."""
-    take_name("hf-guard")
-    with contextlib.suppress(OSError):
-        os.setsid()
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, -15)
     lock_memory()
@@ -135,7 +132,7 @@ class Guard:
                 worst = found
         if self._last_line is not None and self._own is not None and self._able.act:
             room = min(gauge.left + LAST_LINE_RATIO * (gauge.reserve or 0.1 * gauge.whole) for gauge in self._gauges)
-            self._last_line.follow(self._own.taken + max(room, 0.0))
+            self._last_line.follow(self._own.taken + max(room, 0.0), self._own.usage)
         assert worst is not None  # the machine itself is always there
         return worst
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from holdfast.actions.contain import Groups
 from holdfast.supervisor.task import Task
+from holdfast.supervisor.toughen import take_name
 from holdfast.vocabulary import Event
 
 TRAINERS_S = 0.5
@@ -32,6 +33,7 @@ def start_guard(task: Task) -> Guarding | None:
         return None
     if between == 0:
         try:
+            take_name("hf-guard")  # before anything else: nobody may take it for the script
             if os.fork() == 0:
                 _live(theirs, task)
         finally:
