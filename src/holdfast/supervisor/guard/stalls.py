@@ -41,9 +41,11 @@ class Stalls:
     def _stalls_now(self, gauge: Gauge, now: float) -> bool:
         if gauge.left <= 0 and self._swapped_per_s(gauge, now) > SWAPPED_PER_S:
             return True
+        if gauge.taken < FULL_RATIO * gauge.whole:
+            return False  # the machine's pressure is also that of a container elsewhere on it that thrashes by itself
         if isinstance(gauge, Machine):
             return self._machine.ratio(now) >= STALLED_RATIO
-        if not isinstance(gauge, Group) or gauge.taken < FULL_RATIO * gauge.whole:
+        if not isinstance(gauge, Group):
             return False
         source = self._groups.get(gauge.folder)
         if source is None:
