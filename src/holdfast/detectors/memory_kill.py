@@ -19,6 +19,7 @@ class Thresholds:
 
 CONTAINER = "container-memory-limit"
 HOST = "host-memory-exhausted"
+OWN_GROUP = "/holdfast-job-"
 
 
 def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
@@ -57,6 +58,8 @@ def _counted(window: Window) -> list[Evidence]:
 
 
 def _where(window: Window, kills: list[KernelKill], thresholds: Thresholds) -> str:
+    if any(OWN_GROUP in kill.memcg for kill in kills):
+        return HOST  # the last line that Holdfast drew around the job: no container's
     constraints = {kill.constraint for kill in kills if kill.constraint}
     if "CONSTRAINT_MEMCG" in constraints:
         return CONTAINER

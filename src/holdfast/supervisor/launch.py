@@ -14,6 +14,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from holdfast.actions import contain
+from holdfast.actions.contain import Groups
 from holdfast.inside import settings
 from holdfast.supervisor import budget, learned, signals
 from holdfast.supervisor.given_input import GivenInput
@@ -33,8 +35,11 @@ class CannotStart(Exception):
 class Launcher:
     """Starts the script, again if need be, each time as the first."""
 
-    def __init__(self, task: Task, streams: Streams, signal_mask: set[int], oom_score: str | None) -> None:
+    def __init__(
+        self, task: Task, streams: Streams, signal_mask: set[int], oom_score: str | None, groups: Groups
+    ) -> None:
         self._task = task
+        self._groups = groups
         self._streams = streams
         self._signal_mask = signal_mask
         self._oom_score = oom_score
@@ -70,6 +75,7 @@ class Launcher:
         if pid == 0:
             try:
                 os.close(told)
+                contain.enter(self._groups)
                 self._become(command, environment)
             except OSError as error:
                 os.write(tell, struct.pack("<i", error.errno or 0))

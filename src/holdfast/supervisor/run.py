@@ -8,8 +8,11 @@ import sys
 import traceback
 from typing import NoReturn
 
+from holdfast.actions.contain import remove_groups
 from holdfast.supervisor import signals
 from holdfast.supervisor.control import Link, link_pair
+from holdfast.supervisor.guard.place import contain_job
+from holdfast.supervisor.guard.watching import start_guard
 from holdfast.supervisor.launch import CannotStart, Launcher
 from holdfast.supervisor.relay import NeverStarted, Relay
 from holdfast.supervisor.streams import Streams, open_streams
@@ -69,13 +72,18 @@ def _be_the_watcher(task: Task, streams: Streams, link: Link, signal_mask: set[i
 
 def _start_and_watch(task: Task, streams: Streams, link: Link, signal_mask: set[int], oom_score: str | None) -> None:
     os.setsid()
+    groups = contain_job(task.policy, os.getppid())
+    guard = start_guard(task)
     become_subreaper()
-    launcher = Launcher(task, streams, signal_mask, oom_score)
+    launcher = Launcher(task, streams, signal_mask, oom_score, groups)
     try:
         script_pid = launcher.start(1, bool(task.resumed_from), task.micro_batches)
     except CannotStart as error:
+        remove_groups(groups)
         link.tell("cannot-start", errno=error.errno)
         return
+    if guard is not None:
+        guard.begin(script_pid, groups)
     if not task.may_restart:  # else a next attempt writes where this one does
         streams.close_script_side()
     link.tell("started", pid=script_pid)
@@ -84,7 +92,8 @@ def _start_and_watch(task: Task, streams: Streams, link: Link, signal_mask: set[
     lock_memory()
     from holdfast.supervisor.watcher import Watcher  # noqa: PLC0415 - after the launch: the script does not wait for it
 
-    Watcher(task, streams, link, launcher, script_pid).run()
+    Watcher(task, streams, link, launcher, script_pid, groups=groups, guard=guard).run()
+    remove_groups(groups)
 
 
 def _let_go_of_the_terminal() -> None:
