@@ -53,7 +53,10 @@ class Workplace:
         return done.stdout.decode()
 
     def watcher_of(self, relay: int) -> psutil.Process:
-        return wait_for(lambda: next(iter(psutil.Process(relay).children()), None))
+        """Its guard is a child of the relay too."""
+        return wait_for(
+            lambda: next((one for one in psutil.Process(relay).children() if one.name() != "hf-guard"), None)
+        )
 
     def script_of(self, relay: int) -> psutil.Process:
         """It leads a session of its own, which what the watcher forks for itself does not."""

@@ -9,6 +9,7 @@ from tests.workplace import Workplace
 
 pytestmark = pytest.mark.root
 
+ONCE = ("--max-restarts", "0")
 FULL_SPEED = """
     kept = []
     while True:
@@ -42,7 +43,7 @@ def test_an_allocator_at_full_speed_is_held_and_stopped_before_the_kernel_kills(
 
 
 def test_a_leak_in_training_is_warned_of_relieved_checkpointed_and_then_stopped(workplace: Workplace) -> None:
-    result = run_in_arena(workplace, LEAKS_WHILE_TRAINING % 1, memory=500, neighbour_mib=60)
+    result = run_in_arena(workplace, LEAKS_WHILE_TRAINING % 1, *ONCE, memory=500, neighbour_mib=60)
     rungs = result.rungs
     assert result.code == 137
     assert rungs[-1] == "stopped" and "warn" in rungs, rungs
@@ -55,7 +56,7 @@ def test_a_leak_in_training_is_warned_of_relieved_checkpointed_and_then_stopped(
 
 def test_one_rank_of_several_is_never_held(workplace: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WORLD_SIZE", "2")
-    result = run_in_arena(workplace, LEAKS_WHILE_TRAINING % 4, memory=400)
+    result = run_in_arena(workplace, LEAKS_WHILE_TRAINING % 4, *ONCE, memory=400)
     assert result.code == 137
     assert "held" not in result.rungs and result.rungs[-1] == "stopped", result.rungs
     assert (workplace.path / "saved").exists()

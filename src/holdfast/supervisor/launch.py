@@ -75,12 +75,12 @@ class Launcher:
         if pid == 0:
             try:
                 os.close(told)
-                contain.enter(self._groups)
                 self._become(command, environment)
             except OSError as error:
                 os.write(tell, struct.pack("<i", error.errno or 0))
             finally:
                 os._exit(127)
+        contain.bring_in(self._groups, pid)
         os.close(tell)
         answer = os.read(told, 4)  # closed by a successful exec
         os.close(told)

@@ -74,6 +74,8 @@ class Guard:
         self._faults_at_start = 0
         self._pace_s = SLOWEST_S
         self._danger = False
+        self._kills_before = 0  # in the job's group, by the attempts before
+        self._folder: str | None = None
 
     def run(self) -> None:
         try:
@@ -139,7 +141,7 @@ class Guard:
     def _look_at_job(self, job: Job, now: float, job_time: float) -> None:
         if self._own is not None and self._own.read():
             job.rss = self._own.taken
-            self._done = replace(self._done, kernel_kills=self._own.kernel_kills())
+            self._done = replace(self._done, kernel_kills=self._own.kernel_kills() - self._kills_before)
             job.course.add(job_time, self._own.taken + self._own.swapped)
         due = TREE_EVERY_S if self._quiet_since or self._own is not None else TREE_IN_DANGER_S
         if now - self._tree_at >= due and self._held_since is None:
@@ -282,6 +284,7 @@ class Guard:
             if packet["do"] == "begin":
                 self._begin(packet)
             elif packet["do"] == "rest":
+                self._release()  # what is left of the attempt, and the next one in the same group
                 self._job = None
             elif packet["do"] == "trainers" and self._job is not None:
                 self._job.trainers = set(packet["pids"])
@@ -293,12 +296,16 @@ class Guard:
     def _begin(self, packet: dict[str, Any]) -> None:
         self._job = Job(packet["script"], packet["watcher"])
         folder = packet.get("folder")
-        self._own = Use(folder, packet["version"]) if folder else None
-        self._last_line = LastLine(folder, packet["version"]) if folder else None
-        self._hold = _holder(packet, self._job)
+        if folder is None or folder != self._folder:  # the attempts of a run share a group: its files stay open
+            self._folder = folder
+            self._own = Use(folder, packet["version"]) if folder else None
+            self._last_line = LastLine(folder, packet["version"]) if folder else None
+            groups = limited_groups(packet["script"], but_not=folder)
+            self._gauges = [self._machine, *groups, *([self._budget] if self._budget is not None else [])]
+        if not isinstance(self._hold, Freezer):
+            self._hold = _holder(packet, self._job)
+        self._kills_before = self._own.kernel_kills() if self._own is not None else 0
         self._able = replace(self._able, ask=False)
-        groups = limited_groups(packet["script"], but_not=folder)
-        self._gauges = [self._machine, *groups, *([self._budget] if self._budget is not None else [])]
         self._courses = {}
         self._done = Done()
         self._released_at = 0.0

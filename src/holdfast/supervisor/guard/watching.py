@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import select
 import socket
 import sys
 import time
@@ -19,32 +20,28 @@ from holdfast.vocabulary import Event
 TRAINERS_S = 0.5
 
 
-def start_guard(task: Task) -> Guarding | None:
-    """Before the watcher becomes a subreaper: forked twice, the guard is the relay's child and no part of the job.
+def guard_ends(policy: str) -> tuple[socket.socket, socket.socket] | None:
+    """The watcher's and the guard's. `observe` takes over nothing, so there is none."""
+    if policy == "observe":
+        return None
+    return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 
-    `observe` takes over nothing, so there is none.
-    """
-    if task.policy == "observe":
-        return None
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    try:
-        between = os.fork()
-    except OSError:
-        return None
-    if between == 0:
+
+def fork_guard(end: socket.socket, task: Task) -> None:
+    """By the relay, while the watcher starts the script: no part of the job, and nobody waits for it."""
+    with contextlib.suppress(OSError):  # else the watcher sees that there is none
+        if os.fork():
+            return
         try:
             take_name("hf-guard")  # before anything else: nobody may take it for the script
-            if os.fork() == 0:
-                _live(theirs, task)
+            os.setpgid(0, 0)  # what is typed at the terminal is not for it
+            _live(end, task)
         finally:
             if (error := sys.exception()) is not None:
                 reason = "".join(traceback.format_exception(error))[-2000:]
                 with contextlib.suppress(OSError):
-                    theirs.send(json.dumps({"kind": "guard.failed", "reason": reason}).encode())
+                    end.send(json.dumps({"kind": "guard.failed", "reason": reason}).encode())
             os._exit(0)
-    theirs.close()
-    os.waitpid(between, 0)
-    return Guarding(ours)
 
 
 def _live(end: socket.socket, task: Task) -> None:
@@ -55,6 +52,7 @@ def _live(end: socket.socket, task: Task) -> None:
     # The script's output and the relay's link are not ours to keep open: their end is how others notice an end.
     os.closerange(3, fd)
     os.closerange(fd + 1, 4096)
+    select.select([end], [], [])  # until the script has started, or never will: it has the processors to itself
     from holdfast.supervisor.guard.process import be_the_guard  # noqa: PLC0415 - here: the script does not wait for it
 
     be_the_guard(end, task.policy, task.memory_bytes)
