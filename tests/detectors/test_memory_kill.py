@@ -90,7 +90,7 @@ def test_the_line_that_holdfast_drew_is_the_machines_or_the_budget() -> None:
     at_budget = find(story(137, 9, events=[kernel(line)], job__memory_budget_bytes=[GIB, GIB]))
     assert on_host is not None and on_host.cause == "host-memory-exhausted"
     assert at_budget is not None and at_budget.cause == "host-memory-exhausted"
-    assert any("budget is 1.0 GiB" in item.text for item in at_budget.evidence), at_budget.evidence
+    assert any("budget is 1 GiB" in item.text for item in at_budget.evidence), at_budget.evidence
 
 
 def test_the_line_that_holdfast_drew_below_a_containers_limit_is_the_containers() -> None:

@@ -14,8 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from holdfast.actions import contain
-from holdfast.actions.contain import Groups
+from holdfast.actions.contain import Groups, bring_in
 from holdfast.inside import settings
 from holdfast.supervisor import budget, learned, signals
 from holdfast.supervisor.given_input import GivenInput
@@ -68,6 +67,10 @@ class Launcher:
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, former)
 
+    def contain(self, script_pid: int) -> None:
+        """Right after the start, and after the relay was told: the kernel takes its time for it."""
+        bring_in(self._groups, script_pid)
+
     def _fork(self, command: Sequence[str], environment: Mapping[str, str]) -> int:
         told, tell = os.pipe()
         with warnings.catch_warnings(action="ignore"):  # threads of ours, whose locks the child never touches
@@ -80,7 +83,6 @@ class Launcher:
                 os.write(tell, struct.pack("<i", error.errno or 0))
             finally:
                 os._exit(127)
-        contain.bring_in(self._groups, pid)
         os.close(tell)
         answer = os.read(told, 4)  # closed by a successful exec
         os.close(told)

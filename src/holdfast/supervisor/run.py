@@ -99,11 +99,12 @@ def _start_and_watch(
         remove_groups(groups)
         link.tell("cannot-start", errno=error.errno)
         return
-    if guard is not None:
-        guard.begin(script_pid, groups)
     if not task.may_restart:  # else a next attempt writes where this one does
         streams.close_script_side()
     link.tell("started", pid=script_pid)
+    launcher.contain(script_pid)
+    if guard is not None:
+        guard.begin(script_pid, groups)
     _let_go_of_the_terminal()
     take_name("hf-watcher")
     lock_memory()

@@ -153,9 +153,10 @@ class Watcher:
             self._watch.say(f"holdfast: cannot start again: {error}")
             return f"could not be started: {error}"
         self._status = None
+        self._link.tell("started", pid=self._script_pid)
+        self._launcher.contain(self._script_pid)
         if self._guard is not None:
             self._guard.begin(self._script_pid, self._groups)
-        self._link.tell("started", pid=self._script_pid)
         self._attempts.began_again(decision.settings["k"])
         self._watch.next_attempt(number, self._script_pid, decision.text)
         return f"started as attempt {number}"
