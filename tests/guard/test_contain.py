@@ -14,6 +14,7 @@ from tests.workplace import Workplace
 
 WHERE = """
     import os, time
+    time.sleep(0.5)  # it is brought in while it runs already
     print(os.getpriority(os.PRIO_PROCESS, 0))
     print(open("/proc/self/cgroup").read())
     time.sleep(1.5)

@@ -127,10 +127,15 @@ class Budget(Gauge):
     """What the user allowed the job with `--memory`."""
 
     what = "the job's memory budget"
+    BEYOND_RATIO = 0.1  # nothing breaks at a budget: the kernel's line is drawn so far behind it
 
     def __init__(self, budget_bytes: int) -> None:
         super().__init__()
         self.whole = float(budget_bytes)
+
+    @property
+    def real_left(self) -> float:
+        return (1 + self.BEYOND_RATIO) * self.whole - self.taken
 
     def read(self) -> bool:
         """Set from outside: by the job's own group, or by the sum of its processes."""

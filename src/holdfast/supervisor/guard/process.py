@@ -133,7 +133,7 @@ class Guard:
             if worst is None or (ORDER.index(rung), -reading.seconds) > (ORDER.index(worst[0]), -worst[1].seconds):
                 worst = found
         if self._last_line is not None and self._own is not None and self._able.act:
-            room = min(gauge.left + LAST_LINE_RATIO * (gauge.reserve or 0.1 * gauge.whole) for gauge in self._gauges)
+            room = min(_last_room(gauge) for gauge in self._gauges)
             self._last_line.follow(self._own.taken + max(room, 0.0), self._own.usage)
         assert worst is not None  # the machine itself is always there
         return worst
@@ -165,7 +165,8 @@ class Guard:
         )  # what is large but steady pays for a stall, not for a neighbour
         ours = grows or gauge is self._budget or (big and stalled_s > 0)
         # Swap is room only for a job in a group of its own: elsewhere it is the neighbours who are swapped out.
-        real_left = gauge.real_left if self._own is not None else gauge.whole - gauge.taken
+        counts = self._own is not None or gauge is self._budget
+        real_left = gauge.real_left if counts else gauge.whole - gauge.taken
         return Reading(gauge.what, gauge.left, real_left, gauge.whole, slow, fast, ours, stalled_s if ours else 0.0)
 
     def _calm_down(self, now: float) -> None:
@@ -331,6 +332,11 @@ class Guard:
 def _pace(reading: Reading) -> float:
     least = QUICKEST_S if reading.seconds < 1.0 else QUIET_S
     return min(SLOWEST_S, max(least, min(reading.left_bytes / FASTEST_PER_S / 3, reading.seconds / 8)))
+
+
+def _last_room(gauge: Gauge) -> float:
+    """Until the kernel's line in the job's own group."""
+    return gauge.real_left if isinstance(gauge, Budget) else gauge.left + LAST_LINE_RATIO * gauge.reserve
 
 
 def _holder(packet: dict[str, Any], job: Job) -> Hold:
