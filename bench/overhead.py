@@ -29,6 +29,7 @@ from bench.holdfast_command import HOLDFAST, program
 from bench.interleave import Comparison
 
 PAIRS, TURNS = 3, 60
+ENDING_S = 60.0
 PATIENCE_S = 180.0  # a framework's import and compilation on a loaded machine
 
 
@@ -123,14 +124,14 @@ class Trainer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._signal(signal.SIGCONT)
-        for process in psutil.Process(self._process.pid).children(recursive=True):
-            if process not in self._watchers:
+        os.close(self._ask)  # nobody asks any more: it ends by itself
+        try:
+            self._process.wait(ENDING_S)
+        except subprocess.TimeoutExpired:
+            for process in [*psutil.Process(self._process.pid).children(recursive=True), self._process]:
                 with contextlib.suppress(psutil.NoSuchProcess):
                     process.kill()
-        if self._bare:
-            self._process.kill()
-        self._process.wait()
-        os.close(self._ask)
+            self._process.wait()
         os.close(self._answer)
         self._folder.cleanup()
 

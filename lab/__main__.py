@@ -1,4 +1,4 @@
-"""Runs the cases and prints the score: `python -m lab --quick`."""
+"""Runs the cases and prints the score: `python -m lab --quick`, `python -m lab --score --jobs 8`."""
 
 from __future__ import annotations
 
@@ -7,10 +7,15 @@ import json
 import signal
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
-from . import calibration, program, score
+from . import program, report, score
 from .case import BadCase, Case, load_all
 from .stage import CannotStage
+
+PAGE = Path(__file__).parent.parent / "docs" / "lab.md"
+FAILING, HEALTHY = "failing", "healthy"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -21,15 +26,16 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"lab: {error}", file=sys.stderr)
         return 2
     if options.list:
-        for case in cases:
-            print(f"{case.name:32} {case.expected:26} {'quick' if case.quick else '':6} {case.title}")
+        print(report.listing(cases))
         return 0
     _take_signals_as_usual()
     results = list(_results(cases, options))
-    print(json.dumps(score.as_json(results), indent=2) if options.json else score.table(results))
-    if options.score and not options.json:
-        print("", calibration.confusion(results), "", calibration.calibration(results), "", sep="\n")
-        print(calibration.summary(results))
+    if options.json:
+        print(json.dumps(score.as_json(results), indent=2))
+    else:
+        print(report.full(results) if options.score else score.table(results))
+    if options.markdown is not None:
+        options.markdown.write_text(report.page(results))
     return 0 if score.totals(results).passed else 1
 
 
@@ -37,25 +43,41 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m lab", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="cases to run (default: all)")
     parser.add_argument("--quick", action="store_true", help="only the cases marked quick")
+    parser.add_argument("--only", choices=(FAILING, HEALTHY), help="only the failing or only the healthy programs")
     parser.add_argument("--bare", action="store_true", help="without Holdfast: do the cases themselves behave?")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="programs that run side by side (default: 1)")
+    parser.add_argument("--seed", type=int, metavar="N", help="chooses the step or worker at which a fault strikes")
+    parser.add_argument("--score", action="store_true", help="also the confusion, calibration, alarms and times")
     parser.add_argument("--json", action="store_true", help="the score as JSON")
-    parser.add_argument("--score", action="store_true", help="also the confusion, calibration and false alarms")
+    parser.add_argument(
+        "--markdown", type=Path, nargs="?", const=PAGE, metavar="FILE", help=f"write the score's page ({PAGE.name})"
+    )
     parser.add_argument("--list", action="store_true", help="name the cases and stop")
     parser.add_argument("--keep", action="store_true", help="keep each run's scratch folder")
     return parser.parse_args(arguments)
 
 
 def _results(cases: list[Case], options: argparse.Namespace) -> Iterator[score.Result]:
-    for case in cases:
-        for healthy in (False, True):
-            result = _result(case, healthy, options)
-            print(f"{case.name} {result.program}: {result.verdict} ({result.seconds:.1f} s)", file=sys.stderr)
-            yield result
+    """In the order of the cases, however many run at once."""
+    runs = [(case, healthy) for case in cases for healthy in _twins(case, options.only)]
+    with ThreadPoolExecutor(max(1, options.jobs)) as pool:
+        yield from pool.map(lambda run: _told_result(*run, options), runs)
+
+
+def _twins(case: Case, only: str | None) -> list[bool]:
+    twins = [False, True] if case.has_fault else [True]
+    return [healthy for healthy in twins if only is None or healthy == (only == HEALTHY)]
+
+
+def _told_result(case: Case, healthy: bool, options: argparse.Namespace) -> score.Result:
+    result = _result(case, healthy, options)
+    print(f"{case.name} {result.program}: {result.verdict} ({result.seconds:.1f} s)", file=sys.stderr)
+    return result
 
 
 def _result(case: Case, healthy: bool, options: argparse.Namespace) -> score.Result:
     try:
-        ran = program.run(case, healthy=healthy, bare=options.bare, keep=options.keep)
+        ran = program.run(case, healthy=healthy, bare=options.bare, keep=options.keep, seed=options.seed)
     except CannotStage as reason:
         return score.not_staged(case, str(reason), healthy=healthy)
     return (score.judge_bare if options.bare else score.judge)(case, ran, healthy=healthy)

@@ -1,6 +1,7 @@
 """Reads a case: a folder with `train.py`, `healthy.py` and what is expected of them in `expect.toml`.
 
 A case whose fault comes from outside (`[ending]`) needs no `healthy.py`: the same program, left alone, is its twin.
+A case without a `train.py` is one healthy program of its own, one that looks dangerous and is not.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 CASES = Path(__file__).parent / "cases"
-FRAMEWORKS = {"keras": ("keras", "tensorflow"), "torch": ("torch",)}
+FRAMEWORKS = {"keras": ("keras", "tensorflow"), "tf": ("tensorflow",), "torch": ("torch",), "jax": ("jax",)}
 POLICIES = ("observe", "advise", "protect")
 OUTCOMES = ("completed", "recovered", "failed", "stalled", "stopped", "unknown")
 RECEIVERS = ("script", "holdfast")
@@ -45,10 +46,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """A signal from outside, sent once the program has printed `after_output`."""
+    """A signal from outside, sent once the program has printed `after_output`; several: the seed chooses."""
 
     signal: signal.Signals
-    after_output: str
+    after_output: tuple[str, ...]
     to: str = "script"
 
 
@@ -83,6 +84,7 @@ class Case:
     warns: str = ""  # what a line of Holdfast's must hold while the failing program runs
     command: tuple[str, ...] = ("python", "train.py")
     needs: tuple[str, ...] = ()
+    seeded: dict[str, tuple[int, int]] = field(default_factory=dict)  # constants of train.py, each with its range
     limits: Limits = field(default_factory=Limits)
     ending: Ending | None = None
     neighbour: Neighbour | None = None
@@ -91,6 +93,14 @@ class Case:
     @property
     def expected(self) -> str:
         return " | ".join(self.accept) or CANNOT_TELL
+
+    @property
+    def has_fault(self) -> bool:
+        return (self.folder / "train.py").exists()
+
+    @property
+    def programs(self) -> tuple[Path, ...]:
+        return (self.folder / "train.py", self.healthy_program) if self.has_fault else (self.healthy_program,)
 
     @property
     def healthy_program(self) -> Path:
@@ -110,6 +120,10 @@ def parse_size(text: str) -> int:
     if match is None:
         raise BadCase(f"{text!r} is no size; write 900M or 4G")
     return int(match[1]) * SIZE_UNITS[match[2]]
+
+
+def seeded_line(name: str) -> re.Pattern[str]:
+    return re.compile(rf"^({re.escape(name)} = )\d+$", re.MULTILINE)
 
 
 def load(folder: Path) -> Case:
@@ -139,6 +153,8 @@ def load_all(names: list[str] | None = None, cases: Path = CASES) -> list[Case]:
 
 def _case(folder: Path, raw: dict[str, Any]) -> Case:
     fields = dict(raw)
+    if not (folder / "train.py").exists() and "ending" not in fields:
+        fields |= {"cause": CANNOT_TELL, "outcome": "completed", "exit_code": 0}
     cause, accept = fields.pop("cause", None), fields.pop("accept", None)
     if (cause is None) == (accept is None):
         raise BadCase("give either cause or accept")
@@ -155,6 +171,7 @@ def _case(folder: Path, raw: dict[str, Any]) -> Case:
         prints=fields.pop("prints"),
         command=tuple(fields.pop("command", ("python", "train.py"))),
         needs=tuple(fields.pop("needs", ())),
+        seeded={name: (low, high) for name, (low, high) in fields.pop("seeded", {}).items()},
         limits=_limits(fields.pop("limits", {})),
         ending=_ending(fields.pop("ending", None)),
         neighbour=_neighbour(fields.pop("neighbour", None)),
@@ -181,7 +198,9 @@ def _ending(raw: dict[str, Any] | None) -> Ending | None:
     _no_others("[ending]", raw, Ending.__dataclass_fields__)
     if raw["signal"] not in signal.Signals.__members__:
         raise BadCase(f"{raw['signal']!r} is no signal")
-    return Ending(signal.Signals[raw["signal"]], raw["after_output"], raw.get("to", "script"))
+    texts = raw["after_output"]
+    choices = (texts,) if isinstance(texts, str) else tuple(texts)
+    return Ending(signal.Signals[raw["signal"]], choices, raw.get("to", "script"))
 
 
 def _neighbour(raw: dict[str, Any] | None) -> Neighbour | None:
@@ -212,8 +231,11 @@ def _check(case: Case) -> None:
     for key, value, allowed in choices:
         if value not in allowed:
             raise BadCase(f"{case.name}: {key} is {value!r}, not one of {', '.join(allowed)}")
-    for program in (case.folder / "train.py", case.healthy_program):
+    for program in case.programs:
         if not program.exists():
             raise BadCase(f"{case.name}: {program.name} is missing")
+    for name in case.seeded:
+        if seeded_line(name).search(case.programs[0].read_text()) is None:
+            raise BadCase(f"{case.name}: {case.programs[0].name} has no line {name} = NUMBER")
     if case.evidence.line:
         case.evidence_line_number()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -14,16 +15,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
 import psutil
 
-from .case import FRAMEWORKS, Case, Limits
+from .case import FRAMEWORKS, Case, Limits, seeded_line
 from .stage import CannotStage, Stage
 
-TIMEOUT_S = 90.0
+TIMEOUT_S = 120.0
 LEFTOVERS_GRACE_S = 3.0
 SOURCE = Path(__file__).parent.parent / "src"
 NOT_COPIED = {"expect.toml", "healthy.py", "__pycache__"}
@@ -39,16 +40,18 @@ class Ran:
     stderr: str = ""
     answer: dict[str, Any] | None = None
     trouble: str = ""
+    why_seconds: float | None = None  # how long the question took
+    warned_after: float | None = None  # seconds into the run, where Holdfast said a word during it
 
 
-def run(case: Case, *, healthy: bool, bare: bool, keep: bool = False) -> Ran:
-    """Raises CannotStage where this machine cannot run the case."""
+def run(case: Case, *, healthy: bool, bare: bool, keep: bool = False, seed: int | None = None) -> Ran:
+    """Raises CannotStage where this machine cannot run the case. A seed chooses where the fault strikes."""
     _require(case)
-    with _scratch(case, healthy, keep) as scratch, Stage(case.limits, scratch.name) as stage:
+    with _scratch(case, healthy, keep, seed) as scratch, Stage(case.limits, scratch.name) as stage:
         command = [sys.executable if word == "python" else word for word in case.command]
         if not bare:
             command = [*_holdfast(), "run", "--dir", ".holdfast", "--policy", case.policy, "--", *command]
-        ran = _watch(stage.wrap(command), scratch, stage, _happenings(case, healthy, scratch))
+        ran = _watch(stage.wrap(command), scratch, stage, _happenings(case, healthy, scratch, seed))
         if keep:
             (scratch / "stdout.txt").write_text(ran.stdout)
             (scratch / "stderr.txt").write_text(ran.stderr)
@@ -65,7 +68,7 @@ def _require(case: Case) -> None:
 
 
 @contextmanager
-def _scratch(case: Case, healthy: bool, keep: bool) -> Iterator[Path]:
+def _scratch(case: Case, healthy: bool, keep: bool, seed: int | None) -> Iterator[Path]:
     """A folder of its own for one run. Both twins are called train.py there, so that only the fault differs."""
     # The name says nothing: it shows in tracebacks and in the kernel log, and the answer must not be read off there.
     scratch = Path(tempfile.mkdtemp(prefix="job-")).resolve()
@@ -75,12 +78,23 @@ def _scratch(case: Case, healthy: bool, keep: bool) -> Iterator[Path]:
                 shutil.copy(source, scratch / source.name)
         if healthy:
             shutil.copy(case.healthy_program, scratch / "train.py")
+        if seed is not None:
+            _place_fault(case, scratch / "train.py", seed)
         yield scratch
     finally:
         if keep:
             print(f"{case.name} {'healthy' if healthy else 'failing'} is kept in {scratch}", file=sys.stderr)
         else:
             shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _place_fault(case: Case, program: Path, seed: int) -> None:
+    """Writes the seed's choice into the constants that say at which step or in which worker the fault strikes."""
+    text = program.read_text()
+    for name, (low, high) in case.seeded.items():
+        chosen = random.Random(f"{case.name} {name} {seed}").randint(low, high)
+        text = seeded_line(name).sub(rf"\g<1>{chosen}", text)
+    program.write_text(text)
 
 
 def _holdfast() -> list[str]:
@@ -95,6 +109,8 @@ def _environment() -> dict[str, str]:
         "PYTHONUNBUFFERED": "1",
         "KERAS_BACKEND": "tensorflow",
     }
+    # Many of them run side by side; a thread for each core in each of them would only measure the crowd.
+    environment.setdefault("OMP_NUM_THREADS", "2")
     environment.pop("HOLDFAST_DIR", None)
     if importlib.util.find_spec("holdfast") is None:
         environment["PYTHONPATH"] = str(SOURCE)
@@ -104,7 +120,9 @@ def _environment() -> dict[str, str]:
 class _Stream:
     """Collects what comes out of a pipe while the program runs."""
 
-    def __init__(self, pipe: IO[bytes]) -> None:
+    def __init__(self, pipe: IO[bytes], mark: bytes = b"") -> None:
+        self.marked_at: float | None = None  # when the mark first came by
+        self._mark = mark
         self._pieces: list[bytes] = []
         self._thread = threading.Thread(target=self._collect, args=(pipe,), daemon=True)
         self._thread.start()
@@ -112,6 +130,8 @@ class _Stream:
     def _collect(self, pipe: IO[bytes]) -> None:
         while piece := os.read(pipe.fileno(), 65536):
             self._pieces.append(piece)
+            if self._mark and self.marked_at is None and self._mark in b"".join(self._pieces[-2:]):
+                self.marked_at = time.monotonic()
 
     def text(self) -> str:
         return b"".join(self._pieces).decode(errors="replace")
@@ -129,7 +149,7 @@ class _Happening:
     done: bool = False
 
 
-def _happenings(case: Case, healthy: bool, scratch: Path) -> list[_Happening]:
+def _happenings(case: Case, healthy: bool, scratch: Path, seed: int | None) -> list[_Happening]:
     happenings = []
     if (neighbour := case.neighbour) is not None:
         name = f"{scratch.name}-other"
@@ -141,7 +161,9 @@ def _happenings(case: Case, healthy: bool, scratch: Path) -> list[_Happening]:
             if receiver is not None:
                 os.kill(receiver, ending.signal)
 
-        happenings.append(_Happening(ending.after_output, send))
+        moments = ending.after_output
+        moment = moments[0] if seed is None else random.Random(f"{case.name} ending {seed}").choice(moments)
+        happenings.append(_Happening(moment, send))
     return happenings
 
 
@@ -163,7 +185,7 @@ def _watch(command: list[str], scratch: Path, stage: Stage, happenings: list[_Ha
         start_new_session=True,
     ) as process:
         assert process.stdout is not None and process.stderr is not None
-        stdout, stderr = _Stream(process.stdout), _Stream(process.stderr)
+        stdout, stderr = _Stream(process.stdout), _Stream(process.stderr, mark=b"holdfast:")
         finished = _wait(process, stdout, happenings)
         seconds = time.monotonic() - started
         left = _stop_leftovers(scratch, stage, grace=LEFTOVERS_GRACE_S if finished else 0)
@@ -172,7 +194,8 @@ def _watch(command: list[str], scratch: Path, stage: Stage, happenings: list[_Ha
             stream.wait(LEFTOVERS_GRACE_S)
     code = process.returncode if process.returncode >= 0 else 128 - process.returncode
     trouble = _trouble(finished, left, happenings)
-    return Ran(code if finished else None, seconds, stdout.text(), stderr.text(), trouble=trouble)
+    warned = None if stderr.marked_at is None else stderr.marked_at - started
+    return Ran(code if finished else None, seconds, stdout.text(), stderr.text(), None, trouble, warned_after=warned)
 
 
 def _trouble(finished: bool, left: list[str], happenings: list[_Happening]) -> str:
@@ -233,6 +256,7 @@ def _stop_leftovers(scratch: Path, stage: Stage, grace: float) -> list[str]:
 
 def _ask_why(ran: Ran, scratch: Path) -> Ran:
     """Asked outside the limits, as a person would afterwards."""
+    started = time.monotonic()
     asked = subprocess.run(
         [*_holdfast(), "why", "--dir", ".holdfast", "--json"],
         cwd=scratch,
@@ -242,10 +266,10 @@ def _ask_why(ran: Ran, scratch: Path) -> Ran:
         timeout=TIMEOUT_S,
         check=False,
     )
+    seconds = time.monotonic() - started
     try:
         answer = json.loads(asked.stdout)
     except ValueError:
         complaint = (asked.stderr.strip() or asked.stdout.strip() or "nothing").splitlines()[-1]
-        trouble = f"why exited {asked.returncode} and said: {complaint}"
-        return Ran(ran.exit_code, ran.seconds, ran.stdout, ran.stderr, None, trouble)
-    return Ran(ran.exit_code, ran.seconds, ran.stdout, ran.stderr, answer, ran.trouble)
+        return replace(ran, trouble=f"why exited {asked.returncode} and said: {complaint}", why_seconds=seconds)
+    return replace(ran, answer=answer, why_seconds=seconds)

@@ -12,6 +12,7 @@ from .program import Ran
 
 RIGHT, WRONG, UNSURE, FALSE_ALARM, NOT_STAGED = "right", "wrong", "cannot tell", "false alarm", "not staged"
 CONFIDENT = 0.8
+LEAST_RIGHT, MOST_CONFIDENTLY_WRONG = 0.95, 0.02
 NO_ANSWER = "no answer"
 HEADINGS = ("case", "program", "framework", "expected", "got", "conf", "verdict", "s", "note")
 
@@ -27,6 +28,8 @@ class Result:
     seconds: float = 0.0
     confidence: float | None = None
     note: str = ""
+    why_seconds: float | None = None
+    warned_after: float | None = None
 
     @property
     def confidently_wrong(self) -> bool:
@@ -47,10 +50,22 @@ class Totals:
     not_staged: int
 
     @property
+    def failing(self) -> int:
+        return self.right + self.wrong + self.cannot_tell
+
+    @property
+    def share_right(self) -> float:
+        return self.right / self.failing if self.failing else 1.0
+
+    @property
+    def share_confidently_wrong(self) -> float:
+        return self.confidently_wrong / self.failing if self.failing else 0.0
+
+    @property
     def passed(self) -> bool:
-        """Nothing that ran went wrong. What could not be staged is no success: something must have run."""
-        everything_right = not self.wrong and not self.cannot_tell and self.healthy_right == self.healthy
-        return everything_right and self.right + self.healthy > 0
+        """The marks are reached by what ran. What could not be staged is no success: something must have run."""
+        named = self.share_right >= LEAST_RIGHT and self.share_confidently_wrong <= MOST_CONFIDENTLY_WRONG
+        return named and self.healthy_right == self.healthy and self.failing + self.healthy > 0
 
 
 def judge(case: Case, ran: Ran, *, healthy: bool) -> Result:
@@ -74,6 +89,8 @@ def judge(case: Case, ran: Ran, *, healthy: bool) -> Result:
         seconds=ran.seconds,
         confidence=confidence,
         note="; ".join(complaints),
+        why_seconds=ran.why_seconds,
+        warned_after=ran.warned_after,
     )
 
 
@@ -151,9 +168,8 @@ def _row(result: Result) -> tuple[str, ...]:
 
 
 def _summary(counted: Totals) -> str:
-    staged = counted.right + counted.wrong + counted.cannot_tell
     return (
-        f"failing programs: {counted.right} of {staged} right, {counted.wrong} wrong, {counted.cannot_tell} cannot tell, "
+        f"failing programs: {counted.right} of {counted.failing} right, {counted.wrong} wrong, {counted.cannot_tell} cannot tell, "
         f"{counted.confidently_wrong} confidently wrong (>= {CONFIDENT})\n"
         f"healthy programs: {counted.healthy_right} of {counted.healthy} right, "
         f"false alarms {counted.false_alarms}/{counted.healthy}\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shlex
 import shutil
@@ -16,6 +17,7 @@ from .case import Limits
 CGROUPS = Path("/sys/fs/cgroup")
 OWN_CGROUPS = Path("/proc/self/cgroup")
 REMOVAL_PATIENCE_S = 5.0
+_TURNS = itertools.count()
 
 
 class CannotStage(Exception):
@@ -113,7 +115,7 @@ class Stage:
             path = shlex.quote(mount.path)
             lines.append(f"mkdir -p {path} && mount -t tmpfs -o size={mount.bytes} tmpfs {path}")
         if limits.cpus is not None:
-            chosen = sorted(os.sched_getaffinity(0))[: limits.cpus]
+            chosen = _some_cpus(limits.cpus)
             lines.append(f"taskset -pc {','.join(map(str, chosen))} $$ > /dev/null")
         if limits.nofile is not None:
             lines.append(f"ulimit -n {limits.nofile}")
@@ -170,6 +172,13 @@ class Stage:
                     break
                 time.sleep(0.05)
         self._groups.clear()
+
+
+def _some_cpus(count: int) -> list[int]:
+    """Other ones at each call: programs that run side by side must not share the few they are held to."""
+    allowed = sorted(os.sched_getaffinity(0))
+    start = next(_TURNS) * count
+    return sorted({allowed[(start + offset) % len(allowed)] for offset in range(count)})
 
 
 def _inside(root: Path, path: str) -> Path:

@@ -17,6 +17,19 @@ def test_it_is_told_with_the_steps() -> None:
     assert finding.evidence[0].text == "the data ended before the steps did: 40 of 100 were done"
 
 
+def test_an_epoch_that_ends_with_its_data_fell_short_of_nothing() -> None:
+    whole = Event("train.data_exhausted", START + 5, {"steps_done": 50, "steps_asked": None, "epoch": 1})
+    assert find(story(None, events=[whole])) is None
+
+
+def test_an_epoch_that_found_no_data_left_is_told() -> None:
+    first = Event("train.data_exhausted", START + 5, {"steps_done": 50, "steps_asked": None, "epoch": 0})
+    second = Event("train.data_exhausted", START + 6, {"steps_done": 0, "steps_asked": None, "epoch": 1})
+    finding = find(story(None, events=[first, second]))
+    assert finding is not None
+    assert finding.evidence[0].text == "the data ended in epoch 2 before the steps did"
+
+
 def test_a_run_that_completed_has_no_cause() -> None:
     window = story(0, events=[ENDED])
     assert diagnose(window, find_endings(window)).cause is None

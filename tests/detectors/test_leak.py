@@ -128,3 +128,18 @@ def test_what_was_named_while_it_ran_is_not_forgotten() -> None:
     answer = diagnose(window, find_endings(window))
     assert answer.cause is not None and answer.cause.title == "Leak"
     assert any("Trainer.averages" in remedy.how for remedy in answer.cause.remedies)
+
+
+def test_growth_over_many_short_fits_has_outlived_an_epoch() -> None:
+    """A search over models: the epochs begin at zero with each fit."""
+    seconds = range(40)
+    series: dict[str, list[float | None]] = {
+        "train__rss_bytes": [500 * MIB + 10 * MIB * second for second in seconds],
+        "train__rss_bytes_step_count": [5.0 * second for second in seconds],
+        "train__steps_count": [5.0 * second for second in seconds],
+        "train__epoch_count": [float(second // 4 % 2) for second in seconds],
+    }
+    examined_in_vain = Event("examined", START + 20, {"steps": 20, "growing": []})
+    finding = find_host(story(None, None, events=[examined_in_vain], **series))
+    assert finding is not None and finding.confidence == NAMED
+    assert finding.evidence[-1].text == "it went on growing in a later epoch"

@@ -314,3 +314,14 @@ def test_the_figures_of_the_message_are_in_the_remedy(words: str, remedy: str) -
     answer = why(FRAME.replace("model", "torch_model") + words + "\n")
     assert answer.cause is not None and remedy in [item.how for item in answer.cause.remedies]
     assert words.partition(": ")[2][:40] in answer.cause.title
+
+
+def test_a_pipe_of_this_machine_that_broke_is_a_worker_and_no_network() -> None:
+    text = """Traceback (most recent call last):
+  File "/home/ann/train.py", line 37, in main
+    for x, y in loader:
+  File "/usr/lib/python3.11/multiprocessing/connection.py", line 395, in _recv
+    chunk = read(handle, remaining)
+ConnectionResetError: [Errno 104] Connection reset by peer
+"""
+    assert cause(text) == "worker-died"

@@ -336,7 +336,7 @@ def main() -> None:
         bare[name] = train(case)
     events = Events()
     guard.on_failure(lambda place, reason: events.text("inside.failed", 0, place=place, reason=reason))
-    adapter.install(Recorder(events, {"policy": "protect", "rescue": {"k": None}}))  # type: ignore[arg-type]
+    adapter.install(Recorder(events, {"policy": "protect", "rescue": {"k": None, "host_budget_bytes": 1 << 40}}))  # type: ignore[arg-type]
     results = {}
     for name, case, policy in cases:
         under(policy)

@@ -100,7 +100,7 @@ class Ring:
 
 
 guard.on_failure(lambda place, reason: told.append(f"inside.failed {place} {reason}"))
-adapter.install(Recorder(Ring(), {"policy": "protect", "rescue": {"k": None}}))  # type: ignore[arg-type]
+adapter.install(Recorder(Ring(), {"policy": "protect", "rescue": {"k": None, "host_budget_bytes": 1 << 40}}))  # type: ignore[arg-type]
 results = {}
 for name, case in CASES.items():
     whole, pieces = train(case), train(case, 7)

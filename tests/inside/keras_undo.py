@@ -48,6 +48,6 @@ def changed_by_a_failed_step(model: Any) -> tuple[list[str], int]:
 
 
 stock, _ = changed_by_a_failed_step(model_of_everything())
-adapter.install(Recorder(Events(), {"policy": "protect", "rescue": {"k": None}}))  # type: ignore[arg-type]
+adapter.install(Recorder(Events(), {"policy": "protect", "rescue": {"k": None, "host_budget_bytes": 1 << 40}}))  # type: ignore[arg-type]
 ours, refusals = changed_by_a_failed_step(model_of_everything())
 print(json.dumps({"stock": stock, "ours": ours, "refusals": refusals}))

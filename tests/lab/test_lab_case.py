@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from lab.case import BadCase, Case, Tmpfs, load_all, parse_size
+from holdfast.diagnosis.catalogue import CATALOGUE
+from lab.case import BadCase, Case, Tmpfs, load, load_all, parse_size
 
 MakeCase = Callable[..., Case]
 
@@ -85,7 +86,38 @@ def test_sizes() -> None:
     assert [parse_size(text) for text in ("12", "3K", "900M", "4G")] == [12, 3072, 900 << 20, 4 << 30]
 
 
-@pytest.mark.parametrize("case", load_all(), ids=lambda case: case.name)
+def test_a_case_without_a_train_py_is_a_healthy_program_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "healthy.py").write_text("print('hello')\n")
+    (tmp_path / "expect.toml").write_text('title = "Fine"\nframework = "jax"\nprints = "hello"\n')
+    case = load(tmp_path)
+    assert (case.has_fault, case.programs, case.expected) == (False, (tmp_path / "healthy.py",), "none")
+
+
+def test_the_seed_may_choose_among_moments_for_the_signal(make_case: MakeCase) -> None:
+    case = make_case(more='[ending]\nsignal = "SIGTERM"\nafter_output = ["epoch 1", "epoch 2"]')
+    assert case.ending is not None
+    assert case.ending.after_output == ("epoch 1", "epoch 2")
+
+
+def test_a_constant_for_the_seed_must_be_in_the_failing_program(make_case: MakeCase) -> None:
+    with pytest.raises(BadCase, match=r"train\.py has no line STEP = NUMBER"):
+        make_case(train="STEP = 'three'\n", more="[seeded]\nSTEP = [1, 9]")
+
+
+def test_there_are_as_many_programs_and_causes_as_we_say() -> None:
+    cases = load_all()
+    assert sum(case.has_fault for case in cases) >= 36
+    assert len({cause for case in cases for cause in case.accept}) >= 30
+    assert sum(not case.has_fault for case in cases) >= 12
+    assert {case.framework for case in cases} == {"keras", "tf", "torch", "jax"}
+
+
+def test_every_label_is_a_cause_of_the_catalogue() -> None:
+    labels = {cause for case in load_all() for cause in case.accept}
+    assert labels <= set(CATALOGUE)
+
+
+@pytest.mark.parametrize("case", [case for case in load_all() if case.has_fault], ids=lambda case: case.name)
 def test_a_case_of_ours_differs_from_its_twin_by_the_fault_only(case: Case) -> None:
     failing, healthy = ((case.folder / name).read_text() for name in ("train.py", case.healthy_program.name))
     changed = [line for line in difflib.ndiff(failing.splitlines(), healthy.splitlines()) if line[0] in "+-"]

@@ -1,3 +1,4 @@
+import json
 import sys
 from collections.abc import Callable
 
@@ -40,6 +41,36 @@ def test_the_signal_is_sent_after_the_line_and_spares_the_healthy_twin(make_case
 def test_a_signal_that_came_too_late_is_told(make_case: MakeCase) -> None:
     case = make_case(healthy=None, more='[ending]\nsignal = "SIGKILL"\nafter_output = "goodbye"')
     assert program.run(case, healthy=False, bare=True).trouble == "ended before it printed 'goodbye'"
+
+
+def test_a_seed_places_the_fault_in_both_twins_and_no_seed_leaves_it(make_case: MakeCase) -> None:
+    source = "STEP = 3\nprint(STEP)\n"
+    case = make_case(train=source, healthy=source, more="[seeded]\nSTEP = [100, 999999]")
+    said = [
+        [program.run(case, healthy=healthy, bare=True, seed=seed).stdout for healthy in (False, True)]
+        for seed in (None, 1, 2, 1)
+    ]
+    assert said[0] == ["3\n", "3\n"]
+    assert said[1] == said[3] != said[2]
+    assert all(twins[0] == twins[1] and 100 <= int(twins[0]) <= 999999 for twins in said[1:])
+
+
+def test_a_seed_chooses_the_moment_of_the_signal(make_case: MakeCase) -> None:
+    case = make_case(
+        train="import time\nfor step in range(3):\n    print('step', step)\n    time.sleep(0.7)\n",
+        healthy=None,
+        more='[ending]\nsignal = "SIGKILL"\nafter_output = ["step 0", "step 1"]',
+    )
+    lines = {program.run(case, healthy=False, bare=True, seed=seed).stdout.count("\n") for seed in range(5)}
+    assert lines == {1, 2}
+
+
+def test_it_is_told_when_the_first_word_of_a_warning_came(make_case: MakeCase) -> None:
+    warning = "import sys, time\ntime.sleep(0.5)\nsys.stderr.write('holdfast: oh')\nsys.stderr.flush()\ntime.sleep(1)\n"
+    case = make_case(train=warning)
+    assert program.run(case, healthy=True, bare=True).warned_after is None
+    ran = program.run(case, healthy=False, bare=True)
+    assert ran.warned_after is not None and 0.5 <= ran.warned_after < ran.seconds - 0.5
 
 
 @pytest.mark.root
@@ -88,6 +119,27 @@ def test_an_unknown_case_is_refused_in_one_line(capsys: pytest.CaptureFixture[st
     said = capsys.readouterr().err
     assert said.startswith("lab: no case is called no-such-case; there are: bash-wrapper")
     assert said.count("\n") == 1
+
+
+def test_programs_side_by_side_are_told_in_the_order_of_the_cases(
+    make_case: MakeCase, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    case = make_case(train="import time, sys\nprint('hello')\ntime.sleep(0.8)\nsys.exit(1)\n")
+    monkeypatch.setattr("lab.__main__.load_all", lambda names: [case, case])
+    assert main(["--bare", "--jobs", "4", "--json"]) == 0
+    results = json.loads(capsys.readouterr().out)["results"]
+    assert [(result["program"], result["verdict"]) for result in results] == [
+        ("failing", "right"),
+        ("healthy", "right"),
+    ] * 2
+    assert main(["--bare", "--only", "healthy", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["results"]) == 2
+
+
+def test_below_the_marks_the_exit_code_says_so(make_case: MakeCase, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = make_case(train="print('hello')\n")
+    monkeypatch.setattr("lab.__main__.load_all", lambda names: [case])
+    assert main(["--bare"]) == 1
 
 
 def test_the_list_names_the_quick_cases(capsys: pytest.CaptureFixture[str]) -> None:

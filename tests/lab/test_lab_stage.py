@@ -1,3 +1,4 @@
+import os
 import subprocess
 from pathlib import Path
 
@@ -60,6 +61,16 @@ def test_limits_hold_inside_and_the_command_keeps_its_words() -> None:
         command = stage.wrap(["sh", "-c", 'ulimit -n; ulimit -S -t; ulimit -v; nproc; echo "$1"', "sh", "two words"])
         said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert said.split("\n") == ["99", "7", str(1 << 20), "1", "two words", ""]
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is one core only")
+def test_programs_side_by_side_are_not_held_to_the_same_core() -> None:
+    said = []
+    for _ in range(2):
+        with Stage(Limits(cpus=1), "x") as stage:
+            command = stage.wrap(["sh", "-c", "grep Cpus_allowed_list /proc/self/status"])
+            said.append(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    assert said[0] != said[1]
 
 
 @pytest.mark.root

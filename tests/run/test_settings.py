@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from holdfast.supervisor import launch
 from holdfast.supervisor.launch import leave_settings
 from holdfast.supervisor.task import Task
 
@@ -42,3 +44,16 @@ def test_none_are_saved_where_they_are_off_or_the_script_has_its_own(tmp_path: P
 
 def test_advice_takes_over_nothing(tmp_path: Path) -> None:
     assert _left(tmp_path, policy="advise") == {"policy": "advise", "attempt": 1}
+
+
+def test_words_hash_the_same_in_every_attempt_unless_the_user_chose(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYTHONHASHSEED", raising=False)
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    one, two = (Task(("python",), tmp_path / name, tmp_path) for name in ("one", "two"))
+    assert launch._alike(one) == launch._alike(one) != launch._alike(two)
+    assert launch._alike(replace(one, checkpoint="off")) == {}
+    monkeypatch.setenv("PYTHONHASHSEED", "5")
+    assert launch._alike(one) == {}

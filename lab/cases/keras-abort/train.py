@@ -10,6 +10,7 @@ libc.free.argtypes = [ctypes.c_void_p]
 
 HEADER_BYTES = 8
 SIDE = 16
+CAREFUL_UNTIL = 20
 
 
 class NativeBatches(keras.utils.PyDataset):
@@ -29,7 +30,7 @@ class NativeBatches(keras.utils.PyDataset):
         view = np.ctypeslib.as_array(ctypes.cast(pixels, ctypes.POINTER(ctypes.c_float)), (count,))
         view[:] = self.rng.random(count, dtype=np.float32)
         images = view.reshape(self.batch, SIDE, SIDE, 1).copy()
-        if index >= 20:
+        if index >= CAREFUL_UNTIL:
             libc.free(pixels)
         else:
             libc.free(pixels - HEADER_BYTES)

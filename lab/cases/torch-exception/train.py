@@ -3,6 +3,7 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
 VOCABULARY = 500
+EMPTY = 1234
 
 
 class Reviews(Dataset):
@@ -11,7 +12,7 @@ class Reviews(Dataset):
     def __init__(self, count=2000):
         generator = torch.Generator().manual_seed(3)
         lengths = torch.randint(5, 60, (count,), generator=generator)
-        lengths[1234] = 0
+        lengths[EMPTY] = 0
         self.texts = [torch.randint(0, VOCABULARY, (int(n),), generator=generator) for n in lengths]
         self.ratings = torch.randint(0, 5, (count,), generator=generator)
 

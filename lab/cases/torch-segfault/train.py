@@ -7,6 +7,7 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
 FEATURES = 64
+DAMAGED = 2100
 libc = ctypes.CDLL(None)
 libc.memcpy.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
 
@@ -16,7 +17,7 @@ def write_records(path, count=3000):
     rng = np.random.default_rng(9)
     records = rng.normal(size=(count, FEATURES)).astype(np.float32)
     offsets = np.arange(count, dtype=np.int64) * FEATURES * 4
-    offsets[2100] = 1 << 44
+    offsets[DAMAGED] = 1 << 44
     with path.open("wb") as file:
         file.write(offsets.tobytes())
         file.write(records.tobytes())

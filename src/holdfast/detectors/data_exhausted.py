@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from holdfast.detectors.ending import ending
-from holdfast.vocabulary import Evidence, Finding, Window
+from holdfast.vocabulary import Event, Evidence, Finding, Window
 
 RAISED = (b"StopIteration", b"OutOfRangeError", b"End of sequence")
 LAST_WORDS = 4000
 
 
 def find(window: Window) -> Finding | None:
-    event = window.event("train.data_exhausted")
+    event = next((event for event in window.events("train.data_exhausted") if _fell_short(event)), None)
     if event is None:
         return None
     done, asked = event.data.get("steps_done"), event.data.get("steps_asked")
@@ -24,6 +24,15 @@ def find(window: Window) -> Finding | None:
         (Evidence(text, "telemetry", event.at, None if done is None else float(done)),),
         {"key": "data-exhausted", "headline": headline},
     )
+
+
+def _fell_short(event: Event) -> bool:
+    """Where no number of steps was asked for, an epoch ends with its data.
+
+    Keras 3.15 warns then too, from the second epoch on of a dataset that does not know its length.
+    Only an epoch that found nothing left was too much.
+    """
+    return bool(event.data.get("steps_asked")) or event.data.get("steps_done") == 0
 
 
 def find_ending(window: Window) -> Finding | None:

@@ -58,7 +58,7 @@ def points(window: Window, signal: str) -> list[Point]:
     steps: dict[float, list[float | None]] = {}
     for sample in window.series(f"{signal}_step_count"):
         steps.setdefault(sample.at, []).append(sample.value)  # several of one look share its time in the journal
-    epochs = [(sample.at, sample.value) for sample in window.series("train.epoch_count")]
+    epochs = _epochs(window)
     starts = [at for at, _ in epochs]
     found = []
     for sample in window.series(signal):
@@ -73,7 +73,7 @@ def points(window: Window, signal: str) -> list[Point]:
 def points_by_clock(window: Window, signal: str) -> list[Point]:
     """Levels read from outside, with the step that had been reached by then."""
     steps = [sample for sample in window.series("train.steps_count") if sample.value is not None]
-    epochs = {sample.at: sample.value for sample in window.series("train.epoch_count")}
+    epochs = dict(_epochs(window))
     starts = [sample.at for sample in steps]
     found = []
     for sample in window.series(signal):
@@ -84,6 +84,18 @@ def points_by_clock(window: Window, signal: str) -> list[Point]:
             step = (before.value or 0.0) + share * ((after.value or 0.0) - (before.value or 0.0))
             found.append(Point(step, sample.value, sample.at, epochs.get(before.at)))
     return found
+
+
+def _epochs(window: Window) -> list[tuple[float, float | None]]:
+    """Counted on over several fits: each begins at zero again, and a search has many short ones."""
+    counted: list[tuple[float, float | None]] = []
+    begun, last = 0.0, None
+    for sample in window.series("train.epoch_count"):
+        if sample.value is not None and last is not None and sample.value < last:
+            begun += last + 1
+        last = last if sample.value is None else sample.value
+        counted.append((sample.at, None if sample.value is None else begun + sample.value))
+    return counted
 
 
 def growth(course: Sequence[Point], thresholds: Thresholds = Thresholds()) -> Growth | None:  # noqa: B008 - frozen

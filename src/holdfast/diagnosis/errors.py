@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from holdfast.diagnosis.plain_text import lines_of
+from holdfast.diagnosis.catalogue import GENERIC
+from holdfast.diagnosis.plain_text import lines_of, read_lines
 from holdfast.diagnosis.reading.clues import from_chain, from_fatal, from_line
-from holdfast.diagnosis.tracebacks import Raised, last_chain, last_fatal
+from holdfast.diagnosis.reading.log import clues_of
+from holdfast.diagnosis.reading.weighing import SURE, findings_of
+from holdfast.diagnosis.tracebacks import FatalError, Raised, last_chain, last_fatal
 from holdfast.vocabulary import Finding, Window
 
 WORDS_LINES = 25
 CLOSE_LINES = 5  # a library may still say goodbye
 AFTER_LINES = 60  # what loggers and progress bars may still say after the traceback that ended the script
+AROUND_LINES = 40  # before it: what a worker said as it died
+NUMBER = re.compile(r"^line \d+(?: \[[^\]]*\])?: ")
 PROBABLY = 0.7
 HANDLED = 0.4  # a traceback that did not end the script explains little
 RAISED_AT_THE_END = 0.9
@@ -29,8 +35,14 @@ def find_errors(window: Window) -> list[Finding]:
     findings: list[Finding] = []
     for name, lines in texts.items():
         found = [_at_most(_surely_raised(finding), trust[name]) for finding in from_chain(chains[name])]
-        found += from_fatal(last_fatal(lines))
-        found += [_at_most(finding, words_trust) for finding in _from_words(lines[-WORDS_LINES:])]
+        fatal = last_fatal(lines)
+        found += from_fatal(fatal)
+        if trust[name] > HANDLED:
+            around = [_at_most(finding, trust[name]) for finding in _as_a_log(chains[name], lines)]
+            found = _likelier(found, around)
+        handled = chains[name] if trust[name] <= HANDLED else []
+        words = _beside(handled, fatal, lines)
+        found += [_at_most(finding, words_trust) for finding in _from_words(words)]
         at = end.at if end and trust[name] > HANDLED else None
         findings += [_from_stream(finding, name, at) for finding in found]
     return findings
@@ -48,6 +60,32 @@ def _trust(chain: Sequence[Raised], lines: Sequence[str], code: int) -> float:
     return 1.0 if after <= CLOSE_LINES else PROBABLY if after <= AFTER_LINES else HANDLED
 
 
+def _as_a_log(chain: Sequence[Raised], lines: Sequence[str]) -> list[Finding]:
+    """What stands around the traceback that ended the script: a worker's own before it, the telling line of a message."""
+    begin = max(0, chain[0].start_line - AROUND_LINES)
+    said = read_lines("\n".join(lines[begin:]).encode())
+    found = findings_of(clues_of(said), said)
+    return [_unnumbered(finding) for finding in found if finding.cause not in GENERIC and finding.confidence >= SURE]
+
+
+def _likelier(found: Sequence[Finding], around: Sequence[Finding]) -> list[Finding]:
+    """The same text read twice makes nothing surer: of each cause the likelier reading, with the evidence of the first."""
+    known = list(found)
+    for finding in around:
+        place = next((i for i, before in enumerate(known) if before.cause == finding.cause), None)
+        if place is None:
+            known.append(finding)
+        else:
+            known[place] = replace(known[place], confidence=max(known[place].confidence, finding.confidence))
+    return known
+
+
+def _unnumbered(finding: Finding) -> Finding:
+    """The lines of a piece have other numbers than those of the whole."""
+    evidence = tuple(replace(item, text=NUMBER.sub("", item.text)) for item in finding.evidence)
+    return replace(finding, evidence=evidence)
+
+
 def _surely_raised(finding: Finding) -> Finding:
     """Here the exit was seen: that the script raised it is certain, whatever is to be mended."""
     if finding.cause != "unhandled-exception":
@@ -61,6 +99,15 @@ def _at_most(finding: Finding, confidence: float) -> Finding:
 
 def _from_stream(finding: Finding, stream: str, at: float | None) -> Finding:
     return replace(finding, evidence=tuple(replace(item, source=stream, at=at) for item in finding.evidence))
+
+
+def _beside(chain: Sequence[Raised], fatal: FatalError | None, lines: Sequence[str]) -> Sequence[str]:
+    """The last lines without those of a traceback that was handled; and what stood before a native crash, whose stacks
+    of all threads may be long."""
+    before = lines[max(0, fatal.line - CLOSE_LINES) : fatal.line] if fatal is not None else []
+    if chain:
+        lines = [*lines[: chain[0].start_line], *lines[chain[-1].last_line + 1 :]]
+    return [*before, *lines[-WORDS_LINES:]]
 
 
 def _from_words(lines: Sequence[str]) -> list[Finding]:

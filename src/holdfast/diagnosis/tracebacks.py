@@ -37,7 +37,7 @@ FATAL = re.compile(r"^Fatal Python error: (?P<reason>.+?)\s*$")
 THREAD = re.compile(r"^(?P<current>Current thread|Thread) 0x[0-9a-f]+.*:\s*$")
 NOT_THE_USERS = re.compile(
     r"site-packages|dist-packages|/lib/python\d|/lib64/python\d|[\\/]lib[\\/](?:multiprocessing|runpy|threading)"
-    r"|anaconda\d?[\\/]lib|^<(?:frozen|string|__array|decorator)|importlib/_bootstrap|__autograph_generated|\.pyx$"
+    r"|anaconda\d?[\\/]lib|holdfast[\\/]inside[\\/]|^<(?:frozen|string|__array|decorator)|importlib/_bootstrap|__autograph_generated|\.pyx$"
 )
 ANOTHER_VOICE = re.compile(
     r"^(?:slurmstepd|srun|wandb|Exception ignored in|Fatal Python error|Aborted|Segmentation fault|Killed|terminate called"
@@ -46,6 +46,7 @@ ANOTHER_VOICE = re.compile(
 CONTINUES = re.compile(
     r"^(?:\s|CUDA kernel|For debugging|Compile with|Device-side|\[\[|\d root error|\(\d\)|Detected at|$)"
 )
+NO_TRACEBACK = frozenset({"SyntaxError", "IndentationError", "TabError"})  # Python prints them without one
 MESSAGE_LINES = 60
 BOX_LINES = 600
 
@@ -100,7 +101,7 @@ def user_frame(frames: Sequence[Frame]) -> Frame | None:
 
 def last_chain(lines: Sequence[str]) -> list[Raised]:
     """The exceptions of the last chain printed with its traceback, the first raised first."""
-    found = [chain for chain in chains(lines) if chain[-1].whole]
+    found = [chain for chain in chains(lines) if chain[-1].whole or chain[-1].bare_type in NO_TRACEBACK]
     return found[-1] if found else []
 
 

@@ -20,6 +20,16 @@ GUESS = 0.4
 CLOSE = 0.05
 SOONER_S = 2.0
 CANNOT_TELL_LOG = "The text does not say what ended the run."
+SLOWS = frozenset(
+    {
+        "gpu-not-used",
+        "input-starvation",
+        "cpu-oversubscribed",
+        "gpu-overheating",
+        "gpu-power-limited",
+        "cpu-overheating",
+    }
+)  # a run, and ends none
 STOPPED = {"terminated", "interrupted", "terminal-closed"}
 
 
@@ -126,7 +136,10 @@ def _explained(findings: Sequence[Finding]) -> list[Finding]:
 
     A symptom is the cause only where no likely explanation of it is.
     """
-    findings = _without_lesser(_with_what_led_there(findings))
+    findings = [
+        replace(finding, confidence=min(finding.confidence, GUESS)) if finding.cause in SLOWS else finding
+        for finding in _without_lesser(_with_what_led_there(findings))
+    ]
 
     def likeliest(but_not: frozenset[str]) -> float:
         return max((f.confidence for f in findings if f.cause not in but_not and f.confidence >= SURE), default=0.0)

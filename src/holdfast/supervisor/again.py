@@ -9,7 +9,6 @@ import time
 
 from holdfast.detectors import find_endings
 from holdfast.detectors.ending import ending
-from holdfast.diagnosis.verdict import diagnose
 from holdfast.inside import store
 from holdfast.policy import restart
 from holdfast.policy.restart import Attempt
@@ -44,6 +43,8 @@ class Attempts:
         self._began, self._handed_k = time.time(), k
 
     def judge(self, watch: Watch, ended: Event) -> Decision:
+        from holdfast.diagnosis.verdict import diagnose  # noqa: PLC0415 - some MiB, for runs that fail
+
         window = watch.attempt_window(ended)
         self._ended.append(self._known(window, diagnose(window, find_endings(window)), ended))
         return restart.decide(self._ended, self._task.policy, self._task.max_restarts)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.actions.contain import Groups, bring_in
-from holdfast.inside import settings
+from holdfast.inside import room, settings
 from holdfast.supervisor import budget, learned, signals
 from holdfast.supervisor.given_input import GivenInput
 from holdfast.supervisor.streams import Streams
@@ -63,7 +63,7 @@ class Launcher:
         self.input.about_to_start()
         former = signal.pthread_sigmask(signal.SIG_BLOCK, signals.HANDLED)
         try:
-            return self._fork(command, script_environment(os.environ, task.channel))
+            return self._fork(command, {**script_environment(os.environ, task.channel), **_alike(task)})
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, former)
 
@@ -140,9 +140,25 @@ def leave_settings(task: Task, attempt: int = 1, again: bool = False, k: int | N
         (task.channel / settings.FILE).write_text(json.dumps(wanted))
 
 
+def _alike(task: Task) -> dict[str, str]:
+    """Python orders a set of words another way in each process: in every attempt the same, unless the user chose."""
+    if task.checkpoints is None or "PYTHONHASHSEED" in os.environ:
+        return {}
+    path = task.checkpoints / "hash-seed"
+    with contextlib.suppress(OSError):
+        task.checkpoints.mkdir(mode=0o700, exist_ok=True)
+        if not path.exists():
+            path.write_text(str(int.from_bytes(os.urandom(4), "little")))
+        return {"PYTHONHASHSEED": path.read_text()}
+    return {}
+
+
 def _take_away_rings(channel: Path | None) -> None:
     """Those of an attempt that is over have been read; the next one's process may bear the same number."""
-    for ring in channel.glob("*.ring") if channel is not None else ():
+    if channel is None:
+        return
+    room.clear(str(channel))
+    for ring in channel.glob("*.ring"):
         with contextlib.suppress(OSError):
             ring.unlink()
 

@@ -7,10 +7,8 @@ Anything that makes it another job (arguments, budget, devices) makes another en
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
-import platform
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +20,8 @@ ENTRIES = 200
 
 def recall(task: Task) -> int | None:
     """The k to begin with."""
-    entry = _read(task).get(_key(task))
+    entries = _read(task)
+    entry = entries.get(_key(task)) if entries else None
     k = entry.get("k") if isinstance(entry, dict) else None
     return k if isinstance(k, int) and k > 1 else None
 
@@ -60,9 +59,15 @@ def _key(task: Task) -> str:
     """Script and arguments, where it runs, what it may take, and the machine with its devices."""
     what = [
         list(task.command), str(task.cwd), task.memory_bytes, task.gpu_memory_bytes,
-        platform.node(), os.environ.get("CUDA_VISIBLE_DEVICES", ""), _source(task),
+        os.uname().nodename, os.environ.get("CUDA_VISIBLE_DEVICES", ""), _source(task),
     ]  # fmt: skip
-    return hashlib.sha256(json.dumps(what).encode()).hexdigest()[:24]
+    return _digest(json.dumps(what).encode())
+
+
+def _digest(data: bytes) -> str:
+    import hashlib  # noqa: PLC0415 - 4 MiB, for scripts that ran out of memory
+
+    return hashlib.sha256(data).hexdigest()[:24]
 
 
 def _source(task: Task) -> str:
@@ -70,5 +75,5 @@ def _source(task: Task) -> str:
     for word in task.command[1:]:
         if word.endswith(".py"):
             with contextlib.suppress(OSError):
-                return hashlib.sha256((task.cwd / word).read_bytes()).hexdigest()[:16]
+                return _digest((task.cwd / word).read_bytes())
     return ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import selectors
+import shutil
 import signal
 import socket
 import time
@@ -76,6 +77,8 @@ class Watcher:
             if status == 0 or not self._task.may_restart:
                 self._link.tell("exit", status=status)
                 after_the_script(self._watch, status, idle=self._serve)
+                if status == 0:
+                    self._clear_checkpoints()
                 break
             if not self._try_again(status):
                 break
@@ -92,6 +95,12 @@ class Watcher:
             self._serve(min([due, *(at for at, _ in self._to_forward)]) - time.monotonic())
             self._status = reap().get(self._script_pid)
         return self._status
+
+    def _clear_checkpoints(self) -> None:
+        """A run that has finished is not resumed, and its state may be gigabytes."""
+        if self._task.checkpoints is not None and self._task.checkpoints.is_dir():
+            shutil.rmtree(self._task.checkpoints, ignore_errors=True)
+            self._watch.event("checkpoints.removed")
 
     def _close(self) -> None:
         self._link.tell("over")

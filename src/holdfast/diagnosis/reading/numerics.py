@@ -26,6 +26,12 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
             (0.35, r"cannot convert float (?:NaN|infinity) to integer|found invalid values:[\s\S]{0,40}nan"),
         ),
         (
+            # What is checked as it comes out of the input pipeline has been through no model.
+            rule(
+                "bad-input-values",
+                0.88,
+                r"Tensor had (?:NaN|Inf)[\s\S]{0,400}IteratorGetNext|IteratorGetNext[\s\S]{0,400}Tensor had (?:NaN|Inf)",
+            ),
             rule("invalid-math", 0.85, r"Function '" + RISKY + r"Backward\d?' returned nan values"),
             rule("invalid-math", 0.85, r"Detected Infinity or NaN in output \d+ of [\s\S]{0,60}op \"" + RISKY + '"'),
             rule(
@@ -33,6 +39,7 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
                 0.8,
                 r"invalid value \((?:nan|inf)\) encountered in (?:jit\()?(?:log|sqrt|div|pow|rsqrt|acos|asin)",
             ),
+            rule("invalid-math", 0.62, r"FloatingPointError: invalid value \((?:nan|inf)\) encountered in"),
             rule(
                 "invalid-math",
                 0.8,

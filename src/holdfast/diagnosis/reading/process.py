@@ -56,7 +56,7 @@ CRASHED = any_of(
     r"terminate called|pure virtual method called|exit ?code:? 13[49]\b|exitcode\s{0,4}: -(?:6|11)\b|Check failed:|-1073741819|3221225477",
 )
 DEVICES = any_of(
-    r"Expected all tensors to be on the same device|on the same device, but (?:found|got)|but found at least two devices",
+    r"Expected all tensors to be on the same device|Tensor on device \S+ is not on the expected device|on the same device, but (?:found|got)|but found at least two devices",
     r"Input type \(torch\.cuda\.\w+\) and weight type \(torch\.(?!cuda)|\(torch\.\w*Tensor\) and weight type \(torch\.cuda",
     r"Expected object of (?:device type|backend) \w+ but got|is on cpu, but expected|is on CPU, but expected|on different (?:GPUs|devices)|conflicting devices",
     r"must have its parameters and buffers on device|can't convert (?:CUDA|cuda|mps|xpu)[^\n]{0,40}to numpy|either on cpu or on the same device",

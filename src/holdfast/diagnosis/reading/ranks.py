@@ -30,18 +30,23 @@ LOST_TYPES = (
     "ProtocolError HfHubHTTPError TimeoutError"
 )
 
+LOCAL_PIPE = r"multiprocessing[\\/](?:connection|resource_sharer|reduction|managers|queues)\.py"
+
 EXCEPTIONS: tuple[Rule, ...] = flatten(
     (
         rules("collective-timeout", (0.86, TIMEOUT)),
         rules("rank-mismatch", (0.92, DISAGREE)),
         (
-            rule("network-lost", 0.86, LOST, LOST_TYPES),
-            rule("network-lost", 0.72, r"^", LOST_TYPES),
-            rule("network-lost", 0.7, LOST, unless=r"peer|remote process"),
+            rule("network-lost", 0.86, LOST, LOST_TYPES, outside=LOCAL_PIPE),
+            rule("network-lost", 0.72, r"^", LOST_TYPES, outside=LOCAL_PIPE),
+            # The other end of a pipe on this machine: that process is gone.
+            rule("worker-died", 0.85, r"^", LOST_TYPES + " EOFError BrokenPipeError", frames=LOCAL_PIPE),
+            rule("network-lost", 0.7, LOST, unless=r"peer|remote process", outside=LOCAL_PIPE),
             rule(
                 "network-lost",
                 0.55,
                 r"by (?:remote )?peer|ncclRemoteError|remote process exit|NCCL communicator was aborted",
+                outside=LOCAL_PIPE,
             ),
             rule("network-lost", 0.42, r"ncclSystemError|unhandled system error"),
             rule("rank-mismatch", 0.42, r"ncclInvalidUsage|invalid usage"),

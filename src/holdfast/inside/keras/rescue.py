@@ -29,7 +29,9 @@ class Rescue:
         self.recorder = recorder
         self.tf = tf
         settings = recorder.settings.get("rescue")
-        self.wanted = recorder.settings.get("policy") == "protect" and isinstance(settings, dict)
+        # Only where a budget was given or memory ran out before: the compiled step of other runs stays Keras's own.
+        asked = isinstance(settings, dict) and any(settings.values())
+        self.wanted = recorder.settings.get("policy") == "protect" and asked
         self.on = self.wanted and tf is not None
         self.k = int((settings or {}).get("k") or 1) if self.wanted else 1
         self.forecast = Forecast(tf)

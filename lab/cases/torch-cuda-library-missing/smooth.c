@@ -1,0 +1,1 @@
+float smooth(float value) { return value / (1.0f + value); }
