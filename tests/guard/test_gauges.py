@@ -34,14 +34,14 @@ def test_version_2_counts_no_cache_and_no_swap_that_is_not_allowed(machine: Fake
     gauge = Group(_v2(machine), 2)
     assert gauge.read()
     assert (gauge.taken, gauge.whole, gauge.swap_left) == (220 * MIB, 400 * MIB, 0)
-    assert gauge.left == pytest.approx(172 * MIB) and gauge.real_left == 180 * MIB
+    assert gauge.left == pytest.approx(172 * MIB) and gauge.left_to_the_end == 180 * MIB
+    assert gauge.left < gauge.left_alone < gauge.left_to_the_end  # the kernel's line around the job comes before
 
 
 def test_version_2_with_swap_has_that_much_more_before_the_kernel_kills(machine: FakeMachine) -> None:
     gauge = Group(_v2(machine, swap_max=str(100 * MIB), swapped=30 * MIB), 2)
     assert gauge.read()
     assert (gauge.swapped, gauge.swap_left) == (30 * MIB, 70 * MIB)
-    assert gauge.real_left == 250 * MIB
 
 
 def test_a_group_without_a_limit_is_no_gauge(machine: FakeMachine) -> None:
@@ -72,3 +72,4 @@ def test_the_machine_keeps_a_reserve(machine: FakeMachine) -> None:
     assert gauge.read()
     assert gauge.taken == 7 << 30 and gauge.swapped == gauge.swap_left == 1 << 30
     assert gauge.left == pytest.approx((1 << 30) - 0.025 * (8 << 30))
+    assert gauge.left < gauge.left_to_the_end < 1 << 30

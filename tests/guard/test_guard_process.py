@@ -86,3 +86,5 @@ def test_a_plain_user_is_guarded_too(workplace: Workplace) -> None:
     assert result.rungs[-2:] == ["held", "stopped"], (result.rungs, result.said)
     assert result.neighbour["lived"]
     assert result.of("job.contained")[0].data["controllers"] == []
+    ended = result.of("guard.ended")[0].data
+    assert ended["reacted_ms"] < 100 and ended["major_faults"] == 0, ended

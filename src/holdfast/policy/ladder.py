@@ -1,7 +1,9 @@
 """Which rung is next while memory runs out: pure, from what was read and what was done.
 
-Each rung up costs the job more, so each needs more certainty. The lower ones go by the trend of seconds, the upper
-ones by what is left before the kernel would act by itself. A job that sits steadily near its limit has no trend.
+Each rung up costs the job more, so each needs more certainty. The lower ones go by the trend of seconds. To hold is
+cheap and is undone by itself: it needs a level never reached before, and speed. To stop is neither: it needs growth
+that has lasted, and an end so near that the job's next bite would not fit. Where the kernel keeps a line around the
+job alone that end hurts nobody else, so there the kernel has the last word: only the very last of it is ours.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 NEVER = float("-inf")
+MIB = 1 << 20
 
 
 class Rung(Enum):
@@ -32,14 +35,19 @@ class Thresholds:
     hold_near_s: float = 0.3
     hold_near_ratio: float = 0.05
     hold_most_s: float = 3.0  # in one episode; a heartbeat or a socket of the job's may not wait longer
-    gone_s: float = 5.0  # until the kernel would kill, at the speed of the last seconds
-    gone_fast_s: float = 0.2  # the same at the speed of the last hundredths…
-    noise_per_s: float = 64 << 20  # …beyond what a steady job breathes: 2.5 MiB within 40 ms
-    slice_margin: float = 1.5
-    slice_ratio: float = 0.005  # of the whole, taken in one slice beyond the line: it goes on
-    kernel_kills: int = 2  # one may have been a worker that the job can do without
+    looks_in_a_row: int = 4  # each with more than ever before: what loads and levels off had time to do so
+    bites: float = 2.0  # that no longer fit: a slice is counted in two looks, before and after it was held
+    jumps: float = 1.25
+    gone_s: float = 0.03  # until the end, at the present speed: six looks
+    last_ratio: float = 0.001  # of the whole, before the end: a little of the cache cannot be dropped…
+    last_bytes: float = 2 * MIB  # …or this, where that is nothing
+    helper_ratio: float = 0.005  # the same where a helper can go alone: the kernel would choose the largest
+    helper_bytes: float = 8 * MIB
+    kernel_kills: int = 2  # in one episode; one may have been a worker that the job can do without
     stalled_hold_s: float = 0.2  # everybody waits for memory: the job is held so that the others get on
     stalled_stop_s: float = 3.0
+    stalled_alone_factor: float = 3.0  # longer where the job is swapped and not its neighbours…
+    stalled_steady_factor: float = 5.0  # …and where it has stopped growing: that may pass by itself
     again_s: float = 5.0  # between two askings for the same
     patience_s: float = 3.0  # for the answer
     idle_s: float = 10.0  # without danger, and the episode is over
@@ -51,17 +59,25 @@ class Reading:
 
     what: str
     left_bytes: float  # until the line that is ours to keep
-    real_left_bytes: float  # until the kernel would kill; swap included, where only the job itself would be swapped
+    end_left_bytes: float  # until the kernel kills or the machine stands still
     whole_bytes: float
     slow_per_s: float = 0.0  # how fast it shrinks, over seconds
     fast_per_s: float = 0.0  # over hundredths
     ours: bool = True  # it is the job that grows
+    fresh: bool = True  # to where it has never been: what returns to a level it has held before breathes
+    in_a_row: int = 0  # looks that each found more than ever before
+    lasting: bool = False  # it has grown so for a second or more, in many small steps, until now
+    bite_bytes: float = 0.0  # the most that was taken between two of the last looks
+    jump_bytes: float = 0.0  # between two of the last second
+    alone: bool = False  # the kernel's line lies around the job alone
+    helper: bool = False  # it is a helper of the trainer that grows, and it could go by itself
     stalled_s: float = 0.0  # for how long everybody has been waiting for memory, and the job is the reason
 
     @property
     def seconds(self) -> float:
         """Until the line, at the higher speed."""
-        return min(_until(self.left_bytes, self.slow_per_s), _until(self.left_bytes, self.fast_per_s))
+        fast_s = _until(self.left_bytes, self.fast_per_s) if self.fresh else float("inf")
+        return min(_until(self.left_bytes, self.slow_per_s), fast_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,17 +100,16 @@ class Done:
     checkpoint_refused: bool = False
     checkpoints: int = 0  # asked for
     held_s: float = 0.0
-    slice_bytes: float = 0.0  # what the job took when it was last let go between two holds
     kernel_kills: int = 0  # in the job's own group
 
 
 def decide(reading: Reading, done: Done, able: Able, now: float, limits: Thresholds = Thresholds()) -> Rung:  # noqa: B008 - frozen
+    racing = _racing(reading, limits)
     if able.act and reading.ours:
         if _lost(reading, done, able, now, limits):
             return Rung.STOP
-        if able.hold and done.held_s < limits.hold_most_s and _racing(reading, limits):
+        if able.hold and done.held_s < limits.hold_most_s and racing:
             return Rung.HOLD
-    racing = _racing(reading, limits)
     soon_s = reading.seconds if racing else _until(reading.left_bytes, reading.slow_per_s)
     share = reading.left_bytes / max(reading.whole_bytes, 1.0)
     if soon_s < limits.warn_s and not done.warned and (share < limits.warn_ratio or racing):
@@ -108,32 +123,38 @@ def decide(reading: Reading, done: Done, able: Able, now: float, limits: Thresho
 
 
 def in_danger(reading: Reading, limits: Thresholds = Thresholds()) -> bool:  # noqa: B008 - frozen
-    return reading.seconds < limits.warn_s or reading.stalled_s > 0 or reading.left_bytes <= 0
+    return reading.seconds < limits.warn_s or reading.stalled_s > 0
 
 
 def _lost(reading: Reading, done: Done, able: Able, now: float, limits: Thresholds) -> bool:
-    """The line is passed and it goes on: or nobody gets on any more, whatever was done about it."""
-    if reading.stalled_s >= limits.stalled_stop_s:
-        return not (able.ask and _waits(done, now, limits))
+    """It does not fit any more: or nobody gets on any more, whatever was done about it."""
     if done.kernel_kills >= limits.kernel_kills:
         return True
-    if reading.left_bytes > 0:
-        again = done.slice_bytes * (1.0 if _waits(done, now, limits) else limits.slice_margin)
-        # 200 processes that wake together take it in one slice; where there is swap it may still go there.
-        return 0 < reading.left_bytes < again and reading.real_left_bytes < 2 * again
-    if done.slice_bytes > max(limits.slice_ratio * reading.whole_bytes, reading.real_left_bytes):
-        return True
-    real_s = _until(reading.real_left_bytes, reading.slow_per_s)
-    real_fast_s = _until(reading.real_left_bytes, reading.fast_per_s - limits.noise_per_s)
-    if real_s >= limits.gone_s and real_fast_s >= limits.gone_fast_s:
-        return False
-    waits = able.ask and able.hold and _waits(done, now, limits) and done.held_s < limits.hold_most_s
-    return not (waits and reading.real_left_bytes > -0.5 * reading.left_bytes)
+    if reading.stalled_s >= _bearable_s(reading, limits):
+        return not (able.ask and _waits(done, now, limits))
+    last = max(limits.last_ratio * reading.whole_bytes, limits.last_bytes)
+    if reading.alone:
+        if reading.helper:
+            last = max(
+                limits.helper_ratio * reading.whole_bytes, limits.helper_bytes, limits.jumps * reading.bite_bytes
+            )
+        return reading.lasting and reading.end_left_bytes < last
+    gone = limits.gone_s * max(reading.fast_per_s, reading.slow_per_s)
+    if reading.fresh and reading.in_a_row >= limits.looks_in_a_row:
+        return reading.end_left_bytes < max(limits.bites * reading.bite_bytes, gone)
+    return reading.lasting and reading.end_left_bytes < max(limits.jumps * reading.jump_bytes, gone, last)
+
+
+def _bearable_s(reading: Reading, limits: Thresholds) -> float:
+    steady = 1.0 if reading.fresh or reading.lasting else limits.stalled_steady_factor
+    return limits.stalled_stop_s * steady * (limits.stalled_alone_factor if reading.alone else 1.0)
 
 
 def _racing(reading: Reading, limits: Thresholds) -> bool:
     if reading.stalled_s >= limits.stalled_hold_s:
         return True
+    if not reading.fresh:
+        return False
     fast_s = _until(reading.left_bytes, reading.fast_per_s)
     near = reading.left_bytes < limits.hold_near_ratio * reading.whole_bytes
     return fast_s < limits.hold_s or (near and fast_s < limits.hold_near_s)

@@ -372,10 +372,10 @@ def _leads_a_session(pid: int) -> bool:
 
 def _let_the_job_go_on(_: object) -> None:
     """The guard goes with its watcher. Should it have been killed too, the job may be held still."""
-    from holdfast.supervisor.guard.place import groups_of, thaw  # noqa: PLC0415
+    from holdfast.supervisor.guard.place import groups_of, let_go  # noqa: PLC0415
     from holdfast.supervisor.tree import release_held  # noqa: PLC0415
 
-    thaw(groups_of(os.getpid()))
+    let_go(groups_of(os.getpid()))
     release_held()
 
 

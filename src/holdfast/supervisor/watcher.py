@@ -17,7 +17,7 @@ from holdfast.supervisor.again import Attempts
 from holdfast.supervisor.control import Link
 from holdfast.supervisor.finish import after_the_script, ending_event, leave_nothing_behind, look_for_the_reason
 from holdfast.supervisor.guard import record
-from holdfast.supervisor.guard.place import thaw
+from holdfast.supervisor.guard.place import let_go
 from holdfast.supervisor.guard.watching import Guarding
 from holdfast.supervisor.launch import CannotStart, Launcher, reap
 from holdfast.supervisor.streams import Source, Streams
@@ -214,7 +214,7 @@ class Watcher:
         if self._guard.lost:
             self._selector.unregister(self._guard)
             self._guard = None
-            thaw(self._groups)
+            let_go(self._groups)
             self._watch.event("guard.lost", released=release_held())
 
     def _relieve_the_guard(self) -> None:

@@ -21,6 +21,7 @@ class Gauge:
 
     what = ""
     cause = HOST
+    MARGIN_RATIO = 0.0  # of the reserve, kept free by the kernel's line around a job that has a group of its own
 
     def __init__(self) -> None:
         self.taken = 0.0
@@ -35,8 +36,18 @@ class Gauge:
         return self.whole - self.reserve - self.taken
 
     @property
-    def real_left(self) -> float:
-        return self.whole - self.taken + self.swap_left
+    def margin(self) -> float:
+        return self.MARGIN_RATIO * self.reserve
+
+    @property
+    def left_alone(self) -> float:
+        """Until the kernel's line around the job alone."""
+        return self.whole - self.margin - self.taken
+
+    @property
+    def left_to_the_end(self) -> float:
+        """Where the job has no group of its own."""
+        return self.whole - self.taken
 
     def read(self) -> bool:
         raise NotImplementedError
@@ -44,6 +55,7 @@ class Gauge:
 
 class Machine(Gauge):
     what = "memory of this machine"
+    MARGIN_RATIO = 0.5
 
     def __init__(self, root: Path = Path("/")) -> None:
         super().__init__()
@@ -58,6 +70,11 @@ class Machine(Gauge):
         # Without swap the programs' own code is what gets dropped and read again below this.
         self.reserve = min(max(0.025 * self.whole, 96.0 * MIB), 768.0 * MIB)
         return self.whole > 0
+
+    @property
+    def left_to_the_end(self) -> float:
+        """A machine stands still before its last page is taken."""
+        return self.left_alone
 
 
 class Use:
@@ -95,6 +112,7 @@ class Group(Gauge):
 
     what = "memory of this container"
     cause = CONTAINER
+    MARGIN_RATIO = 0.25
 
     def __init__(self, folder: str, version: int) -> None:
         super().__init__()
@@ -134,8 +152,12 @@ class Budget(Gauge):
         self.whole = float(budget_bytes)
 
     @property
-    def real_left(self) -> float:
+    def left_alone(self) -> float:
         return (1 + self.BEYOND_RATIO) * self.whole - self.taken
+
+    @property
+    def left_to_the_end(self) -> float:
+        return self.left_alone
 
     def read(self) -> bool:
         """Set from outside: by the job's own group, or by the sum of its processes."""
