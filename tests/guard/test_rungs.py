@@ -61,7 +61,7 @@ def test_a_leak_in_training_is_warned_of_relieved_checkpointed_and_then_stopped(
 
 def test_one_rank_of_several_is_never_held(workplace: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WORLD_SIZE", "2")
-    result = run_in_arena(workplace, LEAKS_WHILE_TRAINING % 4, *ONCE, memory=400)
+    result = run_in_arena(workplace, LEAKS_WHILE_TRAINING % 2, *ONCE, memory=400)
     assert result.code == 137
     assert "held" not in result.rungs and result.rungs[-1] == "stopped", result.rungs
     assert (workplace.path / "saved").exists()
