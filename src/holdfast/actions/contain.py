@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,12 +28,15 @@ class Groups:
     folders: Mapping[str, str] = field(default_factory=dict)
 
 
-def make_groups(version: int, parents: Mapping[str, str], name: str, ours: Iterable[int]) -> Groups:
-    """`parents` by controller are the groups we are in. What cannot be had is left out."""
+def make_groups(version: int, parents: Mapping[str, str], name: str, first_of_us: int) -> Groups:
+    """`parents` by controller are the groups we are in, we are `first_of_us` and all below it, as long as no job runs.
+
+    What cannot be had is left out.
+    """
     for parent in dict.fromkeys(parents.values()):
         _sweep(parent)
     if version == 2:
-        return _make_v2(parents, name, set(ours))
+        return _make_v2(parents, name, first_of_us)
     folders = {}
     for controller, parent in parents.items():
         folder = f"{parent}/{PREFIX}{name}"
@@ -42,17 +45,20 @@ def make_groups(version: int, parents: Mapping[str, str], name: str, ours: Itera
     return Groups(1, folders) if folders else Groups()
 
 
-def _make_v2(parents: Mapping[str, str], name: str, ours: set[int]) -> Groups:
+def _make_v2(parents: Mapping[str, str], name: str, first_of_us: int) -> Groups:
     parent = next(iter(parents.values()), "")
     if not parent:
         return Groups()
     folder = f"{parent}/{PREFIX}{name}"
     if not _made(folder):
         return Groups()
-    found = {"memory": folder} if _hands_down_memory(parent, ours) else {}
+    found = {"memory": folder} if _hands_down_memory(parent, first_of_us) else {}
     if os.path.exists(f"{folder}/cgroup.freeze"):  # noqa: PTH110 - from Linux 5.2, and needs no controller
         found["freezer"] = folder
-    return Groups(2, found) if found else Groups()
+    if not found:
+        _removed(folder)
+        return Groups()
+    return Groups(2, found)
 
 
 def _made(folder: str) -> bool:
@@ -65,21 +71,26 @@ def _made(folder: str) -> bool:
     return True
 
 
-def _hands_down_memory(parent: str, ours: set[int]) -> bool:
+def _hands_down_memory(parent: str, first_of_us: int) -> bool:
     """A group that holds processes may hand nothing down. Where all of them are ours they step aside into a leaf."""
     if "memory" not in _read(f"{parent}/cgroup.controllers").split():
         return False
     control = f"{parent}/cgroup.subtree_control"
-    if "memory" not in _read(control).split() and not _write(control, "+memory"):
+    for _ in range(ROUNDS):  # one of us may be forked meanwhile
+        if "memory" in _read(control).split() or _write(control, "+memory"):
+            break
         there = {int(pid) for pid in _read(f"{parent}/cgroup.procs").split()}
-        if there and there <= ours:
-            leaf = f"{parent}/{OURS}"
-            with contextlib.suppress(OSError):
-                os.makedirs(leaf, exist_ok=True)  # noqa: PTH103
-                for pid in there:
-                    _write(f"{leaf}/cgroup.procs", str(pid))
-                _write(control, "+memory")
-    return "memory" in _read(control).split()
+        if not there <= {first_of_us} | _below(first_of_us):
+            break
+        leaf = f"{parent}/{OURS}"
+        with contextlib.suppress(OSError):
+            os.makedirs(leaf, exist_ok=True)  # noqa: PTH103
+        for pid in there:
+            _write(f"{leaf}/cgroup.procs", str(pid))
+    handed_down = "memory" in _read(control).split()
+    if not handed_down:
+        _step_back(parent)
+    return handed_down
 
 
 def find_groups(version: int, parents: Mapping[str, str], name: str) -> Groups:

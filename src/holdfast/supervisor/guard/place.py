@@ -21,7 +21,7 @@ def contain_job(policy: str, relay_pid: int) -> Groups:
     if policy != "protect":
         return Groups()
     version, parents = _parents()
-    return make_groups(version, parents, process_name(relay_pid), (os.getpid(), relay_pid))
+    return make_groups(version, parents, process_name(relay_pid), relay_pid)
 
 
 def groups_of(relay_pid: int) -> Groups:
