@@ -26,7 +26,8 @@ def _highest(whole: float, speed: float, share: float, place: dict[str, bool]) -
 
 
 def _loads_and_levels_off(top: float, speed: float) -> Course:
-    return lambda at: min(top, 0.1 * top + max(0.0, at - 1.0) * speed)
+    begin = max(0.1 * top, top - 4.0 * speed)
+    return lambda at: min(top, begin + max(0.0, at - 1.0) * speed)
 
 
 def _breathes(top: float, depth: float, speed: float, rest_s: float) -> Course:
@@ -66,7 +67,7 @@ def test_what_loads_and_then_sits_near_the_end_is_not_stopped(
 ) -> None:
     top = _highest(whole, speed, share, place)
     world = World(_loads_and_levels_off(top, speed), whole, loaded=loaded, **place)
-    world.live(2.0 + top / speed)
+    world.live(8.0)
     assert not world.stopped and not world.killed
 
 
@@ -92,6 +93,17 @@ def test_what_warms_up_in_steps_and_levels_off_is_not_stopped(
     world = World(_steps(top, count, every_s, speed), whole, loaded=loaded, **place)
     world.live(3.0 + count * every_s)
     assert not world.stopped and not world.killed
+
+
+@SETTINGS
+@given(WHOLES, SPEEDS, st.floats(0.0, 0.3), PLACES)
+def test_the_job_is_not_stopped_for_what_a_neighbour_takes(
+    whole: float, speed: float, depth: float, place: dict[str, bool]
+) -> None:
+    course = _breathes(0.5 * whole, depth, 8 * GIB, 0.001) if depth > 0.01 else lambda _: 0.5 * whole
+    world = World(course, whole, others=lambda s: min(0.5 * whole, max(0.0, s - 1.0) * speed), **place)
+    world.live(3.0 + min(10.0, 0.5 * whole / speed))
+    assert not world.stopped
 
 
 @pytest.mark.parametrize("hold", [True, False], ids=["held", "one rank of several"])

@@ -29,6 +29,7 @@ class World:
         whole: float,
         *,
         alone: bool,
+        others: Course | None = None,
         machine: bool = False,
         loaded: bool = False,
         hold: bool = True,
@@ -38,7 +39,7 @@ class World:
         self.held = False
         self.killed = False
         self.told: list[dict[str, Any]] = []
-        self._course, self._loaded = course, loaded
+        self._course, self._others, self._loaded = course, others, loaded
         self._random = random.Random(7)
         self.gauge = cast(Gauge, _made_up(Machine if machine else Group)(self, whole))
         self.gauge.read()
@@ -51,6 +52,11 @@ class World:
     @property
     def level(self) -> float:
         return self._course(self.job_s)
+
+    @property
+    def taken(self) -> float:
+        """By the job, and by others, who are not held."""
+        return self.level + (self._others(self.now - 1000.0) if self._others is not None else 0.0)
 
     @property
     def kinds(self) -> list[str]:
@@ -93,7 +99,7 @@ def _made_up(kind: type[Gauge]) -> Callable[[World, float], Gauge]:
             self.reserve = min(max(share * whole, least * MIB), most * MIB)
 
         def read(self) -> bool:
-            self.taken = self._world.level
+            self.taken = self._world.taken
             return True
 
     return MadeUp

@@ -75,12 +75,11 @@ class Climb:
         return any(self._lasts(span_s) for span_s in SPANS_S)
 
     def crest_rise(self, span_s: float) -> float:
-        """From the highest of the first half of a span to that of the second: what breathes ends where it began."""
-        buckets = self._last(span_s)
-        middle = int((self._at - span_s / 2) / BUCKET_S)
-        second = [bucket.crest for bucket in buckets if bucket.number >= middle]
-        first = [bucket.crest for bucket in buckets if bucket.number < middle] or second[:1]
-        return max(0.0, max(second, default=0.0) - max(first, default=0.0))
+        """How far the highest of a span lies above that of the seconds before: what breathes ends where it was."""
+        since = int((self._at - span_s) / BUCKET_S)
+        late = [bucket.crest for bucket in self._buckets if bucket.number >= since]
+        early = [bucket.crest for bucket in self._buckets if bucket.number < since] or late[:1]
+        return max(0.0, max(late, default=0.0) - max(early, default=0.0))
 
     def _last(self, span_s: float) -> list[Bucket]:
         since = int((self._at - span_s) / BUCKET_S)
