@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -62,7 +63,7 @@ def run_in_arena(
         reading = ["--inh-caps=-all,+dac_read_search", "--ambient-caps=-all,+dac_read_search"]
         user = [f"--reuid={as_user}", f"--regid={as_user}", "--clear-groups", *reading]
         command = ["setpriv", *user, *command]
-    with Stage(Limits(memory=memory * MB), f"holdfast-guard-{workplace.path.name}"[:60]) as stage:
+    with Stage(Limits(memory=memory * MB), f"holdfast-guard-{os.getpid()}-{workplace.path.name}"[:60]) as stage:
         aside = _aside(stage)
         neighbour = None
         if neighbour_mib:

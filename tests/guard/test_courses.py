@@ -100,7 +100,7 @@ def test_what_warms_up_in_steps_and_levels_off_is_not_stopped(
 def test_the_job_is_not_stopped_for_what_a_neighbour_takes(
     whole: float, speed: float, depth: float, place: dict[str, bool]
 ) -> None:
-    course = _breathes(0.5 * whole, depth, 8 * GIB, 0.001) if depth > 0.01 else lambda _: 0.5 * whole
+    course = _breathes(0.5 * whole, depth, 3 * GIB, 0.001) if depth > 0.01 else lambda _: 0.5 * whole
     world = World(course, whole, others=lambda s: min(0.5 * whole, max(0.0, s - 1.0) * speed), **place)
     world.live(3.0 + min(10.0, 0.5 * whole / speed))
     assert not world.stopped

@@ -169,6 +169,7 @@ class Keeper:
         end_left = gauge.left_alone + gauge.swap_left if alone else gauge.left_to_the_end
         near = end_left < max(NEAR_RATIO * gauge.whole, NEAR_BYTES)
         fresh, lasting = climb.fresh, near and climb.lasting
+        lasting = lasting and (not alone or job.climb.lasting)  # nothing is lost by being sure: the kernel has its line
         grows = isinstance(gauge, Budget) or (
             (fresh and _is_the_jobs(climb, job.climb, FRESH_S))
             or (lasting and _is_the_jobs(climb, job.climb, LASTING_S))
