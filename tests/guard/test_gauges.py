@@ -73,3 +73,26 @@ def test_the_machine_keeps_a_reserve(machine: FakeMachine) -> None:
     assert gauge.taken == 7 << 30 and gauge.swapped == gauge.swap_left == 1 << 30
     assert gauge.left == pytest.approx((1 << 30) - 0.025 * (8 << 30))
     assert gauge.left < gauge.left_to_the_end < 1 << 30
+
+
+def test_the_cache_of_zfs_is_room(machine: FakeMachine) -> None:
+    machine.meminfo(MemTotal=8 << 20, MemAvailable=1 << 20, SwapTotal=0, SwapFree=0)
+    machine.write(
+        "/proc/spl/kstat/zfs/arcstats",
+        f"13 1 0x01 96 26112 1 2\nname                            type data\nhits                            4    5\n"
+        f"c                               4    {4 << 30}\nc_min                           4    {1 << 30}\n"
+        f"size                            4    {3 << 30}\n",
+    )
+    gauge = Machine(machine.root)
+    assert gauge.read()
+    assert gauge.taken == 5 << 30
+
+
+@pytest.mark.parametrize(
+    ("stat", "pages"), [("workingset_refault_anon 7\npgmajfault 900\n", 7), ("pgmajfault 900\n", 900)]
+)
+def test_pages_of_a_mapped_file_did_not_come_back_from_swap(machine: FakeMachine, stat: str, pages: int) -> None:
+    folder = _v2(machine)
+    machine.write("/cg/job/memory.stat", f"anon 1\n{stat}")
+    use = Use(folder, 2)
+    assert use.read() and use.pages_back == pages

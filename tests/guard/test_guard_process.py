@@ -72,6 +72,21 @@ def test_its_groups_are_gone_also_when_the_watcher_was_killed(workplace: Workpla
 
 
 @pytest.mark.root
+def test_the_line_around_the_job_is_lifted_when_the_guard_is_killed(workplace: Workplace) -> None:
+    relay = workplace.start(workplace.script(SLEEPS))
+    workplace.script_of(relay.pid)
+    guard = _guard_of(relay.pid)
+    groups = list(Path("/sys/fs/cgroup").rglob(f"holdfast-job-{relay.pid}-*/memory.*"))
+    line = next((path for path in groups if path.name in ("memory.limit_in_bytes", "memory.max")), None)
+    if line is None:
+        pytest.skip("no memory group of its own can be made here")
+    machine = psutil.virtual_memory().total
+    wait_for(lambda: line.read_text().strip().isdigit() and int(line.read_text()) <= machine)
+    guard.kill()
+    wait_for(lambda: line.read_text().strip() == "max" or int(line.read_text()) > machine)
+
+
+@pytest.mark.root
 @pytest.mark.skipif(shutil.which("setpriv") is None, reason="no setpriv")
 def test_a_plain_user_is_guarded_too(workplace: Workplace) -> None:
     source = """

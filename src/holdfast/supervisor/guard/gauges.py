@@ -14,6 +14,13 @@ from holdfast.probes.kernel_files import under
 
 MIB = 1 << 20
 HOST, CONTAINER = "host-memory-exhausted", "container-memory-limit"
+# A mapped data set is read by major faults too, so those are the last choice: kernels before 5.9.
+PAGES_BACK = (
+    b"\ntotal_workingset_refault_anon ",
+    b"\nworkingset_refault_anon ",
+    b"\ntotal_pgmajfault ",
+    b"\npgmajfault ",
+)
 
 
 class Gauge:
@@ -59,17 +66,28 @@ class Machine(Gauge):
 
     def __init__(self, root: Path = Path("/")) -> None:
         super().__init__()
-        self._fd = os.open(under(root, "/proc/meminfo"), os.O_RDONLY | os.O_CLOEXEC)
+        self._fd = _open(under(root, "/proc/meminfo"))
+        self._arc = _try_open(under(root, "/proc/spl/kstat/zfs/arcstats"))
 
     def read(self) -> bool:
         data = os.pread(self._fd, 4096, 0)
         self.whole = _field(data, b"MemTotal:") * 1024.0
-        self.taken = self.whole - _field(data, b"MemAvailable:") * 1024.0
+        self.taken = self.whole - _field(data, b"MemAvailable:") * 1024.0 - self._cache_of_zfs()
         self.swap_left = _field(data, b"SwapFree:") * 1024.0
         self.swapped = _field(data, b"SwapTotal:") * 1024.0 - self.swap_left
         # Without swap the programs' own code is what gets dropped and read again below this.
         self.reserve = min(max(0.025 * self.whole, 96.0 * MIB), 768.0 * MIB)
         return self.whole > 0
+
+    def _cache_of_zfs(self) -> float:
+        """It gives way as the page cache does, and MemAvailable leaves it out."""
+        if self._arc is None:
+            return 0.0
+        data = os.pread(self._arc, 1 << 15, 0)
+        size, least = (data.find(key) for key in (b"\nsize ", b"\nc_min "))
+        if size < 0 or least < 0:
+            return 0.0
+        return float(max(0, int(data[size:].split(None, 3)[2]) - int(data[least:].split(None, 3)[2])))
 
     @property
     def left_to_the_end(self) -> float:
@@ -90,7 +108,7 @@ class Use:
         self.taken = 0.0
         self.swapped = 0.0
         self.usage = 0.0
-        self.major_faults = 0
+        self.pages_back = 0  # that had been swapped out
 
     def read(self) -> bool:
         try:
@@ -100,7 +118,7 @@ class Use:
         self.usage = float(usage or 0)
         self.taken = max(0.0, self.usage - sum(_field(stat, key) for key in self._cache))
         self.swapped = float(_field(stat, b"\ntotal_swap ") if self._swap is None else _number(self._swap) or 0)
-        self.major_faults = _field(stat, b"\ntotal_pgmajfault ") or _field(stat, b"\npgmajfault ")
+        self.pages_back = next((_field(stat, key) for key in PAGES_BACK if key in stat), 0)
         return usage is not None
 
     def kernel_kills(self) -> int:

@@ -124,11 +124,11 @@ class Keeper:
         worst: tuple[Rung, Reading, Gauge] | None = None
         self._look_at_job(ground, now, job_time)
         self._pace_s, self._danger = SLOWEST_S, False
-        swap_left = min((gauge.swap_left for gauge in ground.gauges[:1]), default=0.0)  # the machine's
+        swap_left = float("inf")
         for gauge in ground.gauges:
             if not gauge.read():
                 continue
-            gauge.swap_left = min(gauge.swap_left, swap_left)
+            swap_left = gauge.swap_left = min(gauge.swap_left, swap_left)  # the machine's comes first
             reading = self._reading(ground, gauge, now, job_time)
             rung = decide(reading, self._done, self._able, now, self._limits)
             self._pace_s = min(self._pace_s, _pace(reading))

@@ -100,7 +100,7 @@ class _Faults:
     def ratio(self, now: float) -> float:
         at, count = self._before
         if now - at >= SPAN_S / 4:
-            fresh = self._group.use.major_faults
+            fresh = self._group.use.pages_back
             per_s = (fresh - count) / (now - at) if count >= 0 and now - at < 5 * SPAN_S else 0.0
             self._ratio = STALLED_RATIO * per_s / FAULTS_PER_S if self._group.swapped > 0 else 0.0
             self._before = (now, fresh)
