@@ -10,6 +10,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from holdfast.probes.cgroup_paths import hierarchy_of, membership
+from holdfast.supervisor.guard.place import limit_name
 from tests.guard.arena import run_in_arena
 from tests.workplace import Workplace, wait_for
 
@@ -74,12 +76,12 @@ def test_its_groups_are_gone_also_when_the_watcher_was_killed(workplace: Workpla
 @pytest.mark.root
 def test_the_line_around_the_job_is_lifted_when_the_guard_is_killed(workplace: Workplace) -> None:
     relay = workplace.start(workplace.script(SLEEPS))
-    workplace.script_of(relay.pid)
-    guard = _guard_of(relay.pid)
-    groups = list(Path("/sys/fs/cgroup").rglob(f"holdfast-job-{relay.pid}-*/memory.*"))
-    line = next((path for path in groups if path.name in ("memory.limit_in_bytes", "memory.max")), None)
-    if line is None:
+    script, guard = workplace.script_of(relay.pid), _guard_of(relay.pid)
+    wait_for(lambda: "holdfast-job" in Path(f"/proc/{script.pid}/cgroup").read_text())
+    memory = hierarchy_of("memory", membership(Path("/"), script.pid), Path("/"), script.pid)
+    if memory is None or f"/holdfast-job-{relay.pid}-" not in memory.folders[0]:
         pytest.skip("no memory group of its own can be made here")
+    line = Path(memory.folders[0]) / limit_name(memory.version)
     machine = psutil.virtual_memory().total
     wait_for(lambda: line.read_text().strip().isdigit() and int(line.read_text()) <= machine)
     guard.kill()
