@@ -35,7 +35,7 @@ class Climb:
         self.in_a_row = 0
         self._last_looks: deque[float] = deque(maxlen=BITES)
         self._buckets: deque[Bucket] = deque(maxlen=int(SPANS_S[-1] / BUCKET_S))
-        self._at = 0.0
+        self._at = self._rose_at = 0.0
 
     def add(self, at: float, level: float, held: bool = False) -> None:
         before = self.highest if self.highest is not None else level
@@ -43,6 +43,7 @@ class Climb:
         bite = rise * min(1.0, A_LOOK_S / max(at - self._at, 1e-9))
         the_same_look = held or at - self._at < SAME_LOOK_S
         self.highest, self._at = before + rise, at
+        self._rose_at = at if rise else self._rose_at
         if the_same_look and self._last_looks:  # what it took until it stood still belongs to the slice before
             self._last_looks[-1] += bite
             self.in_a_row += self.in_a_row == 0 and self._last_looks[-1] >= A_RISE_BYTES
@@ -72,7 +73,7 @@ class Climb:
 
     @property
     def lasting(self) -> bool:
-        return any(self._lasts(span_s) for span_s in SPANS_S)
+        return self._at - self._rose_at < SPANS_S[-1] / PARTS and any(self._lasts(span_s) for span_s in SPANS_S)
 
     def crest_rise(self, span_s: float) -> float:
         """How far the highest of a span lies above that of the seconds before: what breathes ends where it was."""

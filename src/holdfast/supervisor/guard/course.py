@@ -36,6 +36,8 @@ class Course:
         if len(self._kept) < 4 or self._recent[-1][0] - self._kept[0][0] < SLOW_LEAST_S:
             return 0.0
         first, last = self._kept[0], self._recent[-1]
+        if last[1] <= first[1]:
+            return 0.0
         middle = min(self._kept, key=lambda point: abs(point[0] - (first[0] + last[0]) / 2))
         if not first[0] < middle[0] < last[0]:
             return 0.0

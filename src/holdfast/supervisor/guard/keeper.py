@@ -20,6 +20,7 @@ from holdfast.supervisor.guard.stalls import Stalls
 
 FASTEST_PER_S = 4 << 30  # bytes; one thread touched 1.5 to 3 GB/s here, earlyoom reckons with 6
 QUICKEST_S, QUIET_S, SLOWEST_S = 0.005, 0.02, 1.0
+QUIET_ALONE_S = 0.05  # where the kernel keeps a line around the job: 1 % of a processor while it sits near its end
 HELD_SLICE_S, RUN_SLICE_S, RUN_LEAST_S = 0.09, 0.01, 0.002
 TREE_EVERY_S, TREE_IN_DANGER_S = 1.0, 0.2
 OURS_RATIO = 0.5  # of the growth is the job's…
@@ -160,7 +161,9 @@ class Keeper:
 
     def _reading(self, ground: Ground, gauge: Gauge, now: float, job_time: float) -> Reading:
         job, held = ground.job, self._held_since is not None
-        course, climb = self._courses.setdefault(id(gauge), (Course(), Climb()))
+        if id(gauge) not in self._courses:
+            self._courses[id(gauge)] = Course(), Climb()
+        course, climb = self._courses[id(gauge)]
         level = gauge.taken + gauge.swapped
         course.add(job_time, level)
         climb.add(job_time, level, held)
@@ -321,7 +324,8 @@ def _is_the_jobs(place: Climb, job: Climb, span_s: float) -> bool:
 
 
 def _pace(reading: Reading) -> float:
-    least = QUICKEST_S if reading.seconds < 1.0 else QUIET_S
+    quiet_s = QUIET_ALONE_S if reading.alone else QUIET_S
+    least = QUICKEST_S if reading.seconds < 1.0 else quiet_s
     return min(SLOWEST_S, max(least, min(reading.left_bytes / FASTEST_PER_S / 3, reading.seconds / 8)))
 
 
