@@ -20,6 +20,7 @@ from tests.workplace import HOLDFAST, Workplace
 
 MB = 1 << 20
 ASIDE = "aside"
+GROUP = f"holdfast-guard-{os.getpid()}"  # others may test beside us
 NEIGHBOUR = [sys.executable, str(Path(__file__).parents[2] / "bench" / "programs" / "neighbour.py")]
 
 
@@ -63,7 +64,7 @@ def run_in_arena(
         reading = ["--inh-caps=-all,+dac_read_search", "--ambient-caps=-all,+dac_read_search"]
         user = [f"--reuid={as_user}", f"--regid={as_user}", "--clear-groups", *reading]
         command = ["setpriv", *user, *command]
-    with Stage(Limits(memory=memory * MB), f"holdfast-guard-{os.getpid()}-{workplace.path.name}"[:60]) as stage:
+    with Stage(Limits(memory=memory * MB), f"{GROUP}-{workplace.path.name}"[:60]) as stage:
         aside = _aside(stage)
         neighbour = None
         if neighbour_mib:
