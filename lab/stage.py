@@ -106,6 +106,10 @@ class Stage:
     def _mounts(self) -> bool:
         return bool(self._limits.tmpfs) or not self._limits.kernel_log
 
+    @property
+    def groups(self) -> tuple[Path, ...]:
+        return tuple(self._groups)
+
     def members(self) -> list[int]:
         """Processes still inside."""
         members: set[int] = set()

@@ -53,10 +53,15 @@ class Workplace:
         return done.stdout.decode()
 
     def watcher_of(self, relay: int) -> psutil.Process:
-        return wait_for(lambda: next(iter(psutil.Process(relay).children()), None))
+        """Its guard is a child of the relay too."""
+        return wait_for(
+            lambda: next((one for one in psutil.Process(relay).children() if one.name() != "hf-guard"), None)
+        )
 
     def script_of(self, relay: int) -> psutil.Process:
-        return wait_for(lambda: next(iter(self.watcher_of(relay).children()), None))
+        """It leads a session of its own, which what the watcher forks for itself does not."""
+        watcher = self.watcher_of(relay)
+        return wait_for(lambda: next((one for one in watcher.children() if os.getsid(one.pid) == one.pid), None))
 
 
 def wait_for(look: Callable[[], Any], seconds: float = 20.0) -> Any:
@@ -64,7 +69,7 @@ def wait_for(look: Callable[[], Any], seconds: float = 20.0) -> Any:
     while time.monotonic() < until:
         try:
             found = look()
-        except psutil.Error:
+        except (psutil.Error, ProcessLookupError):
             found = None
         if found:
             return found

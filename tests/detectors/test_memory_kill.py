@@ -73,3 +73,31 @@ def test_a_worker_killed_inside_a_container_is_matched_by_name_since_pids_differ
 
 def test_a_run_that_finished_was_not_killed() -> None:
     assert find(story(0, None, events=[kernel(MEMCG)])) is None
+
+
+OWN = "/box/holdfast-job-7-1"
+
+
+def test_a_limit_above_the_jobs_own_group_is_still_the_containers() -> None:
+    line = MEMCG.replace("oom_memcg=/job,task_memcg=/job", f"oom_memcg=/box,task_memcg={OWN}")
+    found = find(story(137, 9, events=[kernel(line)]))
+    assert found is not None and found.cause == "container-memory-limit"
+
+
+def test_the_line_that_holdfast_drew_is_the_machines_or_the_budget() -> None:
+    line = MEMCG.replace("oom_memcg=/job,task_memcg=/job", f"oom_memcg={OWN},task_memcg={OWN}")
+    on_host = find(story(137, 9, events=[kernel(line)]))
+    at_budget = find(story(137, 9, events=[kernel(line)], job__memory_budget_bytes=[GIB, GIB]))
+    assert on_host is not None and on_host.cause == "host-memory-exhausted"
+    assert at_budget is not None and at_budget.cause == "host-memory-exhausted"
+    assert any("budget is 1 GiB" in item.text for item in at_budget.evidence), at_budget.evidence
+
+
+def test_the_line_that_holdfast_drew_below_a_containers_limit_is_the_containers() -> None:
+    line = MEMCG.replace("oom_memcg=/job,task_memcg=/job", f"oom_memcg={OWN},task_memcg={OWN}")
+    window = story(
+        137, 9, events=[kernel(line)],
+        cgroup__memory_limit_bytes=[GIB, GIB], cgroup__memory_working_bytes=[0.2 * GIB, 0.97 * GIB],
+    )  # fmt: skip
+    found = find(window)
+    assert found is not None and found.cause == "container-memory-limit"

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.probes import PROBES, Missing, Reading, Scope, all_probes
+from holdfast.probes import Missing, Reading, Scope
+from holdfast.probes.listing import PROBES, all_probes
 from holdfast.probes.runner import ProbeRunner
 from holdfast.vocabulary import Event, Sample
 

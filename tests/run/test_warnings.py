@@ -32,7 +32,7 @@ FILLS_MEMORY = """
 
 
 def test_memory_that_fills_is_announced_before_the_kernel_kills(workplace: Workplace) -> None:
-    code, said = _run(workplace, FILLS_MEMORY, Limits(memory=400 * MB))
+    code, said = _run(workplace, FILLS_MEMORY, Limits(memory=400 * MB), "--policy", "advise")
     assert code == 137
     lines = [line for line in said.splitlines() if line.startswith("holdfast: ")]
     assert len(lines) == 1, said
@@ -53,7 +53,7 @@ def test_observe_records_it_and_says_nothing(workplace: Workplace) -> None:
 
 def test_a_budget_of_the_users_own_is_watched_too(workplace: Workplace) -> None:
     source = FILLS_MEMORY.replace("while True", "for _ in range(60)").replace("0.1", "0.15")
-    code, said = _run(workplace, source, Limits(memory=1500 * MB), "--memory", "300M")
+    code, said = _run(workplace, source, Limits(memory=1500 * MB), "--memory", "300M", "--policy", "advise")
     assert code == 0
     assert "the job's memory budget" in said
 

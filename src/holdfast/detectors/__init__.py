@@ -6,8 +6,10 @@ from collections.abc import Callable
 
 from holdfast.detectors import (
     budget_crash,
+    cpu_oversubscribed,
     data_exhausted,
     gpu_not_used,
+    guard_stop,
     leak,
     loading,
     machine_down,
@@ -23,6 +25,7 @@ from holdfast.vocabulary import Finding, Window
 ENDINGS: tuple[Callable[[Window], Finding | None], ...] = (
     memory_kill.find,
     loading.find,
+    guard_stop.find,
     stopped.find_asked,
     stopped.find_killed,
     native_crash.find,
@@ -40,6 +43,7 @@ WHILE_TRAINING: tuple[Callable[[Window], Finding | None], ...] = (
     starvation.find,
     data_exhausted.find,
     gpu_not_used.find,
+    cpu_oversubscribed.find,
 )
 
 

@@ -10,7 +10,7 @@ from holdfast.vocabulary import Evidence, Window, signal_name
 
 # What the kernel writes when it kills for memory, in two forms: one line of keys and one sentence.
 OOM_KEYS = re.compile(
-    r"oom-kill:constraint=(?P<constraint>\w+).*task_memcg=(?P<memcg>[^,]*),task=(?P<name>[^,]*),pid=(?P<pid>\d+)"
+    r"oom-kill:constraint=(?P<constraint>\w+).*?(?:oom_memcg=(?P<limited>[^,]*),)?task_memcg=(?P<memcg>[^,]*),task=(?P<name>[^,]*),pid=(?P<pid>\d+)"
 )
 OOM_SENTENCE = re.compile(r"Killed process (?P<pid>\d+) \((?P<name>[^)]*)\)")
 
@@ -55,9 +55,10 @@ def ending(window: Window) -> Ending | None:
 @dataclass(frozen=True, slots=True)
 class KernelKill:
     constraint: str  # "" where only the sentence was seen
-    memcg: str
+    memcg: str  # of the process
     name: str
     pid: int
+    limited: str  # the group whose limit was hit, that one or one above
     evidence: Evidence
 
 
@@ -88,11 +89,13 @@ def _kill(text: str, at: float) -> KernelKill | None:
     if keys := OOM_KEYS.search(text):
         quoted = f"oom-kill constraint={keys['constraint']} task={keys['name']} pid={keys['pid']}"
         evidence = Evidence(f"kernel log: {quoted}", "kernel-log", at)
-        return KernelKill(keys["constraint"], keys["memcg"], keys["name"], int(keys["pid"]), evidence)
+        return KernelKill(
+            keys["constraint"], keys["memcg"], keys["name"], int(keys["pid"]), keys["limited"] or "", evidence
+        )
     if sentence := OOM_SENTENCE.search(text):
         constraint = "CONSTRAINT_MEMCG" if "Memory cgroup out of memory" in text else ""
         evidence = Evidence(f"kernel log: {text[:160]}", "kernel-log", at)
-        return KernelKill(constraint, "", sentence["name"], int(sentence["pid"]), evidence)
+        return KernelKill(constraint, "", sentence["name"], int(sentence["pid"]), "", evidence)
     return None
 
 

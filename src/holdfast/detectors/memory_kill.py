@@ -19,6 +19,7 @@ class Thresholds:
 
 CONTAINER = "container-memory-limit"
 HOST = "host-memory-exhausted"
+OWN_GROUP = "/holdfast-job-"  # the group that Holdfast keeps the job in
 
 
 def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
@@ -33,7 +34,12 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | Non
         evidence.insert(0, how.evidence())
     cause = _where(window, kills, thresholds)
     confidence = 0.97 if kills else _by_counters(window, how)
-    return Finding(cause, confidence, tuple(evidence), {"headline": _headline(window, cause), **_details(window)})
+    headline = _headline(window, cause)
+    budget = window.value("job.memory_budget_bytes")
+    if cause == HOST and budget and at_own_limit(kills):
+        headline = f"Killed by the kernel at the job's memory budget of {amount(budget, 'bytes')}"
+        evidence.append(Evidence(f"the job's memory budget is {amount(budget, 'bytes')}", "telemetry", None, budget))
+    return Finding(cause, confidence, tuple(evidence), {"headline": headline, **_details(window)})
 
 
 def _by_counters(window: Window, how: Ending | None) -> float:
@@ -57,18 +63,33 @@ def _counted(window: Window) -> list[Evidence]:
 
 
 def _where(window: Window, kills: list[KernelKill], thresholds: Thresholds) -> str:
+    if at_own_limit(kills):
+        return CONTAINER if _near_limit(window, thresholds) else HOST
     constraints = {kill.constraint for kill in kills if kill.constraint}
     if "CONSTRAINT_MEMCG" in constraints:
         return CONTAINER
     if constraints:
         return HOST
-    limit, working = window.value("cgroup.memory_limit_bytes"), _highest(window, "cgroup.memory_working_bytes")
-    if limit and (window.rise("cgroup.limit_hit_count") > 0 or (working or 0) > thresholds.near_limit_ratio * limit):
+    limit = window.value("cgroup.memory_limit_bytes")
+    if limit and (window.rise("cgroup.limit_hit_count") > 0 or _near_limit(window, thresholds)):
         return CONTAINER
     available, total = window.value("host.memory_available_bytes"), window.value("host.memory_total_bytes")
     if available is not None and total and available > 2 * thresholds.host_short_ratio * total and limit:
         return CONTAINER
     return HOST
+
+
+def at_own_limit(kills: list[KernelKill]) -> bool:
+    """The last line that Holdfast draws around the job, just before the end of what binds it.
+
+    That is a container's limit, the budget or the machine's memory. A limit further up is named as such.
+    """
+    return any(OWN_GROUP in kill.limited for kill in kills)
+
+
+def _near_limit(window: Window, thresholds: Thresholds) -> bool:
+    limit, working = window.value("cgroup.memory_limit_bytes"), _highest(window, "cgroup.memory_working_bytes")
+    return bool(limit) and (working or 0.0) > thresholds.near_limit_ratio * (limit or 0.0)
 
 
 def _short_of_memory(window: Window, how: Ending | None, thresholds: Thresholds) -> Finding | None:

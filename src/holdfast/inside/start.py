@@ -73,6 +73,7 @@ def _install_looks(recorder: Recorder) -> None:
     examiner = importlib.import_module(f"{__package__}.examine").Examiner(recorder)
     recorder.on_command("examine", examiner.begin)
     recorder.on_look(examiner.look)
+    importlib.import_module(f"{__package__}.relieve").install(recorder)
 
 
 def _new_ring(channel: str) -> Writer:

@@ -13,6 +13,7 @@ from holdfast.vocabulary import Event, Sample
 LIMITS_EVERY_S = 5.0
 NO_LIMIT_FROM = 1 << 62  # v1 writes 9223372036854771712 for none
 NO_LIMIT = "no limit"
+OWN_GROUP = "/holdfast-job-"
 
 MEMORY_SIGNALS = (
     "cgroup.memory_limit_bytes",
@@ -156,6 +157,8 @@ class Cgroup:
         return Use(folder, self._limits.get(folder), usage, max(0, usage - cache), stat)
 
     def _limit(self, path: str) -> int | None:
+        if OWN_GROUP in path:
+            return None  # Holdfast's own last line: it follows what is free, and is nobody's container
         try:
             limit = int(read(path))
         except (OSError, ValueError):  # the root group has none; v2 writes `max`

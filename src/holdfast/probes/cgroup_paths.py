@@ -26,7 +26,7 @@ def membership(root: Path, pid: int) -> bytes:
     return read(under(root, f"/proc/{pid}/cgroup"))
 
 
-def hierarchy_of(controller: str, belonging: bytes, root: Path, pid: int) -> Hierarchy | None:
+def hierarchy_of(controller: str, belonging: bytes, root: Path, pid: int, mark: str = "") -> Hierarchy | None:
     """A controller lives in one hierarchy only, and v2 names none of its own: so v1 first, then whatever v2 has."""
     mounts = mounts_of(under(root, "/proc"), pid)
     for line in belonging.decode("utf-8", "surrogateescape").splitlines():
@@ -38,8 +38,8 @@ def hierarchy_of(controller: str, belonging: bytes, root: Path, pid: int) -> Hie
             version, places = 2, [m for m in mounts if m.kind == "cgroup2"]
         else:
             continue
-        mark = MARKS.get((controller, version), f"{controller}.current")
-        folders = _folders(path, places, root, mark)
+        wanted = mark or MARKS.get((controller, version), f"{controller}.current")
+        folders = _folders(path, places, root, wanted)
         if folders:
             return Hierarchy(version, path, folders)
     return None

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from holdfast.probes import PROBES
 from holdfast.probes.contract import Missing, Probe, Reading, Scope
+from holdfast.probes.listing import PROBES
 from holdfast.vocabulary import Event, Sample
 
 WAIT_S = 0.25  # what one poll gives the worker before it comes back with what there is

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from holdfast.actions.contain import Groups, bring_in
 from holdfast.inside import room, settings
 from holdfast.supervisor import budget, learned, signals
 from holdfast.supervisor.given_input import GivenInput
@@ -33,8 +34,11 @@ class CannotStart(Exception):
 class Launcher:
     """Starts the script, again if need be, each time as the first."""
 
-    def __init__(self, task: Task, streams: Streams, signal_mask: set[int], oom_score: str | None) -> None:
+    def __init__(
+        self, task: Task, streams: Streams, signal_mask: set[int], oom_score: str | None, groups: Groups
+    ) -> None:
         self._task = task
+        self._groups = groups
         self._streams = streams
         self._signal_mask = signal_mask
         self._oom_score = oom_score
@@ -62,6 +66,10 @@ class Launcher:
             return self._fork(command, {**script_environment(os.environ, task.channel), **_alike(task)})
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, former)
+
+    def contain(self, script_pid: int) -> None:
+        """Right after the start, and after the relay was told: the kernel takes its time for it."""
+        bring_in(self._groups, script_pid)
 
     def _fork(self, command: Sequence[str], environment: Mapping[str, str]) -> int:
         told, tell = os.pipe()

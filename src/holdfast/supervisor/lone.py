@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import queue
 import threading
 import time
 from collections.abc import Callable
 
+from holdfast.actions.contain import remove_groups
 from holdfast.supervisor.finish import after_the_script
+from holdfast.supervisor.guard.place import groups_of
 from holdfast.supervisor.task import Task
 from holdfast.supervisor.tick import Watch
 
@@ -59,5 +62,6 @@ class LoneWatch:
             if job is None:
                 break
             job(watch)
+        remove_groups(groups_of(os.getpid()))
         watch.event("run.end")
         self._lost = watch.close()

@@ -30,6 +30,7 @@ FLUSH_S = 0.05
 PROMPT_BURST = 100  # pieces sent without delay before pieces are put together
 LAST_WORDS_S = 0.5
 RECORDED_PATIENCE_S = 3.0
+ADOPTING_ROUNDS = 50
 
 
 class NeverStarted(Exception):
@@ -298,6 +299,7 @@ class Relay:
 
         self._lone = LoneWatch(self._task, self._script_pid, self.say)
         self._tell("watcher.lost", pid=self._watcher_pid, reason=self._failed)
+        self._lone.do(_let_the_job_go_on)
         if not self._script_pid:
             self._status = self._between  # killed between two attempts: there is nobody to start another
         self._collect(reap())
@@ -306,11 +308,16 @@ class Relay:
         """The script of a watcher that was killed between starting it and telling us; 0 where it did not come to it."""
         from holdfast.supervisor.tree import left_behind  # noqa: PLC0415
 
-        children = left_behind()
-        if not children:
-            return 0
-        self._streams.close_script_side()
-        return int(children[0].pid)
+        for _ in range(ADOPTING_ROUNDS):
+            children = left_behind()
+            scripts = [child.pid for child in children if _leads_a_session(child.pid)]  # what else is ours does not
+            if scripts:
+                self._streams.close_script_side()
+                return int(scripts[0])
+            if not children:
+                break
+            time.sleep(0.01)
+        return 0
 
     def _finish_alone(self, lone: LoneWatch) -> None:
         lone.finish(self._status or 0)
@@ -354,6 +361,22 @@ class Relay:
     def _say_lost(self, records: int) -> None:
         if records:
             self.say(f"holdfast: {records} records of this run could not be written")
+
+
+def _leads_a_session(pid: int) -> bool:
+    try:
+        return os.getsid(pid) == pid
+    except OSError:
+        return False
+
+
+def _let_the_job_go_on(_: object) -> None:
+    """The guard goes with its watcher. Should it have been killed too, the job may be held still."""
+    from holdfast.supervisor.guard.place import groups_of, let_go  # noqa: PLC0415
+    from holdfast.supervisor.tree import release_held  # noqa: PLC0415
+
+    let_go(groups_of(os.getpid()))
+    release_held()
 
 
 def _wait(fd: int, what: int, seconds: float | None) -> bool:

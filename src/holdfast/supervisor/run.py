@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import errno
 import os
+import socket
 import sys
 import traceback
 from typing import NoReturn
 
+from holdfast.actions.contain import remove_groups
 from holdfast.supervisor import signals
 from holdfast.supervisor.control import Link, link_pair
+from holdfast.supervisor.guard.place import contain_job
+from holdfast.supervisor.guard.watching import Guarding, fork_guard, guard_ends
 from holdfast.supervisor.launch import CannotStart, Launcher
 from holdfast.supervisor.relay import NeverStarted, Relay
 from holdfast.supervisor.streams import Streams, open_streams
@@ -39,14 +43,19 @@ def supervise(task: Task) -> int:
 
     for attempt in range(ATTEMPTS):
         here, there = link_pair()
+        ends = guard_ends(task.policy)
         try:
             watcher_pid = os.fork()
         except OSError as error:
             raise NeverStarted(error.errno or errno.EAGAIN) from None
         if watcher_pid == 0:
             here.close()
-            _be_the_watcher(task, streams, there, signal_mask, oom_score)
+            _be_the_watcher(task, streams, there, signal_mask, oom_score, guard=_kept(ends))
         there.close()
+        if ends is not None:
+            fork_guard(ends[1], task)
+            for end in ends:
+                end.close()
         relay = Relay(task, streams, here, watcher_pid)
         if attempt == 0:
             signals.start_thread(on_signal)
@@ -58,32 +67,50 @@ def supervise(task: Task) -> int:
     raise AssertionError("unreachable")
 
 
-def _be_the_watcher(task: Task, streams: Streams, link: Link, signal_mask: set[int], oom_score: str | None) -> NoReturn:
+def _kept(ends: tuple[socket.socket, socket.socket] | None) -> Guarding | None:
+    """The watcher's end; the guard's is not its to keep open."""
+    if ends is None:
+        return None
+    ends[1].close()
+    return Guarding(ends[0])
+
+
+def _be_the_watcher(
+    task: Task, streams: Streams, link: Link, signal_mask: set[int], oom_score: str | None, *, guard: Guarding | None
+) -> NoReturn:
     try:
-        _start_and_watch(task, streams, link, signal_mask, oom_score)
+        _start_and_watch(task, streams, link, signal_mask, oom_score, guard=guard)
     finally:
         if (error := sys.exception()) is not None:
             link.tell("watcher.failed", reason="".join(traceback.format_exception(error))[-2000:])
         os._exit(0)
 
 
-def _start_and_watch(task: Task, streams: Streams, link: Link, signal_mask: set[int], oom_score: str | None) -> None:
+def _start_and_watch(
+    task: Task, streams: Streams, link: Link, signal_mask: set[int], oom_score: str | None, *, guard: Guarding | None
+) -> None:
     os.setsid()
+    groups = contain_job(task.policy, os.getppid())
     become_subreaper()
-    launcher = Launcher(task, streams, signal_mask, oom_score)
+    launcher = Launcher(task, streams, signal_mask, oom_score, groups)
     try:
         script_pid = launcher.start(1, bool(task.resumed_from), task.micro_batches)
     except CannotStart as error:
+        remove_groups(groups)
         link.tell("cannot-start", errno=error.errno)
         return
     if not task.may_restart:  # else a next attempt writes where this one does
         streams.close_script_side()
     link.tell("started", pid=script_pid)
+    launcher.contain(script_pid)
+    if guard is not None:
+        guard.begin(script_pid, groups)
     _let_go_of_the_terminal()
     take_name("hf-watcher")
     from holdfast.supervisor.watcher import Watcher  # noqa: PLC0415 - after the launch: the script does not wait for it
 
-    Watcher(task, streams, link, launcher, script_pid).run()
+    Watcher(task, streams, link, launcher, script_pid, groups=groups, guard=guard).run()
+    remove_groups(groups)
 
 
 def _let_go_of_the_terminal() -> None:

@@ -29,7 +29,8 @@ from holdfast.supervisor.training import Training
 from holdfast.vocabulary import Decision, Event, Finding, Output, Sample, Window
 
 COMMAND_WORDS, COMMAND_CHARACTERS = 200, 1000  # of a command line that may be megabytes long
-ASKED_PACE_S, ASKED_S = 0.25, 10.0  # after the training process was asked something its answer is waited for
+# After the training process was asked something its answer is waited for; at once where the guard has asked.
+ASKED_PACE_S, ASKED_AT_ONCE_S, ASKED_S = 0.25, 0.05, 10.0
 
 
 class Watch:
@@ -40,6 +41,7 @@ class Watch:
         self.policy = task.policy
         self.say = say
         self._recorder = Recorder(task.directory / "journal", stream) if task.directory else None
+        self.on_answer: Callable[[Event], None] = lambda event: None
         self._decided_at: dict[str, float] = {}
         self._attempt = AttemptRecord()
         self._look_at(script_pid)
@@ -72,6 +74,7 @@ class Watch:
         self._startup = StartUp(task.cwd)
         self._recall = Recall()
         self._goodbye = False
+        self._asked_at = 0.0
 
     def next_attempt(self, number: int, script_pid: int, reason: str) -> None:
         self._probes.close()
@@ -95,6 +98,8 @@ class Watch:
             for decision in policy.decide(findings, self._task.policy, self._decided_at, now):
                 self._act(decision, findings, now)
         asked_at = max((at for key, at in self._decided_at.items() if key.startswith("examine:")), default=0.0)
+        if now - self._asked_at < ASKED_S:
+            return ASKED_AT_ONCE_S
         return min(pace_s(window), self._startup.pace_s, ASKED_PACE_S if now - asked_at < ASKED_S else 1.0)
 
     def closing_look(self, now: float) -> None:
@@ -110,6 +115,14 @@ class Watch:
 
     def event(self, kind: str, **data: Any) -> None:
         self.record(Event(kind, time.time(), data))
+
+    def ask(self, do: str, id: str) -> bool:
+        """A wish of the guard's to the training process; the answer goes to `on_answer`, soon."""
+        self._asked_at = time.time()
+        return self._training is not None and self._training.send(do=do, id=id)
+
+    def trainers(self) -> list[int]:
+        return self._training.trainers() if self._training is not None else []
 
     def output(self, piece: Output) -> None:
         self._attempt.output(piece)
@@ -145,6 +158,9 @@ class Watch:
                 self._goodbye = self._goodbye or reading.kind == "inside.goodbye"
                 if reading.kind == "rescue.k" and reading.data.get("where") == "train":
                     learned.remember(self._task, int(reading.data["k"]))
+                if reading.kind == "command.done":
+                    self._asked_at = 0.0
+                    self.on_answer(reading)
         return self._recall.window()
 
     def _act(self, decision: Decision, findings: list[Finding], now: float) -> None:

@@ -49,6 +49,10 @@ class Training:
                 return True
         return False
 
+    def trainers(self) -> list[int]:
+        """Those that have taken a step."""
+        return sorted(process.reader.pid for process in self._processes.values() if process.stepped)
+
     def greeted(self) -> set[int]:
         return {process.reader.pid for process in self._processes.values()}
 
@@ -70,6 +74,10 @@ class _Process:
         self.reader = reader
         self._last_step_at: float | None = None
         self._shape: tuple[int, ...] = ()
+
+    @property
+    def stepped(self) -> bool:
+        return self._last_step_at is not None
 
     def read(self, now: float, prefix: Any) -> list[Sample | Event]:
         readings: list[Sample | Event] = []

@@ -18,7 +18,9 @@ TERMINATE_S = 2.0
 def left_behind(but_not: frozenset[int] = frozenset()) -> list[psutil.Process]:
     with contextlib.suppress(psutil.Error):
         below = psutil.Process().children(recursive=True)
-        return [process for process in below if process.pid not in but_not and _runs(process)]
+        return [
+            process for process in below if process.pid not in but_not and _runs(process) and not _is_guard(process)
+        ]
     return []
 
 
@@ -26,6 +28,18 @@ def _runs(process: psutil.Process) -> bool:
     with contextlib.suppress(psutil.Error):
         return bool(process.status() != psutil.STATUS_ZOMBIE)
     return False
+
+
+def _is_guard(process: psutil.Process) -> bool:
+    """Below the relay, beside the watcher: no part of the job."""
+    return _name(process) == "hf-guard"
+
+
+def release_held() -> int:
+    """A guard that was killed may have left the job held. Returns how many processes go on."""
+    held = [process for process in left_behind() if process.status() == psutil.STATUS_STOPPED]
+    _send_all(held, signal.SIGCONT)
+    return len(held)
 
 
 def stop_left_behind(idle: Callable[[float], None], but_not: frozenset[int] = frozenset()) -> list[str]:

@@ -11,15 +11,20 @@ import socket
 import time
 from typing import Any
 
+from holdfast.actions.contain import Groups
 from holdfast.supervisor import signals
 from holdfast.supervisor.again import Attempts
 from holdfast.supervisor.control import Link
 from holdfast.supervisor.finish import after_the_script, ending_event, leave_nothing_behind, look_for_the_reason
+from holdfast.supervisor.guard import record
+from holdfast.supervisor.guard.place import let_go
+from holdfast.supervisor.guard.watching import Guarding
 from holdfast.supervisor.launch import CannotStart, Launcher, reap
 from holdfast.supervisor.streams import Source, Streams
 from holdfast.supervisor.task import Task
 from holdfast.supervisor.tick import Watch
 from holdfast.supervisor.toughen import give_back_freed, lock_memory
+from holdfast.supervisor.tree import release_held
 from holdfast.vocabulary import Decision, Event, Output
 
 SETTLED_S = 5.0  # all probes have started: NVML takes 15 MiB for it and frees 10 of them
@@ -30,7 +35,17 @@ DRAINED_LIMIT_BYTES = 256 << 20
 
 
 class Watcher:
-    def __init__(self, task: Task, streams: Streams, link: Link, launcher: Launcher, script_pid: int) -> None:
+    def __init__(
+        self,
+        task: Task,
+        streams: Streams,
+        link: Link,
+        launcher: Launcher,
+        script_pid: int,
+        *,
+        groups: Groups,
+        guard: Guarding | None,
+    ) -> None:
         self._link = link
         self._task = task
         self._sources = list(streams.sources)
@@ -50,10 +65,18 @@ class Watcher:
         self._watch = Watch(task, "watcher", script_pid, say=lambda text: link.tell("say", text=text))
         self._attempts = Attempts(task, launcher)
         self._settles_at = time.monotonic() + SETTLED_S
+        self._guard = guard
+        self._groups = groups
+        if guard is not None:
+            self._selector.register(guard, selectors.EVENT_READ, None)
+            self._watch.on_answer = guard.answer
+        if task.policy == "protect":
+            self._watch.event("job.contained", version=groups.version, controllers=sorted(groups.folders))
 
     def run(self) -> None:
         while True:
             status = self._until_it_ends()
+            self._relieve_the_guard()
             if status == 0 or not self._task.may_restart:
                 self._link.tell("exit", status=status)
                 after_the_script(self._watch, status, idle=self._serve)
@@ -74,6 +97,8 @@ class Watcher:
                 lock_memory()
             if now >= due:
                 due = now + self._watch.tick(time.time())
+                if self._guard is not None:
+                    self._guard.trainers(self._watch.trainers())
             self._serve(min([due, *(at for at, _ in self._to_forward)]) - time.monotonic())
             self._status = reap().get(self._script_pid)
         return self._status
@@ -145,6 +170,9 @@ class Watcher:
             return f"could not be started: {error}"
         self._status = None
         self._link.tell("started", pid=self._script_pid)
+        self._launcher.contain(self._script_pid)
+        if self._guard is not None:
+            self._guard.begin(self._script_pid, self._groups)
         self._attempts.began_again(decision.settings["k"])
         self._watch.next_attempt(number, self._script_pid, decision.text)
         return f"started as attempt {number}"
@@ -156,6 +184,8 @@ class Watcher:
         for key, _ in self._selector.select(max(0.0, patience_s)):
             if key.fileobj is self._link:
                 self._hear()
+            elif key.fileobj is self._guard:
+                self._hear_the_guard()
             elif isinstance(key.data, Source):
                 self._drain(key.data)
             else:
@@ -182,6 +212,23 @@ class Watcher:
                 self._close_source(packet["stream"])
             else:
                 self._watch.event(packet.pop("kind"), **packet)
+
+    def _hear_the_guard(self) -> None:
+        if self._guard is None:
+            return
+        for event in self._guard.receive() or ():
+            record.take(self._watch, event)
+        if self._guard.lost:
+            self._selector.unregister(self._guard)
+            self._guard = None
+            let_go(self._groups)
+            self._watch.event("guard.lost", released=release_held())
+
+    def _relieve_the_guard(self) -> None:
+        """An attempt is over. What the guard told before the end comes before the end in the record."""
+        self._hear_the_guard()
+        if self._guard is not None:
+            self._guard.rest()
 
     def _forward_due(self) -> None:
         """Passes a signal on once. Where we got it too, it was sent to every process, the script included."""

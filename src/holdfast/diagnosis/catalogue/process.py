@@ -193,9 +193,14 @@ ENTRIES: dict[str, Entry] = {
         "Threads times processes are far beyond the cores, so they take each other's turn. Fewer are faster.",
         "The run queue and context switches, while every step takes longer.",
         (
-            torch("Fewer threads in each process", "torch.set_num_threads(2)"),
-            keras("Fewer threads in each process", "tf.config.threading.set_intra_op_parallelism_threads(2)"),
-            shell("Fewer threads in every library", "OMP_NUM_THREADS=2 python train.py"),
+            shell("Fewer threads in every library", "OMP_NUM_THREADS=$threads holdfast run python train.py"),
+            torch("Fewer threads in each process", "torch.set_num_threads($threads)  # before training"),
+            keras("Fewer threads in each process", "tf.config.threading.set_intra_op_parallelism_threads($threads)"),
+            torch(
+                "One thread in each loader worker, and not more workers than processors",
+                "DataLoader(dataset, num_workers=$cores)  # each runs one thread",
+            ),
+            words("Count them together", "threads of a process × processes should be about the number of cores"),
         ),
     ),
     "interrupted": Entry(

@@ -39,13 +39,7 @@ class Rescue:
         self._keepers: dict[str, Keeper] = {}  # of what is being made just now
         self.all: Any = weakref.WeakSet()  # what `shrink` reaches
         if self.wanted:
-            recorder.on_command("relieve", self._relieve)
             recorder.on_command("shrink", self._shrink)
-
-    @staticmethod
-    def _relieve(_command: dict[str, Any]) -> str:
-        give_back()
-        return "done"
 
     def _shrink(self, _command: dict[str, Any]) -> str:
         """Twice as many pieces, before memory runs out."""

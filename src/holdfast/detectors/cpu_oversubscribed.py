@@ -1,0 +1,62 @@
+"""More threads of the job want a processor than there are, several times over: they wait for each other's turns.
+
+What others on the machine do does not count: it is the job's own wanting, running and waiting together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import median
+
+from holdfast.vocabulary import Evidence, Finding, Window
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    wanting_ratio: float = 3.0  # threads that want a processor, for each there is; loaders beside a model make two
+    wanting_count: float = 6.0
+    seconds: float = 12.0
+    samples: int = 5
+    steady_ratio: float = 0.7  # of the readings lie above: start-up and validation come and go
+
+
+def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
+    newest, cores = window.last("job.cpu_wanting_count"), window.value("job.cores_count")
+    if newest is None or not cores:
+        return None
+    since = newest.at - 1.5 * thresholds.seconds
+    recent = [sample for sample in window.series("job.cpu_wanting_count", since) if sample.value is not None]
+    if len(recent) < thresholds.samples or recent[-1].at - recent[0].at < thresholds.seconds:
+        return None
+    enough = max(thresholds.wanting_count, thresholds.wanting_ratio * cores)
+    over = [sample for sample in recent if (sample.value or 0.0) >= enough]
+    if len(over) < thresholds.steady_ratio * len(recent) or (newest.value or 0.0) < enough:
+        return None
+    wanting = median(sample.value or 0.0 for sample in recent)
+    return _finding(window, wanting, cores, newest.at)
+
+
+def _finding(window: Window, wanting: float, cores: float, at: float) -> Finding:
+    processes = int(window.value("job.processes_count") or 1)
+    threads = int(window.value("job.threads_count") or 0)
+    each = max(1, int(cores // max(1, processes))) if processes > 1 else max(1, int(cores))
+    setting = f"OMP_NUM_THREADS={each}"
+    text = (
+        f"{wanting:.0f} threads of the job want a processor and there {'is' if cores == 1 else 'are'} {cores:g}: "
+        f"they take turns; try {setting}"
+    )
+    evidence = [Evidence(text, "telemetry", at, wanting)]
+    if threads:
+        word = "process" if processes == 1 else "processes"
+        evidence.append(
+            Evidence(f"{processes} {word} with {threads} threads together", "telemetry", at, float(threads))
+        )
+    pressure = window.value("pressure.cpu_some_percent")
+    if pressure is not None:
+        evidence.append(Evidence(f"some process waited for a processor {pressure:.0f} % of the time", "telemetry", at, pressure))  # fmt: skip
+    step_s = window.value("train.step_s")
+    if step_s is not None:
+        evidence.append(Evidence(f"a step takes {step_s * 1000:.0f} ms", "telemetry", at, step_s))
+    headline = f"{wanting:.0f} threads compete for {cores:g} processors"
+    details = {"key": "cpu-oversubscribed", "headline": headline, "threads": str(each), "cores": f"{cores:g}"}
+    return Finding("cpu-oversubscribed", 0.75, tuple(evidence), details)

@@ -1,0 +1,184 @@
+"""Which rung is next while memory runs out: pure, from what was read and what was done.
+
+Each rung up costs the job more, so each needs more certainty. The lower ones go by the trend of seconds. To hold is
+cheap and is undone by itself: it needs a level never reached before, and speed. To stop is neither: it needs growth
+that has lasted, and an end so near that the job's next bite would not fit. Where the kernel keeps a line around the
+job alone that end hurts nobody else, so there the kernel has the last word: only the very last of it is ours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+NEVER = float("-inf")
+MIB = 1 << 20
+
+
+class Rung(Enum):
+    CALM = "calm"
+    WARN = "warn"
+    RELIEVE = "relieve"
+    CHECKPOINT = "checkpoint"
+    HOLD = "hold"
+    STOP = "stop"
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    warn_s: float = 45.0
+    relieve_s: float = 20.0
+    checkpoint_s: float = 10.0
+    warn_ratio: float = 0.15  # of the whole is left, or nothing is said
+    ask_ratio: float = 0.3  # asking is cheap, and is asked only of what trains already
+    hold_s: float = 0.08  # a fast allocator gives no longer notice: 3 GB/s fill 240 MB in it
+    hold_near_s: float = 0.3
+    hold_near_ratio: float = 0.05
+    hold_most_s: float = 3.0  # in one episode; a heartbeat or a socket of the job's may not wait longer
+    looks_in_a_row: int = 4  # each with more than ever before: what loads and levels off had time to do so
+    bites: float = 2.0  # that no longer fit: a slice is counted in two looks, before and after it was held
+    jumps: float = 1.25
+    gone_s: float = 0.03  # until the end, at the present speed: six looks
+    last_ratio: float = 0.001  # of the whole, before the end: a little of the cache cannot be dropped…
+    last_bytes: float = 2 * MIB  # …or this, where that is nothing
+    helper_ratio: float = 0.005  # the same where a helper can go alone: the kernel would choose the largest
+    helper_bytes: float = 8 * MIB
+    kernel_kills: int = 2  # in one episode; one may have been a worker that the job can do without
+    stalled_hold_s: float = 0.2  # everybody waits for memory: the job is held so that the others get on
+    stalled_stop_s: float = 3.0
+    stalled_alone_factor: float = 3.0  # longer where the job is swapped and not its neighbours…
+    stalled_steady_factor: float = 5.0  # …and where it has stopped growing: that may pass by itself
+    again_s: float = 5.0  # between two askings for the same
+    patience_s: float = 3.0  # for the answer
+    idle_s: float = 10.0  # without danger, and the episode is over
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One place where memory may run out. Rates are of the job's running time: what is held does not grow."""
+
+    what: str
+    left_bytes: float  # until the line that is ours to keep
+    end_left_bytes: float  # until the kernel kills or the machine stands still
+    whole_bytes: float
+    slow_per_s: float = 0.0  # how fast it shrinks, over seconds
+    fast_per_s: float = 0.0  # over hundredths
+    ours: bool = True  # it is the job that grows
+    fresh: bool = True  # to where it has never been: what returns to a level it has held before breathes
+    in_a_row: int = 0  # looks that each found more than ever before
+    lasting: bool = False  # it has grown so for a second or more, in many small steps, until now
+    bite_bytes: float = 0.0  # the most that was taken between two of the last looks
+    jump_bytes: float = 0.0  # between two of the last second
+    alone: bool = False  # the kernel's line lies around the job alone
+    helper: bool = False  # it is a helper of the trainer that grows, and it could go by itself
+    stalled_s: float = 0.0  # for how long everybody has been waiting for memory, and the job is the reason
+
+    @property
+    def seconds(self) -> float:
+        """Until the line, at the higher speed."""
+        fast_s = _until(self.left_bytes, self.fast_per_s) if self.fresh else float("inf")
+        return min(_until(self.left_bytes, self.slow_per_s), fast_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Able:
+    act: bool = True  # `advise` only warns
+    hold: bool = True  # not one rank of several
+    ask: bool = True  # a training process is there that listens
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What this episode has seen so far."""
+
+    warned: bool = False
+    relief_asked_at: float = NEVER
+    relief_answered: bool = False
+    checkpoint_asked_at: float = NEVER
+    checkpoint_answered_at: float = NEVER
+    checkpoint_saved_at: float = NEVER
+    checkpoint_refused: bool = False
+    checkpoints: int = 0  # asked for
+    held_s: float = 0.0
+    kernel_kills: int = 0  # in the job's own group
+
+
+def decide(reading: Reading, done: Done, able: Able, now: float, limits: Thresholds = Thresholds()) -> Rung:  # noqa: B008 - frozen
+    racing = _racing(reading, limits)
+    if able.act and reading.ours:
+        if _lost(reading, done, able, now, limits):
+            return Rung.STOP
+        if able.hold and done.held_s < limits.hold_most_s and racing:
+            return Rung.HOLD
+    soon_s = reading.seconds if racing else _until(reading.left_bytes, reading.slow_per_s)
+    share = reading.left_bytes / max(reading.whole_bytes, 1.0)
+    if soon_s < limits.warn_s and not done.warned and (share < limits.warn_ratio or racing):
+        return Rung.WARN
+    if able.act and able.ask and (share < limits.ask_ratio or racing):
+        if soon_s < limits.checkpoint_s and _checkpoint_due(done, soon_s, now, limits):
+            return Rung.CHECKPOINT
+        if soon_s < limits.relieve_s and _relief_due(done, now, limits):
+            return Rung.RELIEVE
+    return Rung.CALM
+
+
+def in_danger(reading: Reading, limits: Thresholds = Thresholds()) -> bool:  # noqa: B008 - frozen
+    return reading.seconds < limits.warn_s or reading.stalled_s > 0
+
+
+def _lost(reading: Reading, done: Done, able: Able, now: float, limits: Thresholds) -> bool:
+    """It does not fit any more: or nobody gets on any more, whatever was done about it."""
+    if done.kernel_kills >= limits.kernel_kills:
+        return True
+    if reading.stalled_s >= _bearable_s(reading, limits):
+        return not (able.ask and _waits(done, now, limits))
+    last = max(limits.last_ratio * reading.whole_bytes, limits.last_bytes)
+    if reading.alone:
+        if reading.helper:
+            last = max(
+                limits.helper_ratio * reading.whole_bytes, limits.helper_bytes, limits.jumps * reading.bite_bytes
+            )
+        return reading.lasting and reading.end_left_bytes < last
+    gone = limits.gone_s * max(reading.fast_per_s, reading.slow_per_s)
+    if reading.fresh and reading.in_a_row >= limits.looks_in_a_row:
+        return reading.end_left_bytes < max(limits.bites * reading.bite_bytes, gone)
+    return reading.lasting and reading.end_left_bytes < max(limits.jumps * reading.jump_bytes, gone, last)
+
+
+def _bearable_s(reading: Reading, limits: Thresholds) -> float:
+    steady = 1.0 if reading.fresh or reading.lasting else limits.stalled_steady_factor
+    return limits.stalled_stop_s * steady * (limits.stalled_alone_factor if reading.alone else 1.0)
+
+
+def _racing(reading: Reading, limits: Thresholds) -> bool:
+    if reading.stalled_s >= limits.stalled_hold_s:
+        return True
+    if not reading.fresh:
+        return False
+    fast_s = _until(reading.left_bytes, reading.fast_per_s)
+    near = reading.left_bytes < limits.hold_near_ratio * reading.whole_bytes
+    return fast_s < limits.hold_s or (near and fast_s < limits.hold_near_s)
+
+
+def _waits(done: Done, now: float, limits: Thresholds) -> bool:
+    """For an answer of the training process."""
+    asked = max(done.relief_asked_at if not done.relief_answered else NEVER, done.checkpoint_asked_at)
+    answered = asked == done.checkpoint_asked_at and done.checkpoint_answered_at >= done.checkpoint_asked_at
+    return not answered and now - asked < limits.patience_s
+
+
+def _relief_due(done: Done, now: float, limits: Thresholds) -> bool:
+    return now - done.relief_asked_at > 2 * limits.again_s and not _waits(done, now, limits)
+
+
+def _checkpoint_due(done: Done, soon_s: float, now: float, limits: Thresholds) -> bool:
+    if done.checkpoint_refused or _waits(done, now, limits):
+        return False
+    if done.relief_asked_at == NEVER and soon_s > 0.5 * limits.checkpoint_s:
+        return False  # relief is cheaper and there is time for it
+    rarer = min(8, 1 << max(0, done.checkpoints // 2 - 1))  # a danger that never comes true is not paid for for ever
+    return now - max(done.checkpoint_saved_at, done.checkpoint_asked_at) > limits.again_s * rarer
+
+
+def _until(left_bytes: float, per_s: float) -> float:
+    return max(0.0, left_bytes) / per_s if per_s > 0 else float("inf")

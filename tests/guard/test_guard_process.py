@@ -1,0 +1,107 @@
+"""The guard is nobody's burden: it goes with its watcher, and a job it held goes on without it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from pathlib import Path
+
+import psutil
+import pytest
+
+from holdfast.probes.cgroup_paths import hierarchy_of, membership
+from holdfast.supervisor.guard.place import limit_name
+from tests.guard.arena import run_in_arena
+from tests.workplace import Workplace, wait_for
+
+SLEEPS = "import time; print('on', flush=True); time.sleep(30)"
+
+
+def _guard_of(relay: int) -> psutil.Process:
+    return wait_for(lambda: next((p for p in psutil.Process(relay).children() if p.name() == "hf-guard"), None))
+
+
+def test_it_is_no_part_of_the_job(workplace: Workplace) -> None:
+    relay = workplace.start(workplace.script(SLEEPS))
+    guard, watcher = _guard_of(relay.pid), workplace.watcher_of(relay.pid)
+    assert guard.pid not in [process.pid for process in watcher.children(recursive=True)]
+    assert {Path(f"/proc/{guard.pid}/fd/{fd}").readlink().name for fd in (0, 1, 2)} == {"null"}
+
+
+def test_it_goes_when_its_watcher_is_killed(workplace: Workplace) -> None:
+    relay = workplace.start(workplace.script(SLEEPS))
+    guard, watcher = _guard_of(relay.pid), workplace.watcher_of(relay.pid)
+    watcher.kill()
+    wait_for(lambda: not guard.is_running() or guard.status() == psutil.STATUS_ZOMBIE)
+
+
+def test_a_job_that_is_held_goes_on_when_the_guard_is_killed(workplace: Workplace) -> None:
+    relay = workplace.start(workplace.script(SLEEPS))
+    script, guard = workplace.script_of(relay.pid), _guard_of(relay.pid)
+    os.kill(script.pid, signal.SIGSTOP)
+    wait_for(lambda: script.status() == psutil.STATUS_STOPPED)
+    guard.kill()
+    wait_for(lambda: script.status() != psutil.STATUS_STOPPED)
+
+
+@pytest.mark.root
+def test_a_frozen_job_goes_on_when_the_guard_is_killed(workplace: Workplace) -> None:
+    relay = workplace.start(workplace.script(SLEEPS))
+    script, guard = workplace.script_of(relay.pid), _guard_of(relay.pid)
+    line = next((one for one in Path(f"/proc/{script.pid}/cgroup").read_text().splitlines() if "freezer" in one or one.startswith("0::")), "")  # fmt: skip
+    name = line.rpartition("/")[2]
+    if not name.startswith("holdfast-job-"):
+        pytest.skip("no group of its own can be made here")
+    states = [p for p in Path("/sys/fs/cgroup").rglob(name) for p in (p / "freezer.state", p / "cgroup.freeze") if p.exists()]  # fmt: skip
+    states[0].write_text("FROZEN" if states[0].name == "freezer.state" else "1")
+    guard.kill()
+    wait_for(lambda: states[0].read_text().strip() in ("THAWED", "0"))
+
+
+def test_its_groups_are_gone_after_the_run(workplace: Workplace) -> None:
+    relay = workplace.start(workplace.script("import time; time.sleep(0.5)"))
+    relay.wait(timeout=20)
+    assert not list(Path("/sys/fs/cgroup").rglob(f"holdfast-job-{relay.pid}-*"))
+
+
+def test_its_groups_are_gone_also_when_the_watcher_was_killed(workplace: Workplace) -> None:
+    relay = workplace.start(workplace.script("import time; time.sleep(1.5)"))
+    workplace.script_of(relay.pid)
+    workplace.watcher_of(relay.pid).kill()
+    assert relay.wait(timeout=30) == 0
+    assert not list(Path("/sys/fs/cgroup").rglob(f"holdfast-job-{relay.pid}-*"))
+
+
+@pytest.mark.root
+def test_the_line_around_the_job_is_lifted_when_the_guard_is_killed(workplace: Workplace) -> None:
+    relay = workplace.start(workplace.script(SLEEPS))
+    script, guard = workplace.script_of(relay.pid), _guard_of(relay.pid)
+    wait_for(lambda: "holdfast-job" in Path(f"/proc/{script.pid}/cgroup").read_text())
+    memory = hierarchy_of("memory", membership(Path("/"), script.pid), Path("/"), script.pid)
+    if memory is None or f"/holdfast-job-{relay.pid}-" not in memory.folders[0]:
+        pytest.skip("no memory group of its own can be made here")
+    line = Path(memory.folders[0]) / limit_name(memory.version)
+    machine = psutil.virtual_memory().total
+    wait_for(lambda: line.read_text().strip().isdigit() and int(line.read_text()) <= machine)
+    guard.kill()
+    wait_for(lambda: line.read_text().strip() == "max" or int(line.read_text()) > machine)
+
+
+@pytest.mark.root
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="no setpriv")
+def test_a_plain_user_is_guarded_too(workplace: Workplace) -> None:
+    source = """
+        import os
+        assert os.getuid() == 65534
+        kept = []
+        while True:
+            kept.append(bytearray(b"x") * (8 << 20))
+    """
+    result = run_in_arena(workplace, source, memory=700, neighbour_mib=60, as_user=65534)
+    assert result.code == 137
+    assert result.rungs[-2:] == ["held", "stopped"], (result.rungs, result.said)
+    assert result.neighbour["lived"]
+    assert result.of("job.contained")[0].data["controllers"] == []
+    ended = result.of("guard.ended")[0].data
+    assert ended["reacted_ms"] < 100 and ended["major_faults"] == 0, ended
