@@ -119,6 +119,20 @@ def test_while_nothing_explains_the_growth_it_is_counted_again_ever_later_and_no
     assert examiner.begin({"id": "examine:2"}) == "begun"
 
 
+class Log:
+    lines: list[Any] = []  # noqa: RUF012 - as people write it
+
+
+def test_what_a_class_holds_for_all_its_instances_is_found() -> None:
+    log = Log()
+    before = first_count()
+    for _ in range(20):
+        log.lines.append(b"x" * 10_000)
+    growing, _ = compare(before, 20)
+    log.lines.clear()
+    assert "Log.lines" in holders(growing)
+
+
 class Layer:
     """Attributes as PyTorch's modules have them."""
 
