@@ -70,6 +70,16 @@ def test_a_cache_of_the_data_set_is_left_alone_in_the_first_epoch() -> None:
     assert finding is not None and finding.confidence == SUSPECTED
 
 
+def test_a_buffer_that_fills_is_no_leak_however_long_it_takes() -> None:
+    for seconds in (40, 200):
+        finding = find_host(growing(seconds, events=[examined(bounded=True)]))
+        assert finding is not None and finding.confidence == SUSPECTED
+    limit = {"cgroup__memory_limit_bytes": [900 * MIB] * 40}
+    window = growing(40, events=[examined(bounded=True), kernel(KILLED)], code=137, signal=9, **limit)
+    answer = diagnose(window, find_endings(window))
+    assert answer.cause is not None and answer.cause.id == "container-memory-limit"
+
+
 def test_a_list_of_numbers_beside_it_is_not_the_leak() -> None:
     finding = find_host(growing(40, events=[examined(bytes=640)]))
     assert finding is not None and "train.kept" not in finding.evidence[0].text

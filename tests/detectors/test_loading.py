@@ -79,6 +79,10 @@ LOOK_ALIKES: dict[str, Frames] = {
         ("train.py", "main", "loss.backward()"),
         MAIN,
     ],
+    "the first batch, by hand": [
+        ("train.py", "predict", "hidden = torch.relu(rows @ w1)"),
+        ("train.py", "<module>", "loss = predict(images).pow(2).mean()"),
+    ],
     "imports": [("<frozen importlib._bootstrap>", "_load", ""), (f"{SITE}/pandas/__init__.py", "<module>", ""), MAIN],
 }
 
@@ -125,6 +129,27 @@ def test_a_little_data_and_a_first_batch_that_is_too_large_is_not_the_data() -> 
 def test_a_jump_after_the_last_stack_is_not_put_on_the_data() -> None:
     assert find(killed(stack(LOADS["an array"], 400 * MIB, START + 40))) is None
     assert find(killed(stack(LOADS["an array"], 400 * MIB))) is not None, "it was there to the end"
+
+
+def reading(path: str, size: float, held: float = 900 * MIB) -> Event:
+    about = {"pid": 100, "held_bytes": held, "base_bytes": 200 * MIB, "files": [{"path": path, "bytes": size}]}
+    return Event("startup.files", START + 59.5, about)
+
+
+def test_one_long_read_that_answers_nothing_is_told_by_its_file() -> None:
+    window = killed(reading("/data/images.npy", 3 * GIB))
+    assert answer(window) == "dataset-in-memory"
+    found = find(window)
+    assert found is not None and found.evidence[1].text == "it was reading /data/images.npy (3 GiB)"
+    assert answer(killed(reading("/models/pytorch_model.bin", 3 * GIB))) == "container-memory-limit"
+    assert answer(killed(reading("/data/labels.csv", 20 * MIB))) == "container-memory-limit"
+
+
+def test_words_that_fit_data_and_much_else_make_it_likely_no_more() -> None:
+    found = find(
+        killed(stack([("train.py", "build", "rows.append(vector)"), ("train.py", "<module>", "build()")], 900 * MIB))
+    )
+    assert found is not None and 0.5 < found.confidence < 0.8
 
 
 def test_code_that_says_nothing_of_itself_makes_it_likely_no_more() -> None:

@@ -370,3 +370,8 @@ def test_a_crash_after_a_library_could_not_be_set_up_is_left_open() -> None:
     """A full card and an old driver look the same here."""
     text = "E tf/cuda_dnn.cc:9] could not create cudnn handle: CUDNN_STATUS_NOT_INITIALIZED\nAborted (core dumped)\n"
     assert cause(text) is None
+
+
+def test_a_hangup_sent_by_a_scheduler_is_its_request_and_no_closed_terminal() -> None:
+    assert cause("WARNING - Caught signal SIGHUP on node7: this job is preempted.\n") == "terminated"
+    assert cause("worker got signal: 1\n") == "terminal-closed"

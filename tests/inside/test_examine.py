@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections import deque
 from typing import Any
 
 import pytest
@@ -117,6 +118,31 @@ def test_while_nothing_explains_the_growth_it_is_counted_again_ever_later_and_no
         examiner.look(examiner._began_at + 0.5)
     assert [about["steps"] for _, about in writer.told] == [20, 40, 80, 160, 320]
     assert examiner.begin({"id": "examine:2"}) == "begun"
+
+
+def test_a_buffer_with_an_end_is_told_as_one() -> None:
+    replay: deque[bytes] = deque([b""] * 4, maxlen=500)
+    everything: list[bytes] = [b""] * 4
+    before = first_count()
+    for _ in range(20):
+        replay.append(b"r" * 10_000)
+        everything.append(b"e" * 10_000)
+    found = {name.split(" ")[0]: grower for name, grower in holders(compare(before, 20)[0]).items()}
+    assert found["replay"]["bounded"] and not found["everything"]["bounded"]
+
+
+class Log:
+    lines: list[Any] = []  # noqa: RUF012 - as people write it
+
+
+def test_what_a_class_holds_for_all_its_instances_is_found() -> None:
+    log = Log()
+    before = first_count()
+    for _ in range(20):
+        log.lines.append(b"x" * 10_000)
+    growing, _ = compare(before, 20)
+    log.lines.clear()
+    assert "Log.lines" in holders(growing)
 
 
 class Layer:

@@ -85,7 +85,7 @@ def _surer(window: Window, finding: Finding) -> Finding:
     room = (limit or held) - (held - grown)
     if finding.confidence >= BY_SLOPE or grown < max(TAKEN_RATIO * room, TAKEN_BYTES):
         return finding
-    if float(finding.details["rises"]) < TAKEN_RISES:
+    if float(finding.details["rises"]) < TAKEN_RISES or finding.details["bounded"]:
         return finding
     return replace(finding, confidence=BY_SLOPE)
 
@@ -123,6 +123,7 @@ def _finding(window: Window, cause: str, what: str, found: Growth, thresholds: T
         "held_bytes": found.last.level,
         "per_step_bytes": found.per_step,
         "rises": found.rises,
+        "bounded": bool(grower and grower.get("bounded")),
     }
     return Finding(
         cause, NAMED if named else SUSPECTED, tuple(evidence), details | ({"holder": holder} if holder else {})
@@ -130,6 +131,8 @@ def _finding(window: Window, cause: str, what: str, found: Growth, thresholds: T
 
 
 def _is_named(found: Growth, grower: Mapping[str, Any] | None, thresholds: Thresholds) -> bool:
+    if grower is not None and grower.get("bounded"):
+        return False  # a buffer that is being filled
     if grower is None and found.rises < thresholds.unseen_rises:
         return False
     if found.survived:

@@ -19,6 +19,7 @@ from holdfast.vocabulary import Event, Evidence, Finding, Window
 CAUSE = "dataset-in-memory"
 SEES_STEPS = {"torch", "tensorflow", "keras"}  # elsewhere "no step was seen" says nothing
 MOST_OF_IT = 0.6
+A_LARGE_PART = 0.5
 LOADING, MODEL, STEP, OWN, IMPORT = "loading", "model", "step", "own", "import"
 
 
@@ -31,6 +32,7 @@ class Thresholds:
     begun_share: float = 0.8  # where the first batch had begun, and may have been the larger part
     by_library: float = 0.9
     by_words: float = 0.85
+    by_weak_words: float = 0.7
     by_place: float = 0.65  # the script's own code, and nothing in it says what it does
     after_begin: float = 0.72
 
@@ -45,6 +47,14 @@ HANDLES_DATA = re.compile(
     r"|tensorflow_datasets|lmdb|scipy[/\\](?:io|sparse)|numpy[/\\]lib[/\\]\w*format\w*|torch[/\\]utils[/\\]data|image_utils"
     r"|torchvision[/\\](?:transforms|io)|[a-z_]*dataset[a-z_]*)(?:\.py$|[/\\])|data[/\\]ops[/\\]"
 )
+DATA_FILE = re.compile(
+    r"\.(?:npy|npz|csv|tsv|jsonl?|h5|hdf5|parquet|feather|arrow|tfrecords?|pkl|pickle|mat|txt|dat|bin|zip|tar|lmdb|mdb|nc|db|sqlite)"
+    r"(?:\.(?:gz|bz2|xz|zst))?$",
+    re.IGNORECASE,
+)
+WEIGHTS_FILE = re.compile(
+    r"\.(?:safetensors|ckpt|pth?|onnx|keras|gguf)$|pytorch_model|weights|checkpoint|model", re.IGNORECASE
+)
 STEP_FUNCTIONS = re.compile(
     r"^(?:_?call_impl|_wrapped_call_impl|forward|backward|_engine_run_backward|train_step|training_step|one_step_on_\w+"
     r"|train_function|apply_gradients|apply)$"
@@ -58,8 +68,10 @@ MODELS = re.compile(
     r"|variable_ops|transformers[/\\]|timm[/\\]|torchvision[/\\]models"
 )
 LIBRARY = re.compile(r"site-packages|dist-packages|/lib/python\d|^<")
+# What runs a model, in the script's own words; data is named in the same line more often than not.
 STEP_WORDS = re.compile(
-    r"\b(?:forward|backward|train_step|training_step|train_one_epoch|train_epoch|loss_fn|criterion)\b"
+    r"\b(?:forward|backward|train_step|training_step|train_one_epoch|train_epoch|loss\w*|criterion|logits|hidden|predict\w*)\b"
+    r"| @ |matmul|einsum|softmax|sigmoid|\brelu|\btanh|attention|\bconv\d?d?\(|\bF\.\w+\(|nn\.functional|tf\.nn\.|\bmodel\("
 )
 MODEL_WORDS = re.compile(
     r"weights?\b|embedding|\bParameter\b|\bVariable\(|model|\blayers?\b|Linear\(|Dense\(|Conv\d?d?\(|state_dict|pretrained"
@@ -67,8 +79,12 @@ MODEL_WORDS = re.compile(
     re.IGNORECASE,
 )
 LOADING_WORDS = re.compile(
-    r"load|read|decod|data|image|sample|csv|\bfiles?\b|record|shard|corpus|token|parse|\bopen\(|\.append\(|concatenate|stack\("
-    r"|\bnp\.|numpy|features?\b|rows\b|\b[xX](?:_train)?\b|frames?\b|download|preprocess|augment|glob",
+    r"load|read|decod|dataset|csv|\bfiles?\b|record|shard|corpus|token|parse|\bopen\(|download|glob|fetch|image|\bdata\b|get_data",
+    re.IGNORECASE,
+)
+# Said of data, and of much else.
+WEAK_WORDS = re.compile(
+    r"sample|\.append\(|concatenate|stack\(|\bnp\.|numpy|features?\b|rows\b|\b[xX](?:_train)?\b|frames?\b|preprocess|augment",
     re.IGNORECASE,
 )
 
@@ -95,15 +111,27 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | Non
 
 
 def _course(window: Window) -> list[tuple[float, str, Event]]:
-    """By how much memory rose up to each stack, and where the process was then."""
+    """By how much memory rose up to each look, and where the process was then."""
     course = []
     before: dict[Any, float] = {}
-    for event in window.events("startup.stack"):
+    answered = {(event.data.get("pid"), event.data["held_bytes"]) for event in window.events("startup.stack")}
+    for event in window.events("startup.stack", "startup.files"):
         pid, held = event.data.get("pid"), float(event.data["held_bytes"])
-        rise = held - before.get(pid, float(event.data.get("base_bytes") or 0.0))
+        if event.kind == "startup.files" and (pid, event.data["held_bytes"]) in answered:
+            continue  # its stack says more
+        base = float(event.data.get("base_bytes") or 0.0)
+        place = _place(event.data["frames"]) if event.kind == "startup.stack" else _of_files(event, held - base)
+        course.append((max(0.0, held - before.get(pid, base)), place, event))
         before[pid] = held
-        course.append((max(0.0, rise), _place(event.data.get("frames", ())), event))
     return course
+
+
+def _of_files(event: Event, grown: float) -> str:
+    """It did not answer: it sits in one long read, of a file that accounts for the rise."""
+    large = [str(file["path"]) for file in event.data.get("files", ()) if float(file["bytes"]) >= A_LARGE_PART * grown]
+    if any(WEIGHTS_FILE.search(path) for path in large):
+        return MODEL
+    return LOADING if any(DATA_FILE.search(path) for path in large) else ""
 
 
 def _jumped_afterwards(window: Window, last: Event, grown: float, thresholds: Thresholds) -> bool:
@@ -126,8 +154,11 @@ def _confidence(
         return None
     if by_place.get(OWN, 0.0) > by_place.get(LOADING, 0.0):
         return thresholds.by_place
-    library = any(_told_by_library(event) for event in window.events("startup.stack"))
-    return thresholds.by_library if library else thresholds.by_words
+    stacks = window.events("startup.stack")
+    if any(_told_by_library(event) for event in stacks):
+        return thresholds.by_library
+    said = not stacks or any(_says_so(event) for event in stacks)
+    return thresholds.by_words if said else thresholds.by_weak_words
 
 
 def _place(frames: Sequence[Mapping[str, Any]]) -> str:
@@ -148,7 +179,7 @@ def _of_frame(frame: Mapping[str, Any]) -> str:
     text = f"{function} {frame.get('code', '')}"
     if STEP_WORDS.search(text):
         return STEP
-    model, loading = MODEL_WORDS.search(text), LOADING_WORDS.search(text)
+    model, loading = MODEL_WORDS.search(text), LOADING_WORDS.search(text) or WEAK_WORDS.search(text)
     if bool(model) == bool(loading):
         return ""
     return MODEL if model else LOADING
@@ -159,9 +190,24 @@ def _told_by_library(event: Event) -> bool:
     return any(LIBRARY.search(file) and HANDLES_DATA.search(file) for file in files)
 
 
+def _says_so(event: Event) -> bool:
+    own = [frame for frame in event.data.get("frames", ()) if not LIBRARY.search(str(frame.get("file", "")))]
+    return any(LOADING_WORDS.search(f"{frame.get('function')} {frame.get('code', '')}") for frame in own)
+
+
 def _evidence(loading: Sequence[tuple[float, Event]], grown: float) -> list[Evidence]:
     at = loading[-1][1].at
     evidence = [Evidence(f"memory rose by {amount(grown, 'bytes')} before the first step", "telemetry", at, grown)]
+    files = {
+        str(f["path"]): float(f["bytes"])
+        for _, e in loading
+        for f in e.data.get("files", ())
+        if DATA_FILE.search(str(f["path"]))
+    }
+    evidence += [
+        Evidence(f"it was reading {path} ({amount(size, 'bytes')})", "telemetry", at, size)
+        for path, size in files.items()
+    ]
     if (found := _line(loading)) is not None:
         (file, number, function, code), rose = found
         text = f"{amount(rose, 'bytes')} of it while the script was at {file}:{number} in {function}"

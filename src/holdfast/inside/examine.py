@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from collections import deque
 from typing import Any, Optional
 
 from .roots import Held, attributes_of, held_containers, used
@@ -155,7 +156,12 @@ def _grown(held: Held, first: Census, last: Optional[Census], least: int, large:
     size = sum(item[2] for item in items) // len(items) * more
     if more < least and size < large:
         return None
-    return _grower(kind, what, more, size, held.name, held.of_the_data)
+    return {**_grower(kind, what, more, size, held.name, held.of_the_data), "bounded": _bounded(held.container)}
+
+
+def _bounded(container: Any) -> bool:
+    """It has an end of its own: what it pushes out is not kept."""
+    return issubclass(type(container), deque) and deque.maxlen.__get__(container) is not None
 
 
 def _newest(container: Any) -> list[Any]:

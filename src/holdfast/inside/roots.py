@@ -41,6 +41,7 @@ def held_containers() -> Iterator[Held]:
     """Breadth first, so that the nearest name of a thing is the one it gets."""
     deadline = used() + SECONDS
     seen: set[int] = set()
+    scripts = {name for name, module in list(sys.modules.items()) if _is_the_scripts(module)}
     queue: deque[tuple[Any, str, int, bool]] = deque((one, name, 0, False) for name, one in _names())
     while queue and len(seen) < OBJECTS and used() < deadline:
         one, name, depth, of_the_data = queue.popleft()
@@ -53,7 +54,7 @@ def held_containers() -> Iterator[Held]:
             yield Held(one, name, of_the_data)
             inner = [(item, name) for item in _items(one)] if len(one) <= OPENED else []
         else:
-            attributes = attributes_of(one)
+            attributes = {**_shared(type(one), scripts), **attributes_of(one)}
             short = type(one).__qualname__.rpartition(".")[2]
             of_the_data = of_the_data or _is_data(one)
             inner = [(value, f"{short}.{key}") for key, value in list(attributes.items()) if isinstance(key, str)]
@@ -70,9 +71,8 @@ def _names() -> Iterator[tuple[str, Any]]:
             yield from _locals(frame)
         frame = frame.f_back
     for module in list(sys.modules.values()):
-        path = getattr(module, "__file__", None) if type(module) is ModuleType else None
-        if isinstance(path, str) and not any(place in path for place in NOT_THE_SCRIPTS) and not _is_ours(module):
-            called = os.path.splitext(os.path.basename(path))[0]
+        if _is_the_scripts(module):
+            called = os.path.splitext(os.path.basename(str(module.__file__)))[0]
             for name, one in list(vars(module).items()):
                 if not name.startswith("__"):
                     yield f"{called}.{name}", one
@@ -90,6 +90,18 @@ def _locals(frame: FrameType) -> list[tuple[str, Any]]:
         for variable in (*code.co_varnames, *code.co_cellvars, *code.co_freevars):
             variables.pop(variable, None)
     return found
+
+
+def _is_the_scripts(module: Any) -> bool:
+    path = getattr(module, "__file__", None) if type(module) is ModuleType else None
+    return isinstance(path, str) and not any(place in path for place in NOT_THE_SCRIPTS) and not _is_ours(module)
+
+
+def _shared(kind: type, scripts: set[str]) -> dict[Any, Any]:
+    """What a class of the script's holds for all its instances."""
+    if kind.__module__ not in scripts:
+        return {}
+    return {key: value for key, value in list(vars(kind).items()) if issubclass(type(value), CONTAINERS)}
 
 
 def _is_ours(module: ModuleType) -> bool:

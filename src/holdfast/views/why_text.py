@@ -102,7 +102,8 @@ def _verdict(diagnosis: Diagnosis) -> str:
     sure = "" if diagnosis.cause.confidence >= 0.8 else " (probably)"
     if diagnosis.outcome == "recovered":
         return f"{diagnosis.summary} What it was rescued from: {diagnosis.cause.title}{sure}."
-    return f"{diagnosis.cause.title}{sure}."
+    title = diagnosis.cause.title if sure else diagnosis.cause.title.rstrip(".")
+    return f"{title}{sure}" + ("" if title.endswith("…") and not sure else ".")
 
 
 def _about(run: str, window: Window, diagnosis: Diagnosis) -> Iterator[str]:

@@ -24,6 +24,10 @@ ENTRIES: dict[str, Entry] = {
         "The two sides that the message names.",
         (
             torch(
+                "Build the same model on every rank: what sizes depend on comes from rank 0",
+                "shared = [vocabulary]\ntorch.distributed.broadcast_object_list(shared, src=0)\nvocabulary = shared[0]",
+            ),
+            torch(
                 "Some parameters get no gradient in some steps",
                 "DistributedDataParallel(model, find_unused_parameters=True)",
             ),

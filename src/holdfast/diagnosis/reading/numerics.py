@@ -102,7 +102,7 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
                 r"passing a target array of shape .{0,80} while using as loss|was passed for an output of shape .{0,80} while using as loss",
             ),
             (
-                0.8,
+                0.88,
                 r"(?:logits` and `labels|labels` and `logits|target` and `output|Arguments `target` and `output)[^\n]{0,60}must have the same (?:shape|rank)",
             ),
             (0.75, r"multi-target not supported|Expected floating point type for target with class probabilities"),

@@ -136,6 +136,13 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
             (0.5, r"DLL load failed"),
         ),
         (
+            rule(
+                "dependency-conflict",
+                0.74,
+                r"descriptor|proto",
+                "TypeError AttributeError",
+                frames=r"google[/\\]protobuf|_pb2\.py",
+            ),
             rule("api-incompatible", 0.87, MOVED, unless=r"partially initialized module|circular import"),
             rule(
                 "api-incompatible",
@@ -219,7 +226,7 @@ LINES: tuple[Rule, ...] = flatten(
             ),
             (
                 0.9,
-                r"imminent node shutdown|[Ss]pot (?:instance|VM).{0,40}(?:interrupt|reclaim|terminat)|has been preempted|Preempted by|received a shutdown signal",
+                r"imminent node shutdown|\b(?:job|task|instance|node|pod|worker)\b.{0,40}\bpreempted\b|[Ss]pot (?:instance|VM).{0,40}(?:interrupt|reclaim|terminat)|has been preempted|Preempted by|received a shutdown signal",
             ),
             (
                 0.8,
@@ -235,7 +242,9 @@ LINES: tuple[Rule, ...] = flatten(
             (0.8, r"^\^C.{0,80}(?:[Ss]top|[Ii]nterrupt|signal)|[Ss]top signal received|(?:received|caught) SIGINT"),
         ),
         rules(
-            "terminal-closed", (0.85, r"got signal: 1\b|closing signal SIGHUP|Received 1 death signal|^Hangup$|SIGHUP")
+            "terminal-closed",
+            (0.85, r"got signal: 1\b|closing signal SIGHUP|Received 1 death signal|^Hangup$"),
+            (0.6, r"SIGHUP"),
         ),
         rules(
             "machine-went-down",
