@@ -7,6 +7,7 @@ from holdfast.diagnosis.reading.rule import Rule, rule
 TENSOR = r"(?:tensors?|arrays?|inputs?|weights?|model|parameters?|targets?|outputs?|operands?|labels?|logits|images?|batch(?:es)?)"
 SAME = r"(?:must|should|need to|have to|are expected to|expected to)(?: \w+)? (?:be (?:equal|the same|identical|compatible)|match|have (?:the )?(?:same|equal|matching))"
 SIZE = r"(?:shapes?|sizes?|dimensions?|dims?|ranks?|lengths?|channels|number of (?:elements|dimensions|features|channels|samples))"
+NUMERIC = r"(?:u?int\d{1,2}|float\d{0,2}|double|half|long|bool|complex\d{0,3}|bfloat16)"
 STORED = r"(?:file|archive|checkpoint|image|record|header|shard|parquet|zip|hdf5|pickle|tfrecord)"
 
 EXCEPTIONS: tuple[Rule, ...] = (
@@ -28,7 +29,24 @@ EXCEPTIONS: tuple[Rule, ...] = (
         0.8,
         r"(?:dtype|data ?type|scalar type|tensor type)s?\b.{0,60}(?:mismatch|must match|do(?:es)? not match|differ|not supported|must be|should be|but (?:got|found))",
     ),
+    rule(
+        "dtype-mismatch",
+        0.74,
+        r"\b(?:same|equal|matching|different) d?types?\b|\bd?types? (?:must |should |to )?match\b|of dtype " + NUMERIC,
+        unless="device|object type",
+    ),
+    rule("dtype-mismatch", 0.8, r"expected " + NUMERIC + r"\b.{0,40}\b(?:got|found)\b", "TypeError"),
     rule("device-mismatch", 0.82, TENSOR + r"\b.{0,100}\b(?:same|different|wrong|another) device"),
+    rule(
+        "device-mismatch",
+        0.88,
+        r"(?:expected|on|device) '?(?:cuda|cpu|mps)(?::\d)?'?\b.{0,40}\b(?:got|found|but)\b.{0,30}(?:cuda|cpu|mps)\b",
+    ),
+    rule(
+        "device-mismatch",
+        0.84,
+        r"(?:must|should|need to) (?:all )?be on (?:devices?\[|the (?:same|first) (?:device|GPU)|cuda|gpu)|\(cpu tensor\?\)",
+    ),
     rule(
         "index-out-of-range",
         0.74,
