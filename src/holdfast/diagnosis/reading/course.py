@@ -15,6 +15,7 @@ LOSS = re.compile(
     r"(?<![\w])(?:train_|training_|total_)?[Ll]oss['\"]?\s{0,3}(?:[:=]|is\b)?\s{0,3}(?:tensor\()?(?P<value>-?(?:\d+\.?\d*(?:[eE][+-]?\d+)?|nan|inf))(?![\w.])",
     re.IGNORECASE,
 )
+RAN_AWAY = 1000.0  # the same for one that stayed finite
 GROWN = 10.0  # times, from where it was to where it broke
 FEW = 4
 MEMORY = re.compile(
@@ -51,7 +52,7 @@ def of_the_loss(lines: Sequence[Line]) -> list[Finding]:
             values.append((float(found["value"]), line))
     broken = next((i for i, (value, _) in enumerate(values) if not math.isfinite(value)), None)
     if broken is None:
-        return []
+        return _of_a_loss_that_runs_away(values)
     line = values[broken][1]
     seen = [value for value, _ in values[:broken]]
     first_nan = Evidence(
@@ -76,6 +77,20 @@ def of_the_loss(lines: Sequence[Line]) -> list[Finding]:
         Finding("learning-rate-too-high", 0.43, (first_nan,)),
         Finding("exploding-gradients", 0.4, (first_nan,)),
     ]
+
+
+def _of_a_loss_that_runs_away(read: Sequence[tuple[float, Line]]) -> list[Finding]:
+    """It never became NaN, and is a thousand times what it was."""
+    values = [abs(value) for value, _ in read]
+    if len(values) < 2 * FEW - 2:
+        return []
+    start, last = median(values[: max(2, len(values) // 3)]), values[-1]
+    rising = sum(after > before for before, after in pairwise(values)) >= 0.7 * (len(values) - 1)
+    if not (rising and start > 0 and last > RAN_AWAY * start and last > RAN_AWAY):
+        return []
+    line = read[-1][1]
+    grew = Evidence(f"line {line.number}: the loss had grown from {start:.4g} to {last:.4g}", "log", line.at)
+    return [Finding("learning-rate-too-high", 0.64, (grew,)), Finding("exploding-gradients", 0.45, (grew,))]
 
 
 def of_the_gradients(lines: Sequence[Line]) -> list[Finding]:

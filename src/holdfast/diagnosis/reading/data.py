@@ -69,14 +69,14 @@ DTYPES = any_of(
     r"only (?:Tensors|tensors) of floating point (?:and complex )?(?:dtype|type) can require gradients|Can only calculate the mean of floating",
     r"tensors used as indices must be long|probability tensor contains either `inf`(?!.)",
     r"Input type \((?:double|float|torch\.\w+|c10::\w+|\w*Tensor|unsigned char|int|long)\b[^)]*\) and (?:weight|bias) type",
-    r"Buffer dtype mismatch|Cannot interpret .{0,40} as a data type|Attempt to convert a value .{0,120} with an unsupported type",
+    r"is not a valid JAX type|Cannot convert \S{1,40} to EagerTensor of dtype|expected np\.ndarray \(got|Buffer dtype mismatch|Cannot interpret .{0,40} as a data type|Attempt to convert a value .{0,120} with an unsupported type",
 )
 LABELS = any_of(
     r"Received a label value of (?P<label>-?\d+) which is outside the valid range of \[(?P<range>[^)\]]+)",
     r"Target -?\d+ is out of bounds|targets?\[\d+\] is out of range",
     r"Assertion `?(?:t|cur_target) >= 0 && (?:t|cur_target) < n_classes",
     r"nll_loss[^\n]{0,200}Assertion|Class values must be (?:smaller than num_classes|non-negative)",
-    r"Invalid classes inferred from unique values|label_value|labels? (?:must|should) be (?:in|within|less|smaller|between)[^\n]{0,40}(?:range|num_class|\[0)",
+    r"contains previously unseen labels|Label class \d+ exceeds nc=|Invalid classes inferred from unique values|label_value|labels? (?:must|should) be (?:in|within|less|smaller|between)[^\n]{0,40}(?:range|num_class|\[0)",
     r"(?:label|class)(?: id| index| value)?s? (?:\S+ )?(?:is|are) (?:out of (?:range|bounds)|larger than|not in \[)",
 )
 INDEXES = any_of(
@@ -97,7 +97,7 @@ CORRUPT = any_of(
     r"ended before the end-of-stream marker|Not a gzipped file|CRC check failed|Error -\d while decompressing|invalid stored block|not a bzip2|incorrect header check",
     r"tarfile\.ReadError|Parquet magic bytes|Error while deserializing header|HeaderTooLarge|InvalidHeaderDeserialization|MetadataIncompleteBuffer",
     r"as a pickle|No data left in file|checksum (?:does not|mismatch)|hash mismatch|(?:may|might|is|are|be) (?:\w+ )?corrupt(?:ed)?\b|file is corrupt",
-    r"Error parsing message|IDAT: (?:CRC|incorrect)|not a valid (?:TFRecord|HDF5|checkpoint) file|incomplete (?:download|metadata)|cannot mmap an empty file",
+    r"moov atom not found|Invalid data found when processing input|Format not recognised|Error tokenizing data|MDB_CORRUPTED|Error parsing message|IDAT: (?:CRC|incorrect)|not a valid (?:TFRecord|HDF5|checkpoint) file|incomplete (?:download|metadata)|cannot mmap an empty file",
     r"unexpected end of (?:data|file|stream)|EOF (?:reached|where not expected)|magic number .{0,30}(?:wrong|invalid|expected)|Failed to load .{0,80}truncated",
 )
 MISSING = any_of(
@@ -108,7 +108,7 @@ MISSING = any_of(
     r"no file named (?:pytorch_model|model\.safetensors|tf_model)|Cannot find (?:file|checkpoint|the)|Dataset not found|not found or corrupted",
 )
 CHECKPOINT = any_of(
-    r"Error\(s\) in loading state_dict|Missing key\(s\) in state_dict|Unexpected key\(s\) in state_dict|size mismatch for [\w.]+: copying",
+    r"(?:unexpected|missing) key .{0,200} in state_dict|Error\(s\) in loading state_dict|Missing key\(s\) in state_dict|Unexpected key\(s\) in state_dict|size mismatch for [\w.]+: copying",
     r"load a weight file containing \d+ layers into a model with|expects \d+ weight\(s\), but the saved weights|Layer count mismatch",
     r"expected \d+ variables?, but received \d+ variables? during loading|Shape mismatch in layer|weight shape .{0,60} not compatible with provided",
     r"Assign requires shapes of both tensors to match|Key \S+ not found in checkpoint|not found in checkpoint",
@@ -193,9 +193,12 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
                 "corrupt-file",
                 0.9,
                 r"^",
-                "UnidentifiedImageError BadZipFile DataLossError UnpicklingError ReadError BadGzipFile",
+                "CorruptedError UnidentifiedImageError BadZipFile DataLossError UnpicklingError ReadError BadGzipFile",
             ),
             rule("corrupt-file", 0.5, r"^", "JSONDecodeError DecodeError"),
+            # imread gives None where there is no image
+            rule("missing-file", 0.5, r"'NoneType' object has no attribute '(?:shape|astype|copy)'", outside=r"\S"),
+            rule("shape-mismatch", 0.5, r"(?:too many|not enough) values to unpack", outside=r"\S"),
             rule("missing-file", 0.92, r"^", "FileNotFoundError"),
             rule(
                 "missing-file",
@@ -258,6 +261,7 @@ LINES: tuple[Rule, ...] = flatten(
         ),
         rules(
             "corrupt-file",
+            (0.72, r"moov atom not found|Invalid data found when processing input"),
             (0.8, r"corrupted record at \d+|Data loss: |libpng error: (?:IDAT|Read Error|bad adaptive)|DATA_LOSS"),
             (0.3, r"Premature end of JPEG file|Corrupt JPEG data"),
         ),

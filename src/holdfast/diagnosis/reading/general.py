@@ -12,6 +12,7 @@ PAGING_FILE = (
     r"WinError 1455|paging file is too small|页面文件太小|Auslagerungsdatei ist zu klein|fichier de pagination est (?:insuffisant|trop petit)"
     r"|archivo de paginaci[oó]n es demasiado|файл подкачки слишком мал|arquivo de paginação é muito"
 )
+NUMERIC = r"(?:u?int\d{1,2}|float\d{0,2}|double|half|long|bool|complex\d{0,3}|bfloat16)"
 STORED = r"(?:file|archive|checkpoint|image|record|header|shard|parquet|zip|hdf5|pickle|tfrecord)"
 
 EXCEPTIONS: tuple[Rule, ...] = (
@@ -38,7 +39,24 @@ EXCEPTIONS: tuple[Rule, ...] = (
         0.8,
         r"(?:dtype|data ?type|scalar type|tensor type)s?\b.{0,60}(?:mismatch|must match|do(?:es)? not match|differ|not supported|must be|should be|but (?:got|found))",
     ),
+    rule(
+        "dtype-mismatch",
+        0.74,
+        r"\b(?:same|equal|matching|different) d?types?\b|\bd?types? (?:must |should |to )?match\b|of dtype " + NUMERIC,
+        unless="device|object type",
+    ),
+    rule("dtype-mismatch", 0.8, r"expected " + NUMERIC + r"\b.{0,40}\b(?:got|found)\b", "TypeError"),
     rule("device-mismatch", 0.82, TENSOR + r"\b.{0,100}\b(?:same|different|wrong|another) device"),
+    rule(
+        "device-mismatch",
+        0.88,
+        r"(?:expected|on|device) '?(?:cuda|cpu|mps)(?::\d)?'?\b.{0,40}\b(?:got|found|but)\b.{0,30}(?:cuda|cpu|mps)\b",
+    ),
+    rule(
+        "device-mismatch",
+        0.84,
+        r"(?:must|should|need to) (?:all )?be on (?:devices?\[|the (?:same|first) (?:device|GPU)|cuda|gpu)|\(cpu tensor\?\)",
+    ),
     rule(
         "index-out-of-range",
         0.74,

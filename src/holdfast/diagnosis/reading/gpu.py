@@ -19,10 +19,10 @@ MISSING = any_of(
 TOO_OLD = any_of(
     r"NVIDIA driver on your system is too old|driver version is insufficient|cudaErrorInsufficientDriver|CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
     r"PTX was compiled with an unsupported toolchain|compatibility was attempted on non supported HW|CUDA_ERROR_COMPAT_NOT_SUPPORTED",
-    r"does not match DSO version|Driver/library version mismatch|requires (?:a )?(?:newer )?(?:NVIDIA )?driver|update your (?:GPU|NVIDIA) driver|forward compat",
+    r"unsupported display driver|SYSTEM_DRIVER_MISMATCH|does not match DSO version|Driver/library version mismatch|requires (?:a )?(?:newer )?(?:NVIDIA )?driver|update your (?:GPU|NVIDIA) driver|forward compat",
 )
 ARCHITECTURE = any_of(
-    r"no kernel image is available|is not compatible with the current PyTorch installation|NoKernelImageForDevice|NO_BINARY_FOR_GPU",
+    r"(?:device )?kernel image is invalid|CUDA_ERROR_INVALID_IMAGE|ptxas (?:too old|does not support CC)|no kernel image is available|is not compatible with the current PyTorch installation|NoKernelImageForDevice|NO_BINARY_FOR_GPU",
     r"only supports? (?:Ampere|Hopper|Turing|Volta|Ada)|minimum required Cuda capability|no longer supports this GPU|requires? (?:a )?(?:GPU with )?compute capability",
     r"only supported on (?:GPUs|devices) with compute capability|Unsupported gpu architecture|'sm_\d+' is not (?:defined|a recognized)|Expected is_sm\d+",
     r"compute capability .{0,60}(?:too (?:low|old)|not supported|unsupported|at least)|not supported on this (?:GPU )?architecture|invalid device function",
@@ -70,8 +70,13 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
             ),
             rule(
                 "gpu-not-used",
+                0.6,
+                r"Unable to initialize backend '(?:cuda|gpu)'|explicitly assigned to \S{0,60}GPU:\d+ but available devices are|could not satisfy explicit device specification '\S{0,60}GPU",
+            ),
+            rule(
+                "gpu-not-used",
                 0.5,
-                r"No CUDA GPUs are available|no CUDA-capable device|CUDA_ERROR_NO_DEVICE|Unknown backend:? '?(?:gpu|cuda)",
+                r"No CUDA GPUs are available|No visible GPU devices|no CUDA-capable device|CUDA_ERROR_NO_DEVICE|Unknown backend:? '?(?:gpu|cuda)",
             ),
         ),
     )
@@ -101,6 +106,7 @@ LINES: tuple[Rule, ...] = flatten(
         rules(
             "gpu-not-used",
             (0.88, r"GPU available: True.{0,20}used: False"),
+            (0.6, r"but CUDA is not available|Num GPUs Available: {1,3}0\b"),
             (0.85, r"An NVIDIA GPU may be present on this machine, but a CUDA-enabled jaxlib is not installed"),
             (
                 0.42,

@@ -21,9 +21,9 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
             (0.95, NO_SPACE),
             (
                 0.62,  # a file that could not be written to its end
-                r"file write failed|failed writing file|unexpected pos \d+ vs|\d+ requested and \d+ written|errno = 28\b",
+                r"file write failed|failed writing file|\d+ requested and \d+ written|errno = 28\b",
             ),
-            (0.45, r"Unable to (?:flush|write)|[Ww]rite failed"),
+            (0.45, r"unexpected pos \d+ vs|Unable to (?:flush|write)|[Ww]rite failed"),
         ),
         rules(
             "too-many-open-files",

@@ -60,6 +60,7 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
             rule("dataset-in-memory", 0.82, r"MemoryError|" + HOST_WORDS, frames=LOADING),
             rule("host-memory-exhausted", 0.9, r"^", "MemoryError _ArrayMemoryError"),
             rule("host-memory-exhausted", 0.9, HOST_WORDS, unless=SHM + "|CUDA"),
+            rule("host-memory-exhausted", 0.9, r"Java heap space|GC overhead limit"),
             rule("host-memory-exhausted", 0.6, r"unable to mmap \d+ bytes[\s\S]{0,80}Cannot allocate memory"),
             rule(
                 "host-memory-exhausted",
@@ -90,8 +91,10 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
                 "ResourceExhaustedError XlaRuntimeError JaxRuntimeError",
             ),
             (0.82, r"Dst tensor is not initialized"),
+            (0.66, r"Unable to find a valid cuDNN algorithm|was unable to find an engine to execute"),
             (0.75, r"CUBLAS_STATUS_ALLOC_FAILED|CUDNN_STATUS_ALLOC_FAILED|CUSOLVER_STATUS_ALLOC_FAILED"),
-            (0.8, r"^", "OutOfMemoryError OutOfMemory"),
+            (0.55, r"^(?!java)", "OutOfMemoryError OutOfMemory"),
+            (0.8, r"CUDA|GPU|[Tt]ried to allocate|^torch", "OutOfMemoryError OutOfMemory"),
             (0.53, r"CUBLAS_STATUS_NOT_INITIALIZED.{0,40}cublasCreate"),  # no room for its workspace
             (0.45, r"CU(?:BLAS|DNN)_STATUS_(?:NOT_INITIALIZED|INTERNAL_ERROR)|create cu(?:blas|dnn) handle"),
             (0.45, r"Failed to get convolution algorithm"),
@@ -113,7 +116,7 @@ LINES: tuple[Rule, ...] = flatten(
             (0.95, r"constraint=CONSTRAINT_MEMCG"),
             (0.95, r"Memory cgroup out of memory: Kill(?:ed)? process"),
             (0.94, r"\bOOMKilled\b|OOM[- ]?Killed"),
-            (0.93, r"(?:Exceeded|exceeded) (?:job |step )?memory limit|exceeded memory limit \("),
+            (0.93, r"(?:Exceeded|exceeded) (?:its |the |job |step )?memory limit|exceeded memory limit \("),
             (0.93, r"oom[-_]kill event|cgroup out-of-memory handler|\bOUT_OF_ME(?:MORY|\+)"),
             (
                 0.93,
@@ -131,6 +134,7 @@ LINES: tuple[Rule, ...] = flatten(
             (0.88, r"(?:earlyoom|systemd-oomd).{0,80}(?:kill|SIGTERM)|sending SIG\w+ to process \d+ .{0,80}badness"),
             (0.72, r"invoked oom-killer"),
             (0.85, r"std::bad_alloc|(?<!CUDA )Cannot allocate memory$|Cannot allocate memory(?! in static)"),
+            (0.9, r"Java heap space|GC overhead limit exceeded"),
             (0.85, r"mmap(?:ing)? (?:failed|error).{0,40}(?:memory|ENOMEM)|out of memory allocating \d+ bytes"),
             (0.8, r"Unable to allocate [\d.]+ [KMGT]iB for an array"),
             (0.4, r"Allocation of \d+ exceeds \d+% of (?:free )?system memory"),
@@ -152,6 +156,7 @@ LINES: tuple[Rule, ...] = flatten(
                 r"Allocator \(GPU_\d_bfc\) ran out of memory trying to allocate (?P<wanted>[\d.]+\w+)(?!.{0,160}not a failure)",
             ),
             (0.8, r"RESOURCE_EXHAUSTED: (?:Out of memory|Failed to allocate)"),
+            (0.7, r"CU(?:BLAS|DNN)_STATUS_ALLOC_FAILED"),
             (0.45, r"CUDNN_STATUS_NOT_INITIALIZED|Could not create cudnn handle|failed to create cublas handle"),
         ),
     )

@@ -7,6 +7,7 @@ from holdfast.diagnosis.reading.rule import Rule, flatten, rule, rules
 RISKY = r"(?:Log\w*|Sqrt|Rsqrt|Div\w*|RealDiv|Reciprocal|Pow\w*|Acos|Asin|Atanh|Norm|Xlogy|Digamma|Lgamma|\w*Solve\w*|\w*Inv(?:erse)?|Cholesky\w*|\w*Svd|\w*Eigh?|Logdet|Det)"
 # That the loss is no number says nothing of why.
 NAN_SYMPTOM = r"loss (?:became|is|=|:) ?(?:infinite or )?(?:nan|inf\b)|nan loss|nan in (?:summary|loss)|loss is (?:nan|not finite)|diverged with loss"
+REMEDY = r"probably|avoid|prevent|against|clipping|help with"
 CHECKED = r"(?:Detected Infinity or NaN|invalid value \((?:nan|inf)\) encountered|had (?:NaN|Inf)|returned nan values)"
 
 EXCEPTIONS: tuple[Rule, ...] = flatten(
@@ -84,7 +85,13 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
                 "exploding-gradients",
                 0.9,
                 r"gradients? (?:norm )?(?:is |are |has )?explod|exploding gradient",
-                unless="probably",
+                unless=REMEDY,
+            ),
+            rule(
+                "vanishing-gradients",
+                0.85,
+                r"gradients? (?:is |are |has |have )?vanish|vanishing gradient",
+                unless=REMEDY,
             ),
             rule(
                 "exploding-gradients",
@@ -143,6 +150,13 @@ LINES: tuple[Rule, ...] = flatten(
             (0.5, r"Using a target size \(.{0,60}different to the input size"),
             (0.45, r"softmax over axis -1 of (?:inputs|a tensor).{0,80}size is 1"),
         ),
+        rules("vanishing-gradients", (0.7, r"vanishing gradients? (?:was |were )?(?:detected|found)")),
+        rules("exploding-gradients", (0.7, r"exploding gradients? (?:was |were )?(?:detected|found)")),
+        rules(
+            "dead-activations",
+            (0.7, r"\b(?:[6-9]\d|100)(?:\.\d+)? ?% .{0,30}\bdead (?:ReLU|neuron|unit|activation)s?\b"),
+        ),
+        rules("input-starvation", (0.88, r"program is (?:HIGHLY|MODERATELY) input-bound")),
         rules("learning-rate-too-high", (0.42, r"Loss is (?:nan|inf), stopping training|loss (?:diverged|exploded)")),
     )
 )

@@ -36,7 +36,7 @@ VERSIONS = any_of(
     r"compiled against (?:API|ABI) version|size changed, may indicate binary incompatibility|multiarray failed to import|compiled using NumPy 1",
     r"Numpy is not available|_ARRAY_API not found|requires the (?:PyTorch|TensorFlow|\w+) library but it was not found|Unable to import required dependenc",
     r"you (?:need|must) (?:to )?(?:install|upgrade|downgrade)|[Pp]lease (?:install|upgrade|downgrade|update) [`'\"]?\w+|(?:is )?incompatible (?:with (?:the )?)?(?:installed )?version",
-    r"The installed version of \S+ .{0,60}(?:is|does)|numpy\.core\.(?:multiarray|umath) failed|Numba needs NumPy",
+    r"unsupported pickle protocol|The installed version of \S+ .{0,60}(?:is|does)|numpy\.core\.(?:multiarray|umath) failed|Numba needs NumPy",
 )
 PICKLE = any_of(
     r"Can't pickle|cannot pickle|can't pickle|Can't get local object|Could not pickle|not picklable|(?:cannot|can't|can not) be pickled|Pickling an AuthenticationString",
@@ -45,7 +45,7 @@ PICKLE = any_of(
 CLASHES = any_of(
     r"Initializing lib\w+[^\n]{0,80}but found [^\n]{0,60}already initialized|OMP: Error #15",
     r"undefined symbol|symbol lookup error|version `?(?:GLIBC|GLIBCXX|CXXABI)[\w.]*'? not found|Symbol not found",
-    r"static TLS block|MKL FATAL ERROR|MKL_THREADING_LAYER|incompatible with libgomp",
+    r"not defined in file \S{1,80} with link time reference|static TLS block|MKL FATAL ERROR|MKL_THREADING_LAYER|incompatible with libgomp",
     r"File already exists in database|requires version [\d.]+ of the Protocol Buffer|Loaded runtime CuDNN library: [\d.]+[^\n]{0,60}but source was compiled",
     r"cuDNN version incompatibility|was compiled against .{0,60}but found runtime version|CUDNN_STATUS_(?:VERSION|SUBLIBRARY_VERSION)_MISMATCH",
     r"mach-o.{0,60}(?:wrong|incompatible) architecture|wrong ELF class|invalid ELF header|multiple libomp|_ZN\d+\w{6,}",
@@ -252,7 +252,8 @@ LINES: tuple[Rule, ...] = flatten(
                 0.88,
                 r"DUE TO NODE FAILURE|NODE_FAIL|Kernel panic|system is going down for (?:reboot|power)|-- Boot [0-9a-f]{20,}",
             ),
-            (0.7, r"-- Reboot --|node .{0,60}marked (?:as )?dead"),
+            (0.45, r"BUG: soft lockup|rcu_\w+ (?:self-)?detected stall"),
+            (0.7, r"-- Reboot --|hard LOCKUP|node .{0,60}marked (?:as )?dead"),
         ),
         rules(
             "io-stall",
@@ -264,7 +265,7 @@ LINES: tuple[Rule, ...] = flatten(
             "worker-died",
             (
                 0.5,
-                r"DataLoader worker .{0,60}(?:killed|exited unexpectedly)|worker died unexpectedly|A worker died or was killed",
+                r"exit codes of the workers are|DataLoader worker .{0,60}(?:killed|exited unexpectedly)|worker died unexpectedly|A worker died or was killed",
             ),
             (0.55, r"has been shut down. This was caused by an exception on one of the ranks"),
         ),

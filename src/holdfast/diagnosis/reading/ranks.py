@@ -7,20 +7,20 @@ from holdfast.diagnosis.reading.rule import Rule, any_of, flatten, rule, rules
 TIMEOUT = any_of(
     r"Watchdog caught collective operation timeout|collective operation timeout|before timing out",
     r"Timed out waiting \d+ms for (?:recv|send)|failed to pass monitoredBarrier|[Bb]arrier timed out|Ranks? [\d, ]+ failed to",
-    r"Timed out after \d+ seconds waiting for clients|Timed out initializing process group|wait timeout after \d+ ?ms",
+    r"Timeout waiting for key|stopped sending heartbeats|Timed out after \d+ seconds waiting for clients|Timed out initializing process group|wait timeout after \d+ ?ms",
     r"submitted to be reduced, gathered or broadcasted by subset of ranks|Stalled (?:ranks|tensor)|[Ss]ocket Timeout|store->get\('?\S{0,40}'?\) got error",
     r"Connected \d+/\d+ ranks|NCCL.{0,60}tim(?:ed ?out|eout)|heartbeat (?:monitor )?timed out|DEADLINE_EXCEEDED",
 )
 DISAGREE = any_of(
     r"Mismatched (?:\w+ )?(?:data types|tensor shapes|collective|allreduce|allgather|broadcast|operations|\w+ tensor)",
     r"Detected mismatch between collectives|expects same model across all ranks|mismatched across ranks|appears not to match (?:sizes|strides)",
-    r"Expected to have finished reduction in the prior iteration|Message truncated|op\.preamble\.length|inconsistent \d+ params",
+    r"Expected to (?:have finished reduction in the prior iteration|mark a variable ready only once)|Message truncated|op\.preamble\.length|inconsistent \d+ params",
     r"(?:differ|different|inconsistent|same)\b.{0,60}(?:across|on all|between) (?:the )?(?:ranks|processes|workers)|Duplicate GPU detected",
 )
 LOST = any_of(
     r"Connection (?:reset|closed|refused)|No route to host|Network is unreachable|\[Errno (?:104|111|113|101|110)\]",
     r"[Nn]ame or service not known|name resolution|Name does not resolve|socket(?:Start|Poll)?Connect\w*[^\n]{0,80}fail|Call to connect returned",
-    r"connectFullMesh failed|connection to the C10d store has failed|failed to connect to all addresses|client socket has (?:failed|timed out)|Failed to connect to",
+    r"connectFullMesh failed|unable to complete a TCP connection|connection to the C10d store has failed|failed to connect to all addresses|client socket has (?:failed|timed out)|Failed to connect to",
     r"Max retries exceeded|Failed to establish a new connection|urlopen error|Read timed out|ConnectTimeout|We couldn't connect to|Couldn't reach",
     r"connect\(\) timed out|status=12\b|IBV_WC_RETRY_EXC|transport retry|Net(?:work)? .{0,20}(?:down|lost)|Couldn't connect to server|[Bb]roken pipe|SSLError|Unreachable",
 )
@@ -67,7 +67,7 @@ LINES: tuple[Rule, ...] = flatten(
                 0.5,
                 r"NCCL WARN .{0,160}(?:Connection (?:closed|reset)|remote)|Connection (?:reset|closed) by (?:remote )?peer",
             ),
-            (0.72, r"connectFullMesh failed"),
+            (0.72, r"connectFullMesh failed|unable to complete a TCP connection|caused by a firewall"),
             (0.62, r"Connection refused|Connection timed out|client socket has timed out"),
             (0.6, r"Temporary failure in name resolution|No route to host|Network is unreachable"),
         ),

@@ -5,51 +5,40 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
 
 from holdfast.diagnosis.catalogue import GENERIC, SAYS_MORE
-from holdfast.diagnosis.plain_text import Line, is_progress
+from holdfast.diagnosis.plain_text import Line
 from holdfast.diagnosis.reading.course import (
     of_a_loss_that_is_zero,
     of_memory_that_grows,
     of_the_gradients,
     of_the_loss,
     of_the_loss_scale,
-    of_the_memory,
     of_the_waiting,
 )
-from holdfast.diagnosis.reading.gpu import was_taken_before
 from holdfast.diagnosis.reading.log import Clue
-from holdfast.diagnosis.reading.process import KILLED
 from holdfast.diagnosis.reading.ranks import ECHO
 from holdfast.diagnosis.reading.stacks import of_the_threads
+from holdfast.diagnosis.reading.together import together
 from holdfast.vocabulary import Evidence, Finding
 
 SURE = 0.5
 CLOSE = 0.12  # causes nearly as likely: the earlier one is the cause
-CLOSE_GUESS = 0.45
 CONTESTED = 0.75  # two that are both likely, and nothing says which: not more than this
 MOST = 0.97
-PROBABLY_MEMORY = 0.58
-COURSES = (
-    of_the_loss_scale,
-    of_the_gradients,
-    of_the_loss,
-    of_a_loss_that_is_zero,
-    of_memory_that_grows,
-    of_the_threads,
-    of_the_waiting,
-)
-FEW_LINES = 30
-IMPORTING = re.compile(r"^(?:>>> |In \[\d+\]: )?(?:import|from) \w|-c [\"'].{0,200}\bimport \w")
+WORTH_A_GUESS = 0.42
+COURSES = (of_the_loss_scale, of_the_gradients, of_the_loss, of_a_loss_that_is_zero)
+WITHOUT_AN_END = (of_memory_that_grows, of_the_threads, of_the_waiting)  # they slow or stop a run, and raise nothing
 
 
 def findings_of(clues: Sequence[Clue], lines: Sequence[Line]) -> list[Finding]:
     causes = dict.fromkeys(clue.finding.cause for clue in clues)
     merged = {cause: _merged([clue for clue in clues if clue.finding.cause == cause]) for cause in causes}
-    _together(merged, lines)
+    together(merged, clues, lines)
     if not any(finding.confidence >= 0.6 for cause, finding in merged.items() if cause not in GENERIC):
-        for finding in (finding for course in COURSES for finding in course(lines)):
+        raised = any(clue.kind != "line" for clue in clues)
+        courses = COURSES if raised else (*COURSES, *WITHOUT_AN_END)
+        for finding in (finding for course in courses for finding in course(lines)):
             if finding.confidence > merged.get(finding.cause, finding).confidence or finding.cause not in merged:
                 merged[finding.cause] = finding
     return _ranked(merged, clues)
@@ -82,51 +71,6 @@ def _placed(clue: Clue) -> tuple[Evidence, ...]:
     return (placed, *(replace(item, source=source, at=clue.at) for item in rest))
 
 
-def _together(found: dict[str, Finding], lines: Sequence[Line]) -> None:
-    """What two clues say together and neither alone."""
-    gpu = found.get("gpu-memory-exhausted")
-    if gpu is not None and gpu.confidence >= SURE:
-        taken = was_taken_before("\n".join(line.text for line in lines[:3000]))
-        if taken:
-            seen = (*gpu.evidence, Evidence(taken, "log"))
-            found["gpu-memory-held-by-others"] = Finding("gpu-memory-held-by-others", 0.84, seen, gpu.details)
-            found["gpu-memory-exhausted"] = replace(gpu, confidence=0.4)
-    for short_of, leak in (("gpu-memory-exhausted", "gpu-memory-leak"), ("host-memory-exhausted", "host-memory-leak")):
-        ran_out = found.get(short_of)
-        grew = of_the_memory(lines) if ran_out is not None and ran_out.confidence >= SURE else None
-        if ran_out is not None and grew is not None:
-            found[leak] = Finding(leak, 0.68, (grew, *ran_out.evidence), ran_out.details)
-            found[short_of] = replace(ran_out, confidence=0.45)
-    killed, host = found.get("killed"), found.get("host-memory-exhausted")
-    if killed is not None and host is not None and any("system memory" in item.text for item in host.evidence):
-        found["host-memory-exhausted"] = replace(host, confidence=max(host.confidence, 0.72))
-    if killed is not None and host is not None and host.confidence < SURE and _last_was_kill(lines):
-        # A bare `Killed` of the shell: in training logs the kernel's memory killer far more often than a person.
-        found["host-memory-exhausted"] = replace(host, confidence=PROBABLY_MEMORY)
-    crash = found.get("native-crash")
-    if crash is not None and _broke_at_import(lines):
-        found["native-library-conflict"] = Finding("native-library-conflict", 0.66, crash.evidence, crash.details)
-    library, unused = found.get("cuda-library-missing"), found.get("gpu-not-used")
-    if unused is not None and len(lines) <= FEW_LINES and not any(is_progress(line.text) for line in lines):
-        # Somebody cut out just this: that the run is on the CPU is what it is about.
-        found["gpu-not-used"] = unused = replace(unused, confidence=max(unused.confidence, 0.55))
-    if library is not None and unused is not None and library.confidence >= SURE:
-        found["gpu-not-used"] = replace(unused, confidence=min(unused.confidence, 0.4))
-
-
-def _last_was_kill(lines: Sequence[Line]) -> bool:
-    said = [line.text.strip() for line in lines if line.text.strip()][-3:]
-    return any(re.search(KILLED, text) for text in said)
-
-
-def _broke_at_import(lines: Sequence[Line]) -> bool:
-    """The crash stands right below an import: two libraries do not bear each other."""
-    said = [line.text.strip() for line in lines if line.text.strip()]
-    return any(
-        IMPORTING.search(before) and re.match(r"Segmentation fault|Aborted", after) for before, after in pairwise(said)
-    )
-
-
 def _ranked(found: dict[str, Finding], clues: Sequence[Clue]) -> list[Finding]:
     """The likeliest first; what it explains is left with the doubt about it."""
 
@@ -141,11 +85,9 @@ def _ranked(found: dict[str, Finding], clues: Sequence[Clue]) -> list[Finding]:
         for cause in found
     }
     particular, own = likely(GENERIC), likely(GENERIC | ECHO)
-    guess = max((f.confidence for cause, f in found.items() if cause not in GENERIC), default=0.0)
-    if CLOSE_GUESS <= guess < SURE and "native-crash" in found:
-        # The crash is what followed from it, and what it was stays open: neither is claimed.
-        crash = found["native-crash"]
-        found = {**found, "native-crash": replace(crash, confidence=min(crash.confidence, 0.35))}
+    guessed = max(
+        (f.confidence for c, f in found.items() if c not in GENERIC | ECHO | {"host-memory-exhausted"}), default=0.0
+    )
     weighed = []
     for cause, finding in found.items():
         more = max((found[m].confidence for m, less in SAYS_MORE.items() if m in found and cause in less), default=0.0)
@@ -153,6 +95,8 @@ def _ranked(found: dict[str, Finding], clues: Sequence[Clue]) -> list[Finding]:
             weighed.append(replace(finding, confidence=min(finding.confidence, max(1 - more, 0.05))))
             continue
         limit = 1 - particular if cause in GENERIC and particular else 1 - own if cause in ECHO and own else 1.0
+        if cause == "native-crash" and guessed >= WORTH_A_GUESS:
+            limit = min(limit, SURE - 0.02)  # something led there, and what is not told
         weighed.append(replace(finding, confidence=min(finding.confidence, max(limit, 0.05))))
     if any(SURE > f.confidence >= 0.4 for f in weighed if f.cause not in GENERIC) and all(
         f.confidence < SURE for f in weighed

@@ -1,0 +1,110 @@
+"""What two clues say together and neither alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from holdfast.diagnosis.plain_text import Line, is_progress
+from holdfast.diagnosis.reading.course import of_the_memory
+from holdfast.diagnosis.reading.gpu import was_taken_before
+from holdfast.diagnosis.reading.log import Clue
+from holdfast.diagnosis.reading.process import KILLED
+from holdfast.vocabulary import Evidence, Finding
+
+SURE = 0.5
+PROBABLY_MEMORY = 0.58
+FEW_LINES = 30
+MANY_LINES = 20_000
+IMPORTING = re.compile(r"^(?:>>> |In \[\d+\]: )?(?:import|from) \w|-c [\"'].{0,200}\bimport \w")
+WARNED_MATH = re.compile(
+    r"RuntimeWarning: (?:divide by zero|invalid value|overflow) encountered in (?:\w+ )?(?:log|sqrt|true_divide|divide|power|exp)"
+)
+NAN_LOSS = re.compile(r"loss\W{0,6}(?:tensor\()?nan\b", re.IGNORECASE)
+ASKED_FOR_GPU = re.compile(
+    r"cuda\.is_available\(\)\)?\s*\n\s*False|list_physical_devices\(['\"]GPU['\"]\)\)*\s*\n\s*\[\]"
+    r"|jax\.devices\(\)\)?\s*\n\s*\[CpuDevice"
+)
+
+
+def together(found: dict[str, Finding], clues: Sequence[Clue], lines: Sequence[Line]) -> None:
+    _who_holds_the_card(found, lines)
+    _a_leak_that_ran_out(found, lines)
+    _killed_for_memory(found, lines)
+    _crashed_at_import(found, lines)
+    _numpy_had_warned(found, lines)
+    _on_the_cpu(found, lines, raised=any(clue.kind != "line" for clue in clues))
+
+
+def _who_holds_the_card(found: dict[str, Finding], lines: Sequence[Line]) -> None:
+    gpu = found.get("gpu-memory-exhausted")
+    if gpu is None or gpu.confidence < SURE:
+        return
+    taken = was_taken_before("\n".join(line.text for line in lines[:3000]))
+    if taken:
+        seen = (*gpu.evidence, Evidence(taken, "log"))
+        found["gpu-memory-held-by-others"] = Finding("gpu-memory-held-by-others", 0.84, seen, gpu.details)
+        found["gpu-memory-exhausted"] = replace(gpu, confidence=0.4)
+
+
+def _a_leak_that_ran_out(found: dict[str, Finding], lines: Sequence[Line]) -> None:
+    for short_of, leak in (("gpu-memory-exhausted", "gpu-memory-leak"), ("host-memory-exhausted", "host-memory-leak")):
+        ran_out = found.get(short_of)
+        grew = of_the_memory(lines) if ran_out is not None and ran_out.confidence >= SURE else None
+        if ran_out is not None and grew is not None:
+            found[leak] = Finding(leak, 0.68, (grew, *ran_out.evidence), ran_out.details)
+            found[short_of] = replace(ran_out, confidence=0.45)
+
+
+def _killed_for_memory(found: dict[str, Finding], lines: Sequence[Line]) -> None:
+    killed, host = found.get("killed"), found.get("host-memory-exhausted")
+    if killed is None or host is None:
+        return
+    if any("system memory" in item.text for item in host.evidence):
+        found["host-memory-exhausted"] = replace(host, confidence=max(host.confidence, 0.72))
+    elif host.confidence < SURE and _last_was_kill(lines):
+        # A bare `Killed` of the shell: in training logs the kernel's memory killer far more often than a person.
+        found["host-memory-exhausted"] = replace(host, confidence=PROBABLY_MEMORY)
+
+
+def _last_was_kill(lines: Sequence[Line]) -> bool:
+    said = [line.text.strip() for line in lines if line.text.strip()][-3:]
+    return any(re.search(KILLED, text) for text in said)
+
+
+def _crashed_at_import(found: dict[str, Finding], lines: Sequence[Line]) -> None:
+    """The crash stands right below an import: two libraries do not bear each other."""
+    crash = found.get("native-crash")
+    if crash is None:
+        return
+    said = [line.text.strip() for line in lines if line.text.strip()]
+    if any(
+        IMPORTING.search(before) and re.match(r"Segmentation fault|Aborted", after) for before, after in pairwise(said)
+    ):
+        found["native-library-conflict"] = Finding("native-library-conflict", 0.66, crash.evidence, crash.details)
+
+
+def _numpy_had_warned(found: dict[str, Finding], lines: Sequence[Line]) -> None:
+    """The loss is NaN, and numpy had said where the first one came from."""
+    if len(lines) > MANY_LINES:
+        return
+    warned = next((line for line in lines if "RuntimeWarning" in line.text and WARNED_MATH.search(line.text)), None)
+    if warned is not None and any("nan" in line.text.lower() and NAN_LOSS.search(line.text) for line in lines):
+        said = Evidence(f"line {warned.number}: {warned.text.strip()[:160]}", "log", warned.at)
+        found["invalid-math"] = Finding("invalid-math", 0.66, (said,))
+
+
+def _on_the_cpu(found: dict[str, Finding], lines: Sequence[Line], raised: bool) -> None:
+    """Somebody cut out just this: that the run is on the CPU is what it is about."""
+    short = len(lines) <= FEW_LINES and not raised and not any(is_progress(line.text) for line in lines)
+    if short and (asked := ASKED_FOR_GPU.search("\n".join(line.text for line in lines))):
+        found["gpu-not-used"] = Finding("gpu-not-used", 0.62, (Evidence(" ".join(asked[0].split())[:120], "log"),))
+    library, unused = found.get("cuda-library-missing"), found.get("gpu-not-used")
+    if unused is None:
+        return
+    confidence = max(unused.confidence, 0.55) if short else unused.confidence
+    if library is not None and library.confidence >= SURE:
+        confidence = min(confidence, 0.4)
+    found["gpu-not-used"] = replace(unused, confidence=confidence)
