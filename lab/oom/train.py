@@ -6,6 +6,7 @@ TIMES makes the batch larger, and so its step: a container is known to the MiB, 
 import json
 import os
 import sys
+import time
 
 import keras
 import numpy as np
@@ -72,6 +73,19 @@ def transformer():
     return model, {"x": data}
 
 
+def batch_norm():
+    """And a validation that is larger than the training."""
+    x = random.normal(size=(STEPS * 40000 * TIMES, 16)).astype("f")
+    hidden = [layer for _ in range(6) for layer in (layers.Dense(64, activation="relu"), layers.BatchNormalization())]
+    model = keras.Sequential([layers.Input((16,)), *hidden, layers.Dense(1)])
+    model.compile(keras.optimizers.SGD(1e-2), "mse")
+    held_back = {
+        "validation_data": (x[: 80000 * TIMES], x[: 80000 * TIMES, :1]),
+        "validation_batch_size": 80000 * TIMES,
+    }
+    return model, {"x": x, "y": x[:, :1] * 2, "batch_size": 40000 * TIMES, **held_back}
+
+
 def own_step():
     class Own(keras.Model):
         def train_step(self, data):
@@ -89,25 +103,28 @@ def own_step():
 
 model, data = {
     "dense": dense, "dense-weighted": dense_weighted, "dense-mixed": dense_mixed, "cnn": cnn, "lstm": lstm,
-    "transformer": transformer, "own-step": own_step,
+    "transformer": transformer, "own-step": own_step, "batch-norm": batch_norm,
 }[KIND]()  # fmt: skip
 
 
-class Before(keras.callbacks.Callback):
-    """What the process holds before its first step, and the most it held in steps; only where it is asked."""
+class Measure(keras.callbacks.Callback):
+    """Where it is asked: what the process holds before its first step, and the most TensorFlow holds in steps."""
+
+    def on_train_begin(self, logs=None):
+        if os.environ.get("LAB_MEASURE"):
+            statm = open("/proc/self/statm").read().split()
+            held = (int(statm[1]) - int(statm[2])) * os.sysconf("SC_PAGE_SIZE")
+            print("LAB", json.dumps({"held": held, **tf.config.experimental.get_memory_info("CPU:0")}), flush=True)
 
     def on_train_batch_end(self, batch, logs=None):
         if os.environ.get("LAB_MEASURE"):
             print("LAB", json.dumps(tf.config.experimental.get_memory_info("CPU:0")), flush=True)
 
 
-if os.environ.get("LAB_MEASURE"):
-    statm = open("/proc/self/statm").read().split()
-    print(
-        "LAB",
-        json.dumps({"held": (int(statm[1]) - int(statm[2])) * 4096, **tf.config.experimental.get_memory_info("CPU:0")}),
-        flush=True,
-    )
-history = model.fit(**data, epochs=EPOCHS, verbose=0, callbacks=[Before()])
+began = time.perf_counter()
+history = model.fit(**data, epochs=EPOCHS, verbose=0, callbacks=[Measure()])
 weights = np.concatenate([np.asarray(weight, "float64").ravel() for weight in model.get_weights()])
-np.savez(RESULT, weights=weights, iterations=int(model.optimizer.iterations), loss=history.history["loss"])
+seconds = time.perf_counter() - began
+np.savez(
+    RESULT, weights=weights, iterations=int(model.optimizer.iterations), loss=history.history["loss"], seconds=seconds
+)

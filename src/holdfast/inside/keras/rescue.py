@@ -125,7 +125,7 @@ class Rescued:
         self.pieces = Pieces(rescue.k if where == "train" else 1, tries=rescue.limited)
         self._foreseen: set[Any] = set()
         self._steps = 0  # in pieces
-        self._disclosed = False
+        self._disclosed = self._told_k = False
 
     def around(self, step: Step) -> Step:
         keeper, pieces, foreseen, catches = self._keeper, self.pieces, self._foreseen, self._catches
@@ -185,8 +185,8 @@ class Rescued:
                 now = self.pieces.fitted(rows, tail, k)
                 if now == k:
                     now = self._look_again(rows, tail, k)
-                if now != k:
-                    self._rescue.recorder.event("rescue.k", k=now, where=self._where)
+                if now != k or not self._told_k:
+                    self._tell_k(now)
                 return result
             give_back()
 
@@ -240,7 +240,7 @@ class Rescued:
             "rescue.foreseen", where=self._where, rows=rows, k=k, of=room.of, step=recorder.steps + 1,
             limit_bytes=room.bytes, left_bytes=room.left, needed_bytes=found.needed,
         )  # fmt: skip
-        recorder.event("rescue.k", k=k, where=self._where)
+        self._tell_k(k)
 
     def _to_measure(self) -> Any:
         self._sliced = self._sliced or self._make_sliced()
@@ -292,8 +292,13 @@ class Rescued:
             helps = guarded(self._would_help)()
             recorder.event("rescue.exhausted", where=self._where, help=helps or [])
             return False
-        recorder.event("rescue.k", k=grown, where=self._where)
+        self._tell_k(grown)
         return True
+
+    def _tell_k(self, k: int) -> None:
+        """The one handed on, too, once it has proved itself: the next run begins with it."""
+        self._told_k = True
+        self._rescue.recorder.event("rescue.k", k=k, where=self._where)
 
     def _would_help(self) -> list[str]:
         model, limit = self._model_ref(), self._rescue.forecast.limit()
