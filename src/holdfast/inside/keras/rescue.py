@@ -18,7 +18,8 @@ from ..telemetry import Recorder
 from ..tensorflow.forecast import Forecast
 from .fit import shape_of
 from .foresight import Foresight
-from .micro import CannotSplit, Micro
+from .micro import Micro
+from .redirected import CannotSplit
 from .slices import CannotSlice, rows_of, tail_of
 from .undo import Keeper, replaced_here
 from .would_help import would_help
@@ -182,6 +183,7 @@ class Rescued:
                     self._refuse(_in_words(error))
                 forget(error)
             else:
+                self._disclose()
                 now = self.pieces.fitted(rows, tail, k)
                 if now == k:
                     now = self._look_again(rows, tail, k)
@@ -213,11 +215,15 @@ class Rescued:
     def _piecewise(self) -> Any:
         if self._sliced is None:
             self._sliced = self._make_sliced()
+        return self._sliced
+
+    @guarded
+    def _disclose(self) -> None:
+        """Once; its size was measured on the first batch."""
         if not self._disclosed:
             self._disclosed = True
             for text in self._sliced.disclosures():
                 self._rescue.tell_once("rescue.disclosed", text=text)
-        return self._sliced
 
     # -- before
 
@@ -305,9 +311,10 @@ class Rescued:
         return would_help(model, limit) if model is not None else []
 
     def _refuse(self, reason: str, error: Optional[BaseException] = None) -> None:
-        self._refused = reason
-        words = wanted(error) if error is not None else ""
-        self._rescue.tell_once("rescue.refused", reason=reason, where=self._where, wanted=words)
+        known, self._refused = self._refused, reason
+        if reason != known:
+            words = wanted(error) if error is not None else ""
+            self._rescue.recorder.event("rescue.refused", reason=reason, where=self._where, wanted=words)
 
 
 def _is_alone(model: Any) -> bool:

@@ -19,8 +19,8 @@ from ..telemetry import now
 from ..tensorflow.nesting import nesting
 from .checkpoint import Keeper
 from .fit import Fit
-from .micro_torch import rescued as on_torch
 from .rescue import Rescue
+from .rescue_torch import rescued as on_torch
 from .several import one_by_one
 
 Step = Callable[[Any], Any]  # of a batch, returns logs
