@@ -53,7 +53,11 @@ def _run(program: str, cap: float, batch: int, place: Path) -> dict[str, Any]:
         return {"exit": f"over {PATIENCE_S:.0f} s"}
     said = [line for line in done.stdout.splitlines() if line.startswith("{")]
     found: dict[str, Any] = json.loads(said[-1]) if said else {}
-    found["exit"] = done.returncode if not done.returncode else f"{done.returncode}: {done.stderr.strip()[-200:]}"
+    found["exit"] = (
+        done.returncode
+        if not done.returncode
+        else f"{done.returncode}: {(done.stderr.strip().splitlines() or [''])[-1][-120:]}"
+    )
     return found | (_told(place / f"state{cap}") if cap else {})
 
 

@@ -31,9 +31,9 @@ class TorchRescue:
         self._verified = self._disclosed = self._sums_rows = False
         self._refused = ""
         normalises = any("BatchNorm" in type(layer).__name__ for layer in model._flatten_layers())
-        # On the CPU a larger piece that does not fit is no error but a kill.
-        on_gpu = bool(self._torch.cuda.is_available())
-        self._pieces = Pieces(k, least=2 if normalises else 1, tries=on_gpu)
+        # A run that was killed on the CPU begins in pieces, and would be killed again by larger ones.
+        tries = k == 1 or bool(self._torch.cuda.is_available())
+        self._pieces = Pieces(k, least=2 if normalises else 1, tries=tries)
 
     def around(self, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
         """Keras calls it with a list of one batch."""
