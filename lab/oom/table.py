@@ -28,7 +28,9 @@ class Table:
 
     def write(self, page: Path) -> None:
         begin, end = f"<!-- lab.oom: {self._name} -->\n", "<!-- end -->\n"
-        before, _, rest = page.read_text().partition(begin)
+        before, found, rest = page.read_text().partition(begin)
+        if not found:
+            raise SystemExit(f"{page} has no {begin.strip()}")
         _, _, after = rest.partition(end)
         lines = [
             _line(self._headings),
