@@ -118,6 +118,14 @@ class Stage:
                 members.update(int(pid) for pid in (group / "cgroup.procs").read_text().split())
         return sorted(members)
 
+    def memory_peak(self) -> int | None:
+        """The most that was ever in use inside; None where the kernel does not say."""
+        for group in self._groups:
+            for name in ("memory.max_usage_in_bytes", "memory.peak"):
+                with suppress(OSError):
+                    return int((group / name).read_text())
+        return None
+
     def _script(self) -> list[str]:
         limits = self._limits
         lines = [_entry(group) for group in self._groups]

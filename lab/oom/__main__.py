@@ -1,100 +1,125 @@
-"""The table of rescues: each script whole, then with 60, 35 and 20 % of what its step needs. Printed as it was measured.
+"""The tables of rescues, as they were measured. Each row is a process of its own; one that fails is a row that says so.
 
-The step's memory is what TensorFlow's allocator held at most in an uncapped run, above what the process held before its
-first step. `python -m lab.oom [MODEL …] [--shares 60 35 20]`.
+    python -m lab.oom [MODEL …]              a budget of 60, 35 and 20 % of what the step needs (`--memory`)
+    python -m lab.oom --container [MODEL …]  the same in a container and without any option
+    python -m lab.oom --healthy [MODEL …]    batches that do fit, in a container filled to 90-95 %: nothing changes
+    python -m lab.oom --on cuda              a GPU capped at 8 and 2 GiB
+
+The step's memory is what it holds at most, above what the process held before its first step. With `--write FILE` the
+table also replaces the one in that file, between its two marks.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
-import numpy as np
+from lab.oom import on_gpu, table
+from lab.oom.runs import PLENTY, Run, apart, same_bits, train
 
-from holdfast.journal import Journal
-
-SCRIPT = Path(__file__).with_name("train.py")
-MODELS = ("dense", "dense-weighted", "dense-mixed", "cnn", "lstm", "transformer", "own-step")
-PATIENCE_S = 400.0
+MODELS = ("dense", "dense-weighted", "dense-mixed", "batch-norm", "cnn", "lstm", "transformer", "own-step")
+TIMES = {"transformer": 4, "cnn": 4}  # in containers: a step of some hundred MiB
+HEALTHY_FILL = 0.93
+HOLDFAST_BYTES = 48 << 20  # relay and watcher live in the container, too
+MIB = 1 << 20
 
 
 def main() -> int:
-    words = argparse.ArgumentParser(description=__doc__)
+    words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     words.add_argument("models", nargs="*", default=list(MODELS))
     words.add_argument("--shares", nargs="+", type=int, default=[60, 35, 20])
+    words.add_argument("--container", action="store_true")
+    words.add_argument("--healthy", action="store_true")
+    words.add_argument("--on", choices=("cpu", "cuda"), default="cpu")
+    words.add_argument("--write", type=Path)
     asked = words.parse_args()
-    bad = 0
-    print(f"{'model':16} {'memory':>7} {'budget':>9} {'exit':>5} {'how':28} {'k':>4} {'apart':>9}")
-    for model in asked.models:
-        with tempfile.TemporaryDirectory() as folder:
-            place = Path(folder)
-            held, needed = uncapped(model, place)
-            for share in asked.shares:
-                row = capped(model, place, held + int(needed * share / 100), share)
-                bad += row["exit"] != 0
-                print(
-                    f"{model:16} {share:5} % {row['budget'] / 2**20:5.0f} MiB {row['exit']:5} {row['how']:28} "
-                    f"{row['k']:>4} {row['apart']:>9}",
-                    flush=True,
-                )
+    if asked.on == "cuda":
+        made = table.Table("on a GPU", on_gpu.HEADINGS)
+        rows = on_gpu.rows()
+    elif asked.healthy:
+        made = table.Table("healthy", ("model", "container", "filled", "exit", "bits", "touched", "time"))
+        rows = _each(asked.models, healthy)
+    elif asked.container:
+        made = table.Table("container", ("model", "memory", "container", "exit", "how", "k", "why", "apart"))
+        rows = _each(asked.models, lambda model, place: in_container(model, place, asked.shares))
+    else:
+        made = table.Table("budget", ("model", "memory", "budget", "exit", "how", "k", "why", "apart"))
+        rows = _each(asked.models, lambda model, place: with_budget(model, place, asked.shares))
+    bad = made.fill(rows)
+    if asked.write:
+        made.write(asked.write)
     return 1 if bad else 0
 
 
-def environment(place: Path, **more: str) -> dict[str, str]:
-    return {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "HOLDFAST_DIR": str(place / "state"), **more}
+def _each(models: list[str], rows: Callable[[str, Path], Iterator[table.Row]]) -> Iterator[table.Row]:
+    for model in models:
+        with tempfile.TemporaryDirectory() as folder:
+            yield from rows(model, Path(folder))
 
 
-def uncapped(model: str, place: Path) -> tuple[int, int]:
-    """What the process held before, and what its step needed."""
-    done = subprocess.run(
-        [sys.executable, str(SCRIPT), model, str(place / "whole.npz")],
-        env=environment(place, LAB_MEASURE="1"), capture_output=True, text=True, timeout=PATIENCE_S, check=True,
-    )  # fmt: skip
-    seen = [json.loads(line[4:]) for line in done.stdout.splitlines() if line.startswith("LAB ")]
-    return seen[0]["held"], max(one["peak"] for one in seen[1:]) - seen[0]["current"]
+def with_budget(model: str, place: Path, shares: list[int]) -> Iterator[table.Row]:
+    whole = train(place, model, measure=True)
+    seen = [json.loads(line[4:]) for line in whole.output.splitlines() if line.startswith("LAB ")]
+    held, needed = seen[0]["held"], max(one["peak"] for one in seen[1:]) - seen[0]["current"]
+    for share in shares:
+        budget = held + int(needed * share / 100)
+        run = train(place, model, options=("--memory", str(budget // MIB) + "M"))
+        yield _rescued(model, share, budget, whole, run)
 
 
-def capped(model: str, place: Path, budget: int, share: int) -> dict[str, Any]:
-    result = place / f"{share}.npz"
-    command = [sys.executable, str(SCRIPT), model, str(result)]
-    done = subprocess.run(
-        [sys.executable, "-m", "holdfast", "run", "--memory", str(budget), "--name", f"s{share}", "--", *command],
-        env=environment(place), cwd=place, capture_output=True, text=True, timeout=PATIENCE_S, check=False,
-    )  # fmt: skip
-    runs = [path for path in (place / "state" / "runs").iterdir() if path.name.endswith(f"s{share}") and path.is_dir()]
-    events = Journal(runs[-1] / "journal").events()
-    return {
-        "budget": budget,
-        "exit": done.returncode,
-        "how": how([(event.kind, event.data) for event in events]),
-        "k": max([int(e.data["k"]) for e in events if e.kind == "rescue.k" and e.data["where"] == "train"], default=1),
-        "apart": apart(place / "whole.npz", result) if result.exists() else "-",
-    }
+def in_container(model: str, place: Path, shares: list[int]) -> Iterator[table.Row]:
+    times = TIMES.get(model, 6)
+    whole = train(place, model, times, container=PLENTY, measure=True)
+    seen = [json.loads(line[4:]) for line in whole.output.splitlines() if line.startswith("LAB ")]
+    held, needed = seen[0]["held"] + HOLDFAST_BYTES, max(one["peak"] for one in seen[1:]) - seen[0]["current"]
+    for share in shares:
+        limit = held + int(needed * share / 100)
+        run = train(place, model, times, container=limit, options=())
+        yield _rescued(model, share, limit, whole, run)
 
 
-def how(events: list[tuple[str, dict[str, Any]]]) -> str:
-    kinds = [kind for kind, _ in events]
-    restarts = sum(kind == "attempt.exit" for kind in kinds)
-    words = [f"restarted {restarts}"] if restarts else []
-    if "rescue.foreseen" in kinds:
-        words.append("foreseen")
-    if "rescue.caught" in kinds:
-        words.append(f"caught {kinds.count('rescue.caught')}")
-    if "rescue.refused" in kinds:
-        words.append("refused")
-    return ", ".join(words) or "not needed"
+def _rescued(model: str, share: int, size: int, whole: Run, run: Run) -> table.Row:
+    good = run.exit == 0 and run.outcome == "recovered"
+    verdict = f"{run.outcome}, {run.cause}"
+    return table.Row(
+        good,
+        (model, f"{share} %", f"{size // MIB} MiB", str(run.exit), run.how, str(run.k), verdict, apart(whole, run)),
+    )
 
 
-def apart(whole: Path, other: Path) -> str:
-    a, b = np.load(whole), np.load(other)
-    assert int(a["iterations"]) == int(b["iterations"]), "optimizer steps"
-    return f"{np.linalg.norm(a['weights'] - b['weights']) / np.linalg.norm(a['weights']):.1e}"
+def healthy(model: str, place: Path) -> Iterator[table.Row]:
+    """The container is made as small as the program alone bears; then there is room for Holdfast's own processes."""
+    times = TIMES.get(model, 6)
+    free = train(place, model, times, container=PLENTY)
+    limit = int((free.peak or 0) / HEALTHY_FILL)
+    for _ in range(4):  # what a program takes differs from run to run
+        bare = train(place, model, times, container=limit)
+        if bare.exit == 0:
+            break
+        limit = int(limit * 1.05)
+    run = train(place, model, times, container=limit + HOLDFAST_BYTES, options=())
+    touched = sorted({kind for kind, _ in run.events if kind.startswith(("rescue.", "inside.failed", "attempt."))})
+    itself = same_bits(free, bare)  # some programs are not the same twice, whoever watches
+    same = run.exit == 0 and (same_bits(bare, run) or not itself)
+    bits = "other" if not same else "same" if itself else "not twice the same"
+    filled = f"{(run.peak or 0) / (limit + HOLDFAST_BYTES):.0%}"
+    time = f"{run.seconds() / bare.seconds():.2f}" if run.exit == 0 else "-"
+    yield table.Row(
+        same and not touched,
+        (
+            model,
+            f"{limit // MIB} MiB",
+            filled,
+            str(run.exit),
+            bits,
+            ", ".join(touched) or "no",
+            time,
+        ),
+    )
 
 
 if __name__ == "__main__":

@@ -1,8 +1,12 @@
-"""A training script as people write them; nothing in it knows of Holdfast. `train.py MODEL RESULT.npz`."""
+"""A training script as people write them; nothing in it knows of Holdfast. `train.py MODEL RESULT.npz [TIMES]`.
+
+TIMES makes the batch larger, and so its step: a container is known to the MiB, what else is in it to some tens of them.
+"""
 
 import json
 import os
 import sys
+import time
 
 import keras
 import numpy as np
@@ -10,18 +14,19 @@ import tensorflow as tf
 from keras import layers
 
 KIND, RESULT = sys.argv[1:3]
+TIMES = int((sys.argv[3:] or ["1"])[0])
 STEPS, EPOCHS = 5, 2
 keras.utils.set_random_seed(3)
 random = np.random.default_rng(0)
 
 
 def dense():
-    x = random.normal(size=(STEPS * 40000, 16)).astype("f")
+    x = random.normal(size=(STEPS * 40000 * TIMES, 16)).astype("f")
     model = keras.Sequential(
         [layers.Input((16,)), *(layers.Dense(64, activation="relu") for _ in range(8)), layers.Dense(1)]
     )
     model.compile(keras.optimizers.SGD(1e-2), "mse", metrics=["mae"])
-    return model, {"x": x, "y": x[:, :1] * 2, "batch_size": 40000}
+    return model, {"x": x, "y": x[:, :1] * 2, "batch_size": 40000 * TIMES}
 
 
 def dense_weighted():
@@ -36,25 +41,27 @@ def dense_mixed():
 
 
 def cnn():
-    x = random.normal(size=(STEPS * 128, 48, 48, 3)).astype("f")
+    x = random.normal(size=(STEPS * 128 * TIMES, 48, 48, 3)).astype("f")
     convolutions = [layers.Conv2D(16, 3, activation="relu", padding="same") for _ in range(5)]
     model = keras.Sequential(
         [layers.Input((48, 48, 3)), *convolutions, layers.GlobalAveragePooling2D(), layers.Dense(4)]
     )
     model.compile(keras.optimizers.SGD(1e-2), keras.losses.SparseCategoricalCrossentropy(from_logits=True))
-    return model, {"x": x, "y": random.integers(0, 4, len(x)), "batch_size": 128}
+    return model, {"x": x, "y": random.integers(0, 4, len(x)), "batch_size": 128 * TIMES}
 
 
 def lstm():
-    x = random.integers(1, 50, (STEPS * 2048, 24)) * (np.arange(24) < random.integers(3, 25, (STEPS * 2048, 1)))
+    x = random.integers(1, 50, (STEPS * 2048 * TIMES, 24)) * (
+        np.arange(24) < random.integers(3, 25, (STEPS * 2048 * TIMES, 1))
+    )
     recurrent = [layers.Embedding(50, 32, mask_zero=True), layers.LSTM(48, return_sequences=True), layers.Dense(4)]
     model = keras.Sequential([layers.Input((24,)), *recurrent])
     model.compile(keras.optimizers.SGD(1e-2), keras.losses.SparseCategoricalCrossentropy(from_logits=True))
-    return model, {"x": x, "y": random.integers(0, 4, x.shape), "batch_size": 2048}
+    return model, {"x": x, "y": random.integers(0, 4, x.shape), "batch_size": 2048 * TIMES}
 
 
 def transformer():
-    x = random.integers(1, 50, (STEPS * 256, 64))
+    x = random.integers(1, 50, (STEPS * 256 * TIMES, 64))
     inputs = layers.Input((64,))
     hidden = layers.Embedding(50, 32)(inputs)
     for _ in range(2):
@@ -62,8 +69,21 @@ def transformer():
         hidden = layers.LayerNormalization()(hidden + layers.Dense(32)(layers.Dense(128, activation="gelu")(hidden)))
     model = keras.Model(inputs, layers.Dense(4)(layers.GlobalAveragePooling1D()(hidden)))
     model.compile(keras.optimizers.SGD(1e-2), keras.losses.SparseCategoricalCrossentropy(from_logits=True))
-    data = tf.data.Dataset.from_tensor_slices((x, random.integers(0, 4, len(x)))).batch(256).prefetch(1)
+    data = tf.data.Dataset.from_tensor_slices((x, random.integers(0, 4, len(x)))).batch(256 * TIMES).prefetch(1)
     return model, {"x": data}
+
+
+def batch_norm():
+    """And a validation that is larger than the training."""
+    x = random.normal(size=(STEPS * 40000 * TIMES, 16)).astype("f")
+    hidden = [layer for _ in range(6) for layer in (layers.Dense(64, activation="relu"), layers.BatchNormalization())]
+    model = keras.Sequential([layers.Input((16,)), *hidden, layers.Dense(1)])
+    model.compile(keras.optimizers.SGD(1e-2), "mse")
+    held_back = {
+        "validation_data": (x[: 80000 * TIMES], x[: 80000 * TIMES, :1]),
+        "validation_batch_size": 80000 * TIMES,
+    }
+    return model, {"x": x, "y": x[:, :1] * 2, "batch_size": 40000 * TIMES, **held_back}
 
 
 def own_step():
@@ -83,23 +103,28 @@ def own_step():
 
 model, data = {
     "dense": dense, "dense-weighted": dense_weighted, "dense-mixed": dense_mixed, "cnn": cnn, "lstm": lstm,
-    "transformer": transformer, "own-step": own_step,
+    "transformer": transformer, "own-step": own_step, "batch-norm": batch_norm,
 }[KIND]()  # fmt: skip
 
 
-class Before(keras.callbacks.Callback):
-    """What the process holds before its first step, and the most it held in steps; only where it is asked."""
+class Measure(keras.callbacks.Callback):
+    """Where it is asked: what the process holds before its first step, and the most TensorFlow holds in steps."""
+
+    def on_train_begin(self, logs=None):
+        if os.environ.get("LAB_MEASURE"):
+            statm = open("/proc/self/statm").read().split()
+            held = (int(statm[1]) - int(statm[2])) * os.sysconf("SC_PAGE_SIZE")
+            print("LAB", json.dumps({"held": held, **tf.config.experimental.get_memory_info("CPU:0")}), flush=True)
 
     def on_train_batch_end(self, batch, logs=None):
         if os.environ.get("LAB_MEASURE"):
             print("LAB", json.dumps(tf.config.experimental.get_memory_info("CPU:0")), flush=True)
 
 
-if os.environ.get("LAB_MEASURE"):
-    statm = open("/proc/self/statm").read().split()
-    print(
-        "LAB", json.dumps({"held": int(statm[1]) * 4096, **tf.config.experimental.get_memory_info("CPU:0")}), flush=True
-    )
-history = model.fit(**data, epochs=EPOCHS, verbose=0, callbacks=[Before()])
+began = time.perf_counter()
+history = model.fit(**data, epochs=EPOCHS, verbose=0, callbacks=[Measure()])
 weights = np.concatenate([np.asarray(weight, "float64").ravel() for weight in model.get_weights()])
-np.savez(RESULT, weights=weights, iterations=int(model.optimizer.iterations), loss=history.history["loss"])
+seconds = time.perf_counter() - began
+np.savez(
+    RESULT, weights=weights, iterations=int(model.optimizer.iterations), loss=history.history["loss"], seconds=seconds
+)

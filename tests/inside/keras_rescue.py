@@ -188,6 +188,23 @@ def whole_batch(y: Any, y_pred: Any) -> Any:
     return tf.reduce_mean(tf.nn.log_softmax(likeness) * -tf.eye(tf.shape(y_pred)[0]))
 
 
+def in_batch_negatives(y: Any, y_pred: Any) -> Any:
+    """A value for each row, and each of them of all rows: the shape does not tell."""
+    return -tf.linalg.diag_part(tf.nn.log_softmax(tf.matmul(y_pred, y_pred, transpose_b=True)))
+
+
+def correlation(y: Any, y_pred: Any) -> Any:
+    a, b = (values - tf.reduce_mean(values) for values in (tf.cast(tf.reshape(y, [-1]), y_pred.dtype), y_pred[:, 0]))
+    return 1 - tf.reduce_sum(a * b) / (tf.norm(a) * tf.norm(b) + 1e-6)
+
+
+class Centred(layers.Layer):
+    """Looks across rows, with a loss that does not."""
+
+    def call(self, x: Any) -> Any:
+        return x - tf.reduce_mean(x, axis=0, keepdims=True)
+
+
 def own_mean(y: Any, y_pred: Any) -> Any:
     return tf.reduce_mean(tf.square(tf.one_hot(tf.cast(tf.reshape(y, [-1]), tf.int32), 3) - y_pred))
 
@@ -258,6 +275,11 @@ CASES: dict[str, tuple[Any, Any, dict[str, Any]]] = {
 }  # fmt: skip
 REFUSED = {
     "a loss over the whole batch": (lambda: dense(whole_batch), fit, {}),
+    "in-batch negatives": (lambda: dense(in_batch_negatives), fit, {}),
+    "a correlation": (lambda: dense(correlation), fit, {}),
+    "a softmax over rows": (lambda: dense(lambda y, p: -tf.nn.log_softmax(p[:, 0], axis=0)), fit, {}),
+    "Keras's own circle loss": (lambda: dense(keras.losses.Circle()), fit, {}),
+    "a layer across rows": (lambda: dense(between=[Centred()]), fit, {}),
     "two updates": (lambda: dense(kind=TwoUpdates), fit, {}),
 }
 IN_FLOAT64 = {"Adam": (lambda: dense(optimizer=lambda: keras.optimizers.Adam(1e-2)), fit, {})}

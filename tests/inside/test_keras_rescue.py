@@ -6,6 +6,7 @@ where a stock step has already changed later layers, seeds and metrics.
 
 from __future__ import annotations
 
+import functools
 import json
 import subprocess
 import sys
@@ -21,16 +22,21 @@ pytestmark = [
 ]
 
 PROGRAM = Path(__file__).with_name("keras_rescue.py")
-QUICK = ("dense", "Adam", "masked sequence", "a loss over the whole batch", "two updates")
+WHOLE_BATCH = (
+    "a loss over the whole batch", "in-batch negatives", "a correlation", "a softmax over rows",
+    "Keras's own circle loss", "a layer across rows",
+)  # fmt: skip
+QUICK = ("dense", "Adam", "masked sequence", *WHOLE_BATCH, "two updates")
 REST = (
     "sample weights", "class weights", "sum and regularisation", "weights in the mean", "masked sequence, weights",
     "LSTM", "attention", "convolution", "two outputs", "own train_step", "own loss, a mean", "own loss, a sum",
     "batch norm and dropout", "several steps at once", "eager", "train_on_batch", "tf.data", "validation", "clipped",
     "accumulating", "schedule", "Adam in float32", "mixed precision",
 )  # fmt: skip
+GROUPS = 4
 RANDOM = ("batch norm and dropout",)
 HALF_PRECISION = 5e-3  # sums in float16, in another order
-LOGS_ALSO = set(QUICK + REST) - {"eager", "mixed precision", *RANDOM}
+LOGS_ALSO = set(QUICK + REST) - {"mixed precision", *RANDOM}
 
 
 def found_in(cases: tuple[str, ...]) -> dict[str, Any]:
@@ -47,9 +53,10 @@ def quick() -> dict[str, Any]:
     return found_in(QUICK)
 
 
-@pytest.fixture(scope="module")
-def rest() -> dict[str, Any]:
-    return found_in(REST)
+@functools.cache
+def rest(group: int) -> dict[str, Any]:
+    """In four processes: on a busy machine one for all of them takes a quarter of an hour."""
+    return found_in(REST[group::GROUPS])
 
 
 def check(name: str, case: dict[str, Any]) -> None:
@@ -60,7 +67,8 @@ def check(name: str, case: dict[str, Any]) -> None:
     told = [kind for kind, _ in case["told"]]
     assert "rescue.caught" in told and not {"inside.failed", "rescue.refused"} & set(told)
     if name in RANDOM:
-        assert sum(kind == "rescue.disclosed" for kind in told) == 2
+        disclosed = [data["text"] for kind, data in case["told"] if kind == "rescue.disclosed"]
+        assert len(disclosed) >= 2 and any("% of a standard deviation apart" in text for text in disclosed)
         return
     if name == "Adam in float32":
         assert max(case["apart"]) <= 2 * max(case["between"], 1e-7)
@@ -78,14 +86,14 @@ def test_fifty_rescued_steps_are_those_of_the_run_that_had_enough(name: str, qui
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", REST)
-def test_so_they_are_for_every_kind_of_step(name: str, rest: dict[str, Any]) -> None:
-    check(name, rest[name])
+def test_so_they_are_for_every_kind_of_step(name: str) -> None:
+    check(name, rest(REST.index(name) % GROUPS)[name])
 
 
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("a loss over the whole batch", "not that of its parts together"),
+        *((name, "not that of its parts together") for name in WHOLE_BATCH),
         ("two updates", "updates its weights more than once"),
     ],
 )

@@ -158,3 +158,6 @@ def test_keras_on_the_torch_backend_is_rescued_unedited() -> None:
         assert case["refusals"] > 0, name
         assert case["apart"] < 1e-5 and case["logs_apart"] < 1e-5, (name, case)
         assert case["iterations"][0] == case["iterations"][1]
+    assert found["whole_batch"]["error"] == "OutOfMemoryError", "what may not be split is the user's to hear of"
+    assert len(found["whole_batch"]["refused"]) == 1 and "over the whole batch" in found["whole_batch"]["refused"][0]
+    assert any("% of a standard deviation apart" in line for line in found["disclosed"])

@@ -123,3 +123,18 @@ def test_a_leak_is_outrun_as_long_as_each_attempt_gets_well_further() -> None:
     assert _decide(first, replace(first, step=1180, checkpoint=11)).kind == "restart"
     hardly = _decide(first, replace(first, step=660, checkpoint=6))
     assert hardly.kind == "stop" and "it gets hardly further each time" in hardly.text
+
+
+def test_a_first_step_that_was_too_big_is_started_again_smaller() -> None:
+    first = Attempt("container-memory-limit", True, None, 20.0, begun=True, can_shrink=True)
+    decision = _decide(first)
+    assert (decision.kind, decision.settings["k"]) == ("restart", 2)
+    assert "before its first step; starting again from the beginning in 2 micro-batches" in decision.text
+    again = _decide(first, replace(first, k=2))
+    assert (again.kind, again.settings["k"]) == ("restart", 4), "never twice with the same"
+
+
+@pytest.mark.parametrize("change", [{"begun": False}, {"can_shrink": False}, {"cause": "killed"}])
+def test_what_had_not_begun_to_train_or_cannot_be_had_smaller_is_not(change: dict[str, object]) -> None:
+    first = Attempt("container-memory-limit", True, None, 20.0, begun=True, can_shrink=True)
+    assert _decide(replace(first, **change)).kind == "note"  # type: ignore[arg-type]

@@ -14,7 +14,10 @@ def test_only_a_policy_that_acts_has_budgets(tmp_path: Path) -> None:
     settings = budget.rescue_settings(
         Task(("python", "x.py"), tmp_path, tmp_path, memory_bytes=6 * GIB), k=4, environment={}
     )
-    assert settings["rescue"] == {"k": 4, "host_budget_bytes": 6 * GIB, "gpu_budget_bytes": None}
+    rescue = settings["rescue"]
+    assert (rescue["k"], rescue["host_budget_bytes"], rescue["gpu_budget_bytes"]) == (4, 6 * GIB, None)
+    unasked = budget.rescue_settings(Task(("python", "x.py"), tmp_path, tmp_path), environment={})["rescue"]
+    assert unasked["host_budget_bytes"] is None, "no limit of ours where the user named none"
 
 
 def test_ranks_of_one_machine_share_it(tmp_path: Path) -> None:

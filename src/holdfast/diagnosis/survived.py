@@ -2,33 +2,46 @@
 
 from __future__ import annotations
 
-from holdfast.vocabulary import Evidence, Finding, Window
+from holdfast.vocabulary import Event, Evidence, Finding, Window
 
 GPU_WORDS = ("GPU", "CUDA", "cuda", "HIP", "gpu")
+MIB = 1 << 20
 
 
 def rescued(window: Window) -> Finding | None:
-    """Out of memory that was caught in the step and done in smaller pieces."""
-    caught = window.events("rescue.caught")
-    if not caught:
+    """Out of memory that was caught in the step, or seen coming, and the batch done in smaller pieces."""
+    caught, foreseen = window.event("rescue.caught"), window.event("rescue.foreseen")
+    if caught is None and foreseen is None:
         return None
-    first, pieces = caught[0], [int(event.data["k"]) for event in window.events("rescue.k") if event.data.get("k")]
-    wanted = str(first.data.get("wanted", ""))
-    on_gpu = any(word in wanted for word in GPU_WORDS)
-    cause = "gpu-memory-exhausted" if on_gpu else "host-memory-exhausted"
-    evidence = [
-        Evidence(f"step {first.data.get('step', '?')} ran out of memory: {wanted}".rstrip(": "), "telemetry", first.at)
-    ]
+    first = min((event for event in (caught, foreseen) if event is not None), key=lambda event: event.at)
+    evidence = [_what_happened(window.events(first.kind)[0])]
+    pieces = [int(event.data["k"]) for event in window.events("rescue.k") if event.data.get("k")]
     if pieces:
-        evidence.append(
-            Evidence(
-                f"it went on in {pieces[-1]} micro-batches with the same effective batch",
-                "telemetry",
-                first.at,
-                pieces[-1],
-            )
-        )
-    where = "The GPU" if on_gpu else "Host memory"
-    return Finding(
-        cause, 0.92, tuple(evidence), {"headline": f"{where} was too small for a batch; it was trained in pieces"}
-    )
+        text = f"it went on in {pieces[-1]} micro-batches with the same effective batch"
+        evidence.append(Evidence(text, "telemetry", first.at, pieces[-1]))
+    evidence += [
+        Evidence(f"not the same as in one piece: {event.data.get('text', '')}", "telemetry", event.at)
+        for event in window.events("rescue.disclosed")
+    ]
+    cause, where = _cause(window.events(first.kind)[0])
+    headline = f"{where} was too small for a batch; it was trained in pieces"
+    return Finding(cause, 0.92, tuple(evidence), {"headline": headline})
+
+
+def _cause(first: Event) -> tuple[str, str]:
+    if any(word in str(first.data.get("wanted", "")) for word in GPU_WORDS):
+        return "gpu-memory-exhausted", "The GPU"
+    if first.data.get("of") == "container":
+        return "container-memory-limit", "The container's memory"
+    return "host-memory-exhausted", "Host memory"
+
+
+def _what_happened(first: Event) -> Evidence:
+    data, step = first.data, first.data.get("step", "?")
+    if first.kind == "rescue.caught":
+        return Evidence(f"step {step} ran out of memory: {data.get('wanted', '')}".rstrip(": "), "telemetry", first.at)
+    needed, left = int(data.get("needed_bytes") or 0), int(data.get("left_bytes") or 0)
+    of = {"container": "its container", "machine": "the machine"}.get(str(data.get("of")), "its memory budget")
+    what = {"evaluate": "evaluation", "predict": "prediction"}.get(str(data.get("where")), f"step {step}")
+    text = f"{what} on {data.get('rows', '?')} rows needs about {needed // MIB} MiB; {of} had {left // MIB} MiB left"
+    return Evidence(text, "telemetry", first.at, needed)

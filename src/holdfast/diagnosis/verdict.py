@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from holdfast.diagnosis.catalogue import CATALOGUE, EXPLAINS, GENERIC, SAYS_MORE, remedies_for
 from holdfast.diagnosis.errors import find_errors
+from holdfast.diagnosis.memory_kinds import told_apart
 from holdfast.diagnosis.reading.frameworks import framework_in
 from holdfast.diagnosis.reading.log import clues_of, read_excerpt
 from holdfast.diagnosis.reading.scan import Excerpt
@@ -40,7 +41,7 @@ def diagnose(window: Window, findings: Iterable[Finding]) -> Diagnosis:
         return Diagnosis(outcome, None, summary="The run is still going.")
     if outcome == "completed":
         return _completed(window)
-    merged = _merge([*findings, *find_errors(window)])
+    merged = _merge(told_apart(window, _merge([*findings, *find_errors(window)])))
     ranked = _first_before_later(_explained(merged))
     causes = [_in_words(finding, _framework(window)) for finding in ranked]
     sure = [cause for cause in causes if cause.confidence >= SURE]
@@ -78,7 +79,7 @@ def _completed(window: Window) -> Diagnosis:
     """An attempt that finished names what it had to survive, if anything."""
     if (rescue := rescued(window)) is None:
         return Diagnosis("completed", None, summary="The run finished.")
-    cause = _in_words(rescue, _framework(window))
+    cause = _in_words(told_apart(window, [rescue])[-1], _framework(window))
     return Diagnosis("recovered", cause, summary=cause.title)
 
 

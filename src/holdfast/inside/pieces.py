@@ -11,8 +11,9 @@ AGAIN_AT_MOST = 20_000  # …four times as many after each trial that failed
 class Pieces:
     """Rows per piece, by the shape of a row: a longer sequence may need smaller pieces, a shorter one not."""
 
-    def __init__(self, k: int = 1, least: int = 1) -> None:
+    def __init__(self, k: int = 1, least: int = 1, tries: bool = True) -> None:
         self.least = least  # rows of a piece: batch normalisation wants two
+        self.tries = tries  # larger pieces after a while: only where running out of memory is an error, and no kill
         self._begin_with = k
         self._rows: dict[Any, int] = {}  # that a piece may have
         self._patience: dict[Any, int] = {}
@@ -51,7 +52,7 @@ class Pieces:
     def fitted(self, rows: int, tail: Any, k: int) -> int:
         """The k to go on with: after many steps a larger piece is tried, and after a trial that failed more seldom."""
         steps = self._steps[tail] = self._steps.get(tail, 0) + 1
-        if steps >= self._patience.get(tail, AGAIN_AFTER) and k > 1 and tail not in self._foreseen:
+        if steps >= self._patience.get(tail, AGAIN_AFTER) and k > 1 and self.tries and tail not in self._foreseen:
             self._rows[tail] = 2 * -(-rows // k)
             self._steps[tail] = 0
         return self.count(rows, tail)

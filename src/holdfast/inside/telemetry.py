@@ -6,6 +6,7 @@ the plain path is attribute writes and one copy into the ring.
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Any, Callable, Optional
 
@@ -18,6 +19,7 @@ READ_WITHIN_S = 30.0  # a queue that is longer than this is not waited for
 
 LOOK_EVERY_S = 0.1
 AT_FIRST_S, AT_FIRST_FOR_S = 0.02, 3.0  # a fast leak is at its end within seconds
+LONGER = 1.1  # than the longest row before: worth an event of its own
 
 LATER = "later"  # a command that says itself when it is done
 
@@ -35,6 +37,7 @@ class Recorder:
         self.phase_number = PHASES.index("start-up")
         self.wait_s = 0.0
         self._shape: tuple[int, ...] = ()
+        self._longest_row = 0
         self._offers: dict[str, _Offer] = {}
         self._looked_at = 0.0
         self._look_every_s = AT_FIRST_S
@@ -68,7 +71,12 @@ class Recorder:
         self.wait_s += seconds
 
     def batch(self, shape: tuple[int, ...]) -> None:
-        self._shape = shape
+        if shape != self._shape:
+            self._shape = shape
+            row = math.prod(shape[1:])
+            if row > LONGER * self._longest_row:  # told before the step, which may be the last
+                self._longest_row = row
+                self.event("train.longest", shape=list(shape[:4]), step=self.steps + 1)
 
     def step(self, compute_s: float, count: int = 1, counted: int = 0) -> None:
         """One optimizer step is over (or `count` of them, where the framework runs several at once).

@@ -1,9 +1,10 @@
 """Whether a script that failed is started again. Pure: what is known of every attempt -> one decision.
 
-Started again is what was seen training, in this attempt or one before, did not read its standard input, was not asked to stop, and failed in a way that
-may pass:
-- killed for memory: next time in smaller micro-batches, as long as they get smaller each time or it gets further; a
-  leak, which starts afresh with the process, as long as it gets further;
+Started again is what was seen training, in this attempt or one before, did not read its standard input, was not asked to
+stop, and failed in a way that may pass:
+- killed for memory: next time in smaller micro-batches, as long as they get smaller each time or it gets further, also
+  where the first step was too big to be finished; a leak, which starts afresh with the process, as long as it gets
+  further;
 - killed by somebody (SIGKILL);
 - a worker that died, a native crash: unless it has not got beyond the step it failed at before.
 Anything else (an exception, a full disk, an exit code that means nothing to us) would come again.
@@ -45,6 +46,7 @@ class Attempt:
     killed: bool  # by a signal nobody can handle, itself or one of its processes
     step: int | None  # the last one seen; None: it did not come to one
     seconds: float  # it lasted
+    begun: bool = False  # the first step, at least
     k: int = 1  # micro-batches a step at its end
     can_shrink: bool = False  # the framework's part can make them smaller
     checkpoint: int | None = None  # the newest then, by a number that grows
@@ -60,7 +62,7 @@ def decide(attempts: Sequence[Attempt], policy: str, max_restarts: int) -> Decis
     "note" is a stop that nobody needs to be told of: nothing else was to be expected.
     """
     last, number = attempts[-1], len(attempts) + 1
-    trained = any(attempt.step is not None for attempt in attempts)
+    trained = any(attempt.step is not None or _too_big(attempt) for attempt in attempts)
     if policy != "protect" or max_restarts <= 0 or not trained or last.asked_to_stop:
         return _stop("note", last, "nothing to start again")
     if last.cause not in WORDS or (last.cause in MEMORY and not last.killed):
@@ -84,6 +86,11 @@ def decide(attempts: Sequence[Attempt], policy: str, max_restarts: int) -> Decis
         last.cause,
         {"pause_s": pause_s, "k": k if k > 1 else None},
     )
+
+
+def _too_big(attempt: Attempt) -> bool:
+    """Its very first step, which can be had smaller."""
+    return attempt.begun and attempt.can_shrink and attempt.cause in MEMORY
 
 
 def _in_a_row(attempts: Sequence[Attempt]) -> int:

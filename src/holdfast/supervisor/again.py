@@ -59,6 +59,7 @@ class Attempts:
             or window.event("guard.stopped") is not None
             or (cause is not None and any(item.source == "kernel-log" for item in cause.evidence)),
             step=_last_step(window),
+            begun=_has_begun(window),
             seconds=ended.at - self._began,
             k=_micro_batches(window, self._handed_k),
             can_shrink=_can_shrink(window),
@@ -115,6 +116,11 @@ def _last_step(window: Window) -> int | None:
     return max(before + int(counts[-1].value or 0), *saved, 0)
 
 
+def _has_begun(window: Window) -> bool:
+    """A batch was there and the step was being compiled or run, whether or not one was ever finished."""
+    return any(event.data.get("phase") in ("compile", "train") for event in window.events("train.phase"))
+
+
 def _micro_batches(window: Window, handed: int | None) -> int:
     taken = window.event("rescue.k")
     k = _whole(taken.data.get("k")) if taken is not None else handed if _can_shrink(window) else None
@@ -123,7 +129,9 @@ def _micro_batches(window: Window, handed: int | None) -> int:
 
 def _can_shrink(window: Window) -> bool:
     adapters = [(event.data.get("name"), event.data.get("backend")) for event in window.events("adapter.ready")]
-    return ("keras", "tensorflow") in adapters or bool(window.events("rescue.k", "rescue.ready"))
+    return bool({("keras", "tensorflow"), ("keras", "torch")} & set(adapters)) or bool(
+        window.events("rescue.k", "rescue.ready")
+    )
 
 
 def _whole(value: object) -> int | None:

@@ -1,17 +1,26 @@
-"""How much memory the job may take, as the user said.
+"""How much memory the job may take: as the user said, or as much as the kernel will give.
 
-The part inside the training process makes a limit of it that the framework enforces itself, so that the kernel's kill
-becomes an error that can be caught. Nothing of this under `observe` and `advise`. Turned down for now: a budget by
-default, of what is free less a reserve: three healthy programs in small containers failed at it.
+A budget of the user's becomes a limit that the framework enforces itself, so that the kernel's kill becomes an error
+that can be caught. Without one no limit is set: the training process is told where to read what its groups have left,
+and cuts a batch beforehand where it surely does not fit. Turned down: a limit by default, of what is free less a
+reserve. The allocator counts what it reserved, the kernel what was touched; and of what a process holds at its start the
+mapped libraries (about 200 MiB of TensorFlow's) cost its container nothing. So healthy programs met it long before the
+kernel would have. Nothing of this under `observe` and `advise`.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from holdfast.probes.cgroup import NO_LIMIT_FROM, V1, V2
+from holdfast.probes.cgroup_paths import hierarchy_of, membership
+from holdfast.probes.kernel_files import read
 from holdfast.supervisor.task import Task
+
+SWAP = {1: "memory.memsw.limit_in_bytes", 2: "memory.swap.max"}
 
 
 def rescue_settings(task: Task, k: int | None = None, environment: Mapping[str, str] = os.environ) -> dict[str, Any]:
@@ -25,8 +34,44 @@ def rescue_settings(task: Task, k: int | None = None, environment: Mapping[str, 
             "k": k,
             "host_budget_bytes": None if budget is None else budget // ranks,
             "gpu_budget_bytes": task.gpu_memory_bytes,
+            "groups": groups(),
+            "ranks": ranks,
         }
     }
+
+
+def groups(root: Path = Path("/"), pid: int | None = None) -> list[dict[str, Any]]:
+    """The files that say what a group and its ancestors may use, and do. The script starts in the groups we are in."""
+    pid = pid or os.getpid()
+    try:
+        found = hierarchy_of("memory", membership(root, pid), root, pid)
+    except OSError:
+        return []
+    if found is None:
+        return []
+    names = V1 if found.version == 1 else V2
+    return [
+        {
+            "limit": f"{folder}/{names.limit}",
+            "usage": f"{folder}/{names.usage}",
+            "stat": f"{folder}/memory.stat",
+            "cache": list(names.cache),
+            "swap": f"{folder}/{SWAP[found.version]}",
+            "swap_with_memory": found.version == 1,
+        }
+        for folder in found.folders
+    ]
+
+
+def container_limit(root: Path = Path("/"), pid: int | None = None) -> int | None:
+    """The tightest one around us."""
+    limits = []
+    for group in groups(root, pid):
+        try:
+            limits.append(int(read(group["limit"])))
+        except (OSError, ValueError):  # the root group has none; v2 writes `max`
+            continue
+    return min((limit for limit in limits if limit < NO_LIMIT_FROM), default=None)
 
 
 def _ranks(environment: Mapping[str, str]) -> int:

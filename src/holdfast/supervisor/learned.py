@@ -12,6 +12,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from holdfast.supervisor.budget import container_limit
 from holdfast.supervisor.task import Task
 
 FILE = "learned.json"
@@ -58,7 +59,7 @@ def _read(task: Task) -> dict[str, Any]:
 def _key(task: Task) -> str:
     """Script and arguments, where it runs, what it may take, and the machine with its devices."""
     what = [
-        list(task.command), str(task.cwd), task.memory_bytes, task.gpu_memory_bytes,
+        list(task.command), str(task.cwd), task.memory_bytes or container_limit(), task.gpu_memory_bytes,
         os.uname().nodename, os.environ.get("CUDA_VISIBLE_DEVICES", ""), _source(task),
     ]  # fmt: skip
     return _digest(json.dumps(what).encode())

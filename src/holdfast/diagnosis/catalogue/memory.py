@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.diagnosis.catalogue.recipe import Entry, jax, keras, python, shell, torch, words
+from holdfast.diagnosis.catalogue.recipe import KERAS, TORCH, Entry, Recipe, jax, keras, python, shell, torch, words
 
 SMALLER_STEP = (
     keras("Feed the data in smaller pieces", "model.fit(dataset.batch(16))  # was a larger batch"),
@@ -26,18 +26,60 @@ ACCUMULATE = (
         "optimizer = optax.MultiSteps(optax.adam(1e-3), every_k_schedule=4)",
     ),
 )
+# For what `memory_kinds` tells apart.
+BY_KIND = (
+    Recipe(
+        "Evaluate in smaller batches than you train",
+        "model.fit(x, y, validation_batch_size=16)",
+        KERAS,
+        when="evaluation",
+    ),
+    Recipe(
+        "Evaluate without graphs, in smaller batches",
+        "with torch.no_grad():\n    for x, y in DataLoader(held_back, batch_size=16):\n        loss = criterion(model(x), y)",
+        TORCH,
+        when="evaluation",
+    ),
+    Recipe(
+        "Cut what is longer than most, and put alike lengths together",
+        "dataset.map(lambda x, y: (x[:512], y)).bucket_by_sequence_length(\n"
+        "    lambda x, y: tf.shape(x)[0], [128, 256, 512], [64, 32, 16, 8])",
+        KERAS,
+        when="longer",
+    ),
+    Recipe(
+        "Cut what is longer than most, and put alike lengths together",
+        "rows = [row[:512] for row in sorted(rows, key=len)]\n"
+        "x = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)",
+        TORCH,
+        when="longer",
+    ),
+    Recipe(
+        "A smaller batch, with gradients accumulated to the old size",
+        "keras.optimizers.Adam(1e-3, gradient_accumulation_steps=4)\n# and batch_size // 4",
+        KERAS,
+        when="batch",
+    ),
+    Recipe(
+        "Keep the batch, in pieces that fit",
+        "loss = holdfast.backward(\n    model, lambda x, y: criterion(model(x), y), x, y)",
+        TORCH,
+        when="batch",
+    ),
+)
 ENTRIES: dict[str, Entry] = {
     "host-memory-exhausted": Entry(
         "The machine ran out of memory",
         "The job needed more RAM than the machine could give. Either an allocation failed, or the kernel killed the process.",
         "The kernel's log names the kill, or the allocation's own error names the host's memory.",
-        (*SMALLER_STEP, shell("See what else holds memory", "ps -eo pid,rss,comm --sort=-rss | head")),
+        (*BY_KIND, *SMALLER_STEP, shell("See what else holds memory", "ps -eo pid,rss,comm --sort=-rss | head")),
     ),
     "container-memory-limit": Entry(
         "Killed at the container's memory limit",
         "The machine had room, but the container, job or cgroup this ran in may use no more. Loader workers count too.",
         "The kernel names the cgroup, or the scheduler says that the job's own limit was passed.",
         (
+            *BY_KIND,
             words(
                 "Raise the limit, if the machine has the memory",
                 "docker run --memory=$twice …\n# Slurm: --mem=$twice; Kubernetes: resources.limits.memory",
@@ -91,7 +133,11 @@ ENTRIES: dict[str, Entry] = {
         "The GPU ran out of memory",
         "One step needs more memory than the GPU has free. Batch size, sequence length and image size decide how much a step needs.",
         "The framework's own out-of-memory error, on a card that this process has nearly to itself.",
-        (*ACCUMULATE, shell("See who holds the card", "nvidia-smi --query-compute-apps=pid,used_memory --format=csv")),
+        (
+            *BY_KIND,
+            *ACCUMULATE,
+            shell("See who holds the card", "nvidia-smi --query-compute-apps=pid,used_memory --format=csv"),
+        ),
     ),
     "gpu-memory-fragmented": Entry(
         "GPU memory is in pieces",

@@ -18,8 +18,11 @@ class Recipe:
     how: str
     framework: str = ""  # "" fits all
     language: str = "python"
+    when: str = ""  # only for a finding that has this detail, and then before the others
 
     def fill(self, finding: Finding) -> Remedy | None:
+        if self.when and not finding.details.get(self.when):
+            return None
         try:
             return Remedy(self.title, Template(self.how).substitute(finding.details))
         except (KeyError, ValueError):

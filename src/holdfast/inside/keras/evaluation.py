@@ -45,7 +45,7 @@ def take_over_evaluation(trainer: Any, rescue: Rescue) -> None:
 
 
 def testing(model: Any, function: Any, rescue: Rescue) -> Callable[[Any], Any]:
-    from .step import _inner
+    from .step import Traces, _inner, prepare
 
     on_batch = _inner(function, "one_step_on_data")
     compiled = getattr(on_batch, "__wrapped__", on_batch)
@@ -54,11 +54,19 @@ def testing(model: Any, function: Any, rescue: Rescue) -> Callable[[Any], Any]:
         return function  # type: ignore[no-any-return]
     tf = rescue.tf
     step = rescued.around(on_batch)
+    traces = Traces([compiled])
+    prepared: list[Any] = [
+        lambda: None
+    ]  # the iterator whose declared shapes the step was traced for; None: it cannot be
 
     def test_function(iterator: Any) -> Any:
-        if not tf.executing_eagerly():
+        if not tf.executing_eagerly() or prepared[0] is None:
             return function(iterator)
         if isinstance(iterator, tf.data.Iterator):
+            if prepared[0]() is not iterator:
+                prepared[0] = weakref.ref(iterator) if prepare(iterator, compiled, traces, tf) else None
+                if prepared[0] is None:
+                    return function(iterator)
             return step(iterator.get_next())
         for batch in iterator:
             return step(batch)

@@ -10,115 +10,19 @@ import contextlib
 import sys
 from typing import Any, Callable, Iterator, Optional
 
-from ..guard import guarded
-from ..memory import forget, give_back, is_out_of_memory, wanted
-from ..pieces import Pieces, bounds
-from ..telemetry import Recorder
-from ..torch.slicing import CannotSlice, cut, rows_of, tail_of
+from ..pieces import bounds
+from ..torch.slicing import cut
+from .effects import Effects
+from .redirected import CannotSplit
 from .undo import optimizers_of, replaced, replaced_here
-
-
-class TorchRescue:
-    """Of one model."""
-
-    def __init__(self, model: Any, recorder: Recorder, k: int) -> None:
-        self._torch: Any = sys.modules["torch"]
-        self._model = model
-        self._recorder = recorder
-        self._updating = False
-        self._kept: dict[int, tuple[Any, Any]] = {}
-        normalises = any("BatchNorm" in type(layer).__name__ for layer in model._flatten_layers())
-        self._pieces = Pieces(k, least=2 if normalises else 1)
-
-    def around(self, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        """Keras calls it with a list of one batch."""
-
-        def train_function(data: Any) -> Any:
-            while True:
-                rows, tail, k = self._size(data[0])
-                self._updating = False
-                try:
-                    with self._keeping():
-                        if k == 1:
-                            return function(data)
-                        logs = Slices(self._model, self._torch, self._update_begins).run(data[0], rows, k)
-                        self._pieces.fitted(rows, tail, k)
-                        return logs
-                except Exception as error:
-                    if not is_out_of_memory(error) or not self._go_on(rows, tail, k, error):
-                        raise
-                    forget(error)
-                give_back()
-
-        return train_function
-
-    def _size(self, batch: Any) -> tuple[int, Any, int]:
-        try:
-            rows, tail = rows_of(batch, self._torch), tail_of(batch, self._torch)
-        except CannotSlice:
-            return 1, None, 1
-        return rows, tail, self._pieces.count(rows, tail)
-
-    def _go_on(self, rows: int, tail: Any, k: int, error: BaseException) -> bool:
-        self._put_back()
-        self._recorder.event("rescue.caught", step=self._recorder.steps + 1, where="train", k=k, wanted=wanted(error))
-        reason = ""
-        if self._updating:
-            reason = "memory ran out within the update of the weights"
-        elif tail is None:
-            reason = "its inputs do not share a first axis"
-        grown = None if reason else self._pieces.did_not_fit(rows, tail, k)
-        if grown is None:
-            self._recorder.event(
-                "rescue.refused", reason=reason or "one row at a time does not fit", where="train", wanted=wanted(error)
-            )
-            return False
-        self._recorder.event("rescue.k", k=grown, where="train")
-        return True
-
-    # -- no trace of a failed attempt
-
-    @contextlib.contextmanager
-    def _keeping(self) -> Iterator[None]:
-        variable_class: Any = sys.modules["keras.src.backend.torch.core"].Variable
-        assign = variable_class._direct_assign
-        self._kept.clear()
-
-        def copy_and_assign(variable: Any, value: Any) -> None:
-            if not self._updating and id(variable) not in self._kept:
-                self._kept[id(variable)] = (variable, variable.value.detach().clone())
-            assign(variable, value)
-
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(replaced(variable_class, "_direct_assign", copy_and_assign))
-            for optimizer in optimizers_of(self._model):
-                stack.enter_context(replaced_here(optimizer, "apply", self._marking(optimizer.apply)))
-            yield
-
-    def _marking(self, apply: Callable[..., Any]) -> Callable[..., Any]:
-        def marked(*args: Any, **kwargs: Any) -> Any:
-            self._update_begins()
-            return apply(*args, **kwargs)
-
-        return marked
-
-    def _update_begins(self) -> None:
-        self._updating = True
-
-    def _put_back(self) -> None:
-        if self._updating:
-            return
-        with self._torch.no_grad():
-            for variable, copy in self._kept.values():
-                variable.value.copy_(copy)
-        self._model.zero_grad()
 
 
 class Slices:
     """One batch, in k of them."""
 
-    def __init__(self, model: Any, torch: Any, update_begins: Callable[[], None]) -> None:
+    def __init__(self, model: Any, torch: Any, sums_rows: bool, update_begins: Callable[[], None]) -> None:
         self._model, self._torch, self._update_begins = model, torch, update_begins
+        self._sums_rows = sums_rows  # a loss of the user's own adds rows up instead of taking their mean
         self._sums: Optional[list[Any]] = None
         self._variables: list[Any] = []
         self._optimizer: Any = None
@@ -131,23 +35,38 @@ class Slices:
         self._number = 0
         self._needs_counts = False
 
-    def run(self, batch: Any, rows: int, k: int) -> Any:
+    def gradient(self, batch: Any, pieces: list[tuple[int, int]]) -> Any:
+        """All of it in one vector, and no update."""
+        self._count(batch, pieces)
+        with self._redirected():
+            for begin, end in pieces:
+                self._next((end - begin) / pieces[-1][1])
+                self._model.train_step(cut(batch, begin, end, self._torch))
+        return self._torch.cat([total.double().flatten() for total in self._sums or () if total is not None])
+
+    def _next(self, share: float) -> None:
+        self._share, self._scaled, self._number, self._updates = share, False, 0, 0
+
+    def run(self, batch: Any, rows: int, k: int, effects: Effects) -> Any:
         pieces = bounds(rows, k)
         model = self._model
         statistics = [
             (v, v.value.detach().clone(), self._torch.zeros_like(v.value)) for v in model.non_trainable_weights
         ]
         self._count(batch, pieces)
+        effects.begins(pieces[0][1])
         logs: list[tuple[float, Any]] = []
         with self._redirected():
             for begin, end in pieces:
-                self._share, self._scaled, self._number, self._updates = (end - begin) / rows, False, 0, 0
+                self._next((end - begin) / rows)
                 with self._torch.no_grad():
                     for variable, before, _ in statistics:
                         variable.value.copy_(before)
                 logs.append((self._share, model.train_step(cut(batch, begin, end, self._torch))))
+                effects.sliced()
                 for variable, _, after in statistics:
                     after.add_((variable.value.detach() * self._share).to(after.dtype))
+        effects.ends()
         self._finish(statistics, rows)
         return self._logs(logs)
 
@@ -205,7 +124,7 @@ class Slices:
         def add(grads: Any, trainable_variables: Any = None) -> None:
             self._updates += 1
             if self._updates > 1:
-                raise RuntimeError("its training step updates the weights more than once: it cannot be split")
+                raise CannotSplit("its training step updates the weights more than once")
             self._optimizer = optimizer
             self._variables = list(trainable_variables or optimizer._trainable_variables)
             part = 1.0 if self._scaled else self._share
@@ -238,7 +157,7 @@ class Slices:
             number, self._number = self._number, self._number + 1
             if masked or weighted:
                 return loss * (count / max(self._totals[number], 1e-30) / self._share)
-            if len(values.shape) and reduction in (None, "none", "sum"):
+            if reduction in (None, "none", "sum") if len(values.shape) else self._sums_rows:
                 return loss / self._share
             return loss
 
@@ -258,8 +177,3 @@ class Slices:
             return None
 
         return update_state
-
-
-@guarded
-def rescued(model: Any, function: Any, recorder: Recorder, k: int) -> Optional[Callable[[Any], Any]]:
-    return TorchRescue(model, recorder, k).around(function)

@@ -1,4 +1,8 @@
-"""Out of memory in a step of Keras on TensorFlow: undone, and the same batch again in micro-batches."""
+"""Out of memory in a step of Keras on TensorFlow: foreseen, or undone, and the same batch in micro-batches.
+
+Without a budget there is no error to catch, only the kernel's kill. Then Keras's compiled step stays as it is, and all
+that happens is a look at each new shape of batch: whether it can fit at all.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +13,13 @@ from typing import Any, Callable, Iterator, Optional
 
 from ..guard import guarded
 from ..memory import forget, give_back, is_out_of_memory, wanted
-from ..pieces import Pieces
+from ..pieces import AGAIN_AFTER, Pieces
 from ..telemetry import Recorder
 from ..tensorflow.forecast import Forecast
 from .fit import shape_of
-from .micro import CannotSplit, Micro
+from .foresight import Foresight
+from .micro import Micro
+from .redirected import CannotSplit
 from .slices import CannotSlice, rows_of, tail_of
 from .undo import Keeper, replaced_here
 from .would_help import would_help
@@ -29,12 +35,14 @@ class Rescue:
         self.recorder = recorder
         self.tf = tf
         settings = recorder.settings.get("rescue")
-        # Only where a budget was given or memory ran out before: the compiled step of other runs stays Keras's own.
-        asked = isinstance(settings, dict) and any(settings.values())
-        self.wanted = recorder.settings.get("policy") == "protect" and asked
+        self.wanted = recorder.settings.get("policy") == "protect" and isinstance(settings, dict)
+        settings = settings if self.wanted and isinstance(settings, dict) else {}
         self.on = self.wanted and tf is not None
-        self.k = int((settings or {}).get("k") or 1) if self.wanted else 1
-        self.forecast = Forecast(tf)
+        self.k = int(settings.get("k") or 1)
+        # Only where a budget was given or memory ran out before: the compiled step of other runs stays Keras's own.
+        self.catches = self.k > 1 or any(settings.get(name) for name in ("host_budget_bytes", "gpu_budget_bytes"))
+        self.limited = bool(settings.get("host_budget_bytes"))  # running out of memory is an error, then, and no kill
+        self.forecast = Forecast(tf, settings.get("groups"), int(settings.get("ranks") or 1))
         self._said: set[str] = set()
         self._keepers: dict[str, Keeper] = {}  # of what is being made just now
         self.all: Any = weakref.WeakSet()  # what `shrink` reaches
@@ -52,7 +60,7 @@ class Rescue:
     def while_making(self, model: Any, where: str) -> Iterator[None]:
         """Keras compiles what `model.train_step` is at that moment."""
         self._keepers.pop(where, None)
-        step = self._kept(model, where) if self.on else None
+        step = self._kept(model, where) if self.on and self.catches else None
         if step is None:
             yield
             return
@@ -61,7 +69,7 @@ class Rescue:
 
     @guarded
     def _kept(self, model: Any, where: str) -> Optional[Step]:
-        if type(model.distribute_strategy).__name__ != "_DefaultDistributionStrategy":
+        if not _is_alone(model):
             return None
         keeper = self._keepers[where] = Keeper(self.tf)
         variable_class = sys.modules["keras.src.backend.tensorflow.core"].Variable
@@ -70,7 +78,7 @@ class Rescue:
     def of_step(self, model_ref: Callable[[], Any], compiled: Any, where: str) -> Optional[Rescued]:
         """For the step that was made last."""
         keeper = self._keepers.pop(where, None)
-        if keeper is None:
+        if not self.on or (self.catches and keeper is None) or not _is_alone(model_ref()):
             return None
 
         def sliced() -> Micro:
@@ -104,15 +112,18 @@ class Rescued:
         rescue.all.add(self)
         self._make_sliced = sliced
         self._sliced: Any = None
-        self._compiled: Any = compiled if hasattr(compiled, "get_concrete_function") else None
+        self._foresight = Foresight(rescue.forecast, rescue.tf, compiled, where)
         self._keeper = keeper
+        self._catches = keeper is not None or where == "predict"  # what changes nothing need not be undone
         self._refused = ""
         self._whole: Step = lambda batch: batch
-        self.pieces = Pieces(rescue.k if where == "train" else 1)
+        self.pieces = Pieces(rescue.k if where == "train" else 1, tries=rescue.limited)
         self._foreseen: set[Any] = set()
+        self._steps = 0  # in pieces
+        self._disclosed = self._told_k = False
 
     def around(self, step: Step) -> Step:
-        keeper, pieces, foreseen = self._keeper, self.pieces, self._foreseen
+        keeper, pieces, foreseen, catches = self._keeper, self.pieces, self._foreseen, self._catches
         self._whole = step
 
         def rescued(batch: Any) -> Any:
@@ -122,6 +133,8 @@ class Rescued:
                 self._foresee(batch)
             if not pieces.whole:
                 return self._in_pieces(batch)
+            if not catches:
+                return step(batch)
             if keeper is not None:
                 keeper.attempts += 1
             try:
@@ -164,9 +177,12 @@ class Rescued:
                     self._refuse(_in_words(error))
                 forget(error)
             else:
+                self._disclose()
                 now = self.pieces.fitted(rows, tail, k)
-                if now != k:
-                    self._rescue.recorder.event("rescue.k", k=now, where=self._where)
+                if now == k:
+                    now = self._look_again(rows, tail, k)
+                if now != k or not self._told_k:
+                    self._tell_k(now)
                 return result
             give_back()
 
@@ -177,6 +193,8 @@ class Rescued:
 
     def _as_one(self, batch: Any) -> Any:
         """A last, smaller batch fits as it is; and if it should not, it is the next to be cut."""
+        if not self._catches:
+            return self._whole(batch)
         if self._keeper is not None:
             self._keeper.attempts += 1
         try:
@@ -191,60 +209,59 @@ class Rescued:
     def _piecewise(self) -> Any:
         if self._sliced is None:
             self._sliced = self._make_sliced()
+        return self._sliced
+
+    @guarded
+    def _disclose(self) -> None:
+        """Once; its size was measured on the first batch."""
+        if not self._disclosed:
+            self._disclosed = True
             for text in self._sliced.disclosures():
                 self._rescue.tell_once("rescue.disclosed", text=text)
-        return self._sliced
 
     # -- before
 
     @guarded
     def _foresee(self, batch: Any) -> None:
-        """A step that may not fit is measured on a few rows first: at the limit TensorFlow may crash, not raise."""
-        tf, forecast = self._rescue.tf, self._rescue.forecast
-        if forecast.limit() is None or self._compiled is None:
-            return
-        rows, tail = rows_of(batch, tf), tail_of(batch, tf)
-        turns = max((size for shape in tail for size in shape[:1]), default=1)
-        if not forecast.could_exceed(self._concrete(batch), rows, turns):
-            return
         try:
-            fit = self._measured(batch, rows)
+            found = self._foresight.look(batch, self._to_measure, self._rescue.k if self._where == "train" else 1)
         except (CannotSplit, CannotSlice) as reason:
             self._refuse(str(reason))
             return
-        if fit is None:
-            self._sliced = None
+        if found is None:
+            if self.pieces.whole:
+                self._sliced = None  # with the sums of its gradients
             return
-        self.pieces.foreseen(tail, fit)
+        tf, recorder, room = self._rescue.tf, self._rescue.recorder, found.room
+        rows, tail = rows_of(batch, tf), tail_of(batch, tf)
+        self.pieces.foreseen(tail, min(found.rows, -(-rows // self._rescue.k)))
         k = self.pieces.count(rows, tail)
-        self._rescue.recorder.event("rescue.foreseen", where=self._where, rows=rows, k=k, limit_bytes=forecast.limit())
-        self._rescue.recorder.event("rescue.k", k=k, where=self._where)
+        recorder.event(
+            "rescue.foreseen", where=self._where, rows=rows, k=k, of=room.of, step=recorder.steps + 1,
+            limit_bytes=room.bytes, left_bytes=room.left, needed_bytes=found.needed,
+        )  # fmt: skip
+        self._tell_k(k)
 
-    def _concrete(self, batch: Any) -> Any:
-        return self._compiled.get_concrete_function([batch] if self._where == "predict" else batch)
+    def _to_measure(self) -> Any:
+        self._sliced = self._sliced or self._make_sliced()
+        return self._sliced
 
-    def _measured(self, batch: Any, rows: int) -> Optional[int]:
-        sliced = self._sliced = self._sliced or self._make_sliced()
-
-        def try_rows(few: int) -> None:
-            try:
-                sliced.try_rows(batch, few)
-            except Exception:
-                sliced.put_back()
-                raise
-
-        try_rows(1)
-        fit = self._rescue.forecast.rows_that_fit(rows, try_rows, sliced.held_bytes())
-        if fit is not None:
-            self._sliced = None
-            self._piecewise()  # tells what is to be told
-        return fit
+    @guarded
+    def _look_again(self, rows: int, tail: Any, k: int) -> int:
+        """Now and then, whether there is room for larger pieces; by what was measured, since a trial may be the end."""
+        self._steps += 1
+        if self._steps % AGAIN_AFTER:
+            return k
+        fit = self._foresight.again(rows, tail)
+        if fit is not None and fit >= 2 * -(-rows // k):
+            self.pieces.foreseen(tail, fit)
+        return self.pieces.count(rows, tail)
 
     # -- after a failure
 
     def _undone(self, error: BaseException) -> bool:
         if self._keeper is None:
-            return True
+            return self._catches
         reason = guarded(self._keeper.put_back)()
         if reason != "":
             self._refuse(reason or "what the failed step had changed could not be put back", error)
@@ -275,17 +292,27 @@ class Rescued:
             helps = guarded(self._would_help)()
             recorder.event("rescue.exhausted", where=self._where, help=helps or [])
             return False
-        recorder.event("rescue.k", k=grown, where=self._where)
+        self._tell_k(grown)
         return True
+
+    def _tell_k(self, k: int) -> None:
+        """The one handed on, too, once it has proved itself: the next run begins with it."""
+        self._told_k = True
+        self._rescue.recorder.event("rescue.k", k=k, where=self._where)
 
     def _would_help(self) -> list[str]:
         model, limit = self._model_ref(), self._rescue.forecast.limit()
         return would_help(model, limit) if model is not None else []
 
     def _refuse(self, reason: str, error: Optional[BaseException] = None) -> None:
-        self._refused = reason
-        words = wanted(error) if error is not None else ""
-        self._rescue.tell_once("rescue.refused", reason=reason, where=self._where, wanted=words)
+        known, self._refused = self._refused, reason
+        if reason != known:
+            words = wanted(error) if error is not None else ""
+            self._rescue.recorder.event("rescue.refused", reason=reason, where=self._where, wanted=words)
+
+
+def _is_alone(model: Any) -> bool:
+    return model is not None and type(model.distribute_strategy).__name__ == "_DefaultDistributionStrategy"
 
 
 def _in_words(error: BaseException) -> str:

@@ -19,8 +19,8 @@ from ..telemetry import now
 from ..tensorflow.nesting import nesting
 from .checkpoint import Keeper
 from .fit import Fit
-from .micro_torch import rescued as on_torch
 from .rescue import Rescue
+from .rescue_torch import rescued as on_torch
 from .several import one_by_one
 
 Step = Callable[[Any], Any]  # of a batch, returns logs
@@ -74,18 +74,24 @@ def take_over(
     on_batch = _inner(function, "one_step_on_data")
     compiled = getattr(on_batch, "__wrapped__", on_batch)  # Keras wraps it to turn optionals into None
     model_ref = weakref.ref(model)
-    if rescue.wanted and tf is None and _backend() == "torch" and not model.jit_compile:
+    if tf is None and _backend() == "torch" and not model.jit_compile and _may_raise(rescue):
         function = on_torch(model, function, rescue.recorder, rescue.k) or function
     rescued = rescue.of_step(model_ref, compiled, "train")
     if tf is None or on_batch is None or not _is_plain(model):
         traces = Traces([_inner(function, "multi_step_on_iterator")])
         whole = _whole(function, fit, traces, model_ref)
-        if rescued is None or on_batch is None or model.steps_per_execution == 1:
+        if rescued is None or not rescue.catches or on_batch is None or model.steps_per_execution == 1:
             return whole
         aspects = [telemetry(fit, Traces([compiled]), _optimizer_of(model_ref)), rescued.around]
         return one_by_one(whole, compose(on_batch, aspects), fit, model.steps_per_execution, rescued, tf)
     inner: list[Aspect] = [rescued.around] if rescued is not None else []
     return _apart(function, compiled, fit, model_ref, tf, keep, inner)
+
+
+def _may_raise(rescue: Rescue) -> bool:
+    """On the CPU running out of memory is a kill: only a run that was killed is in pieces there."""
+    cuda: Any = getattr(sys.modules["torch"], "cuda", None)
+    return rescue.wanted and (rescue.catches or bool(cuda is not None and cuda.is_available()))
 
 
 def _backend() -> str:

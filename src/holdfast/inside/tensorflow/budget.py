@@ -1,7 +1,8 @@
 """A limit that TensorFlow enforces itself on the CPU: the kernel's kill becomes a ResourceExhaustedError.
 
 TensorFlow reads the limit when its first operation makes the allocator, which is after its import: so it is set then,
-less what the process holds by then, NumPy's arrays included. With oneDNN, the default on x86, the allocator is the one
+less what the process holds by then, NumPy's arrays included but not the libraries it maps: those pages are the page
+cache's, about 330 MiB of TensorFlow's, and its container is charged for none of them. With oneDNN, the default on x86, the allocator is the one
 that is there anyway and only its limit changes (results and speed stay); without it TensorFlow calls malloc, and the
 switch to an allocator with a limit is made only because a budget cannot be had otherwise.
 """
@@ -45,7 +46,7 @@ def limit_allocator(recorder: Recorder) -> None:
 
 
 def _set_limit(recorder: Recorder, budget: int) -> None:
-    held = resident_bytes()
+    held = held_bytes()
     limit = max(LEAST, budget - held)
     for name, value in _words(limit).items():
         os.environ[name] = value
@@ -58,6 +59,7 @@ def _words(limit: int) -> dict[str, str]:
     return {"TF_CPU_ALLOCATOR_USE_BFC": "true", "TF_CPU_BFC_MEM_LIMIT_IN_MB": str(limit >> 20)}
 
 
-def resident_bytes() -> int:
+def held_bytes() -> int:
     with open("/proc/self/statm", "rb") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        _, resident, of_files, *_ = map(int, file.read().split())
+    return (resident - of_files) * os.sysconf("SC_PAGE_SIZE")

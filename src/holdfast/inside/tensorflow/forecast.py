@@ -1,31 +1,48 @@
 """What a step will need, before it is run at full size.
 
-With oneDNN, TensorFlow's operations on the CPU do not check that they got their memory: at the limit they crash instead
-of raising (seen in fused matrix products and convolutions). So a step that might not fit is measured on a few rows
-first. Whether it might is a sum over the traced graph, which is far above the truth; below the limit nothing is
-measured and nothing changes.
+Where the user gave a budget, TensorFlow has a limit; and at its limit oneDNN's operations on the CPU do not check that
+they got their memory: they crash instead of raising (seen in fused matrix products and convolutions). Where he gave
+none, the kernel kills. So a step that might not fit is measured on a few rows first. Whether it might is read off the
+traced graph. With a budget: what is not far below it is measured. Without one: what holds more at once than the kernel
+will give, by a bound from below, so that a run which would have gone through is never touched.
 """
 
 from __future__ import annotations
 
 import functools
 import os
-from importlib import import_module
-from typing import Any, Callable, Optional
+from typing import Any, Callable, NamedTuple, Optional
 
+from ..headroom import left
 from ..memory import is_out_of_memory
+from .graph_memory import least_bytes, most_bytes
 
 DEVICE = "CPU:0"
-WHOLE_RATIO = 0.95  # of the limit: a batch that needs no more goes through as it is
-PIECE_RATIO = 0.8  # of the limit: what a piece may need, so that it also fits tomorrow
+WHOLE_RATIO = 0.95  # of a limit: a batch that needs no more goes through as it is
+SURELY_NOT_RATIO = 1.02  # of what the kernel would give: only a batch that needs more is cut beforehand
+PIECE_RATIO = 0.8  # of a limit: what a piece may need, so that it also fits tomorrow
+# Left to the rest of the process, of what the kernel would give: the second epoch of a fit on arrays took 46 MiB more,
+# and what the allocator cannot put together again about as much.
+SPARE_RATIO, SPARE_BYTES, SPARE_AT_MOST_RATIO = 0.4, 96 << 20, 0.7
 FIRST_PART = 64  # of a batch: the smallest piece that is measured
 SURELY = 1.3  # what a measurement may be short of: TensorFlow does not count tensors under 256 KiB
-NO_BYTES = {"resource", "variant", "string"}
+
+
+class Room(NamedTuple):
+    """For TensorFlow's tensors, those it holds included."""
+
+    bytes: int
+    of: str  # budget, container or machine
+    left: int  # beyond what the process holds
+    whole: float  # that a whole batch may need
+    piece: float
 
 
 class Forecast:
-    def __init__(self, tf: Any) -> None:
+    def __init__(self, tf: Any, groups: Any = (), ranks: int = 1) -> None:
         self._tf = tf
+        self._groups, self._ranks = groups, max(1, ranks)
+        self._most_held = 0
 
     def limit(self) -> Optional[int]:
         """Of the allocator; None where there is none or it does not count."""
@@ -34,46 +51,59 @@ class Forecast:
             return int(words)
         return None
 
+    def room(self) -> Optional[Room]:
+        """Pages that were in use once are the process's own: it need not ask the kernel for them again."""
+        used, limit = self.used(), self.limit()
+        if used is None:
+            return None
+        if limit is not None:
+            return Room(limit, "budget", limit - used, limit * WHOLE_RATIO, limit * PIECE_RATIO)
+        found = left(self._groups)
+        if found is None:
+            return None
+        more = found.bytes // self._ranks
+        total = self._held_at_most() + more
+        spare = min(max(more * SPARE_RATIO, SPARE_BYTES), more * SPARE_AT_MOST_RATIO)
+        return Room(total, found.of, more, total * SURELY_NOT_RATIO, total - spare)
+
     def used(self) -> Optional[int]:
         try:
             return int(self._tf.config.experimental.get_memory_info(DEVICE)["current"])
         except (ValueError, KeyError):
             return None
 
-    def could_exceed(self, concrete: Any, rows: int, turns: int) -> bool:
-        limit, used = self.limit(), self.used()
-        if limit is None or used is None:
+    def _held_at_most(self) -> int:
+        peak = int(self._tf.config.experimental.get_memory_info(DEVICE)["peak"])
+        self._most_held = max(self._most_held, peak)
+        return self._most_held
+
+    def must_be_measured(self, concrete: Any, rows: int, turns: int) -> bool:
+        room, used = self.room(), self.used()
+        if room is None or used is None:
             return False
-        return used + graph_bytes(concrete.graph, rows, max(1, turns)) > limit * PIECE_RATIO
+        if room.of == "budget":  # beyond it is a crash
+            return used + most_bytes(concrete.graph, rows, max(1, turns)) > room.piece
+        return used + least_bytes(concrete.graph, rows) > room.whole
 
     def measure(self, run: Callable[[], object]) -> int:
         """Bytes that a call needs beyond what is held."""
+        self._held_at_most()
         self._tf.config.experimental.reset_memory_stats(DEVICE)
         before = self.used() or 0
         run()
         return int(self._tf.config.experimental.get_memory_info(DEVICE)["peak"]) - before
 
-    def rows_that_fit(self, rows: int, run: Callable[[int], object], held_for_pieces: int) -> Optional[int]:
-        """None where all of them do at once. `run` does a piece of so many rows, `held_for_pieces` is only held then."""
-        limit, used = self.limit(), self.used()
-        if limit is None or used is None:
-            return None
-        try:
-            probe = self._probe(rows, run, limit * PIECE_RATIO - used)
-        except TooMany as tried:
-            return max(1, tried.rows // 2)
-        if used - held_for_pieces + probe.at(rows) <= limit * WHOLE_RATIO:
-            return None
-        room = limit * PIECE_RATIO - used - probe.at(0)
-        return max(1, min(rows - 1, int(room / probe.a_row)))
-
-    def _probe(self, rows: int, run: Callable[[int], object], room: float) -> Line:
+    def probe(self, rows: int, run: Callable[[int], object]) -> Line:
         """Twice as many rows each time, as long as the next ones surely fit. Small tensors go uncounted, so the last two
-        measurements count."""
+        measurements count. `run` does a piece of so many rows."""
+        room, used = self.room(), self.used()
+        if room is None or used is None:
+            raise CannotMeasure
+        space = room.piece - used
         few = max(1, rows // FIRST_PART)
         run(few)  # the first call also sets things up
         line = Line(0, 0, few, self.measure(lambda: run(few)))
-        while 2 * few <= rows // 2 and line.at(2 * few) * SURELY < room:
+        while 2 * few <= rows // 2 and line.at(2 * few) * SURELY < space:
             few *= 2
             try:
                 line = Line(line.rows, line.bytes, few, self.measure(functools.partial(run, few)))
@@ -82,6 +112,24 @@ class Forecast:
                     raise TooMany(few) from None
                 raise
         return line
+
+    def rows_that_fit(self, rows: int, line: Line, held_for_pieces: int) -> Optional[int]:
+        """None where all of them do at once. `held_for_pieces` is only held where there are pieces, and as much again
+        may be: a piece holds all its gradients at once, a whole step need not."""
+        room, used = self.room(), self.used()
+        if room is None or used is None:
+            return None
+        needed = used - held_for_pieces + line.at(rows)
+        if room.of != "budget":
+            needed -= held_for_pieces
+        if needed <= room.whole:
+            return None
+        space = room.piece - used - line.at(0)
+        return max(1, min(rows - 1, int(space / line.a_row)))
+
+
+class CannotMeasure(Exception):
+    """Nothing says what there is."""
 
 
 class TooMany(Exception):
@@ -99,31 +147,3 @@ class Line:
 
     def at(self, rows: int) -> float:
         return max(0.0, self.bytes + self.a_row * (rows - self.rows))
-
-
-def graph_bytes(graph: Any, rows: int, turns: int) -> int:
-    """All outputs of all operations, as if nothing were ever freed; a loop's body as often as a sequence is long."""
-    total = 0
-    for operation in graph.get_operations():
-        total += sum(_bytes(tensor, rows) for tensor in operation.outputs)
-        if operation.type in ("While", "StatelessWhile"):
-            total += turns * graph_bytes(_body(operation), rows, 1)
-        elif operation.type in ("PartitionedCall", "StatefulPartitionedCall"):
-            called = graph._get_function(operation.get_attr("f").name)
-            inner = getattr(called, "graph", None)
-            total += graph_bytes(inner, rows, turns) if inner is not None else 0
-    return total
-
-
-def _bytes(tensor: Any, rows: int) -> int:
-    if tensor.dtype.name in NO_BYTES or tensor.shape.rank is None:
-        return 0
-    size = tensor.dtype.size or 1
-    for dimension in tensor.shape:
-        size *= rows if dimension is None else dimension
-    return int(size)
-
-
-def _body(loop: Any) -> Any:
-    util: Any = import_module("tensorflow.python.ops.control_flow_util_v2")
-    return util.get_func_graph(loop, [tensor.shape for tensor in loop.inputs], loop.get_attr("body").name)

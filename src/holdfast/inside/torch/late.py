@@ -113,6 +113,8 @@ def offer_memory(torch: Any, recorder: Recorder, device: Any) -> None:
     now_bytes, peak_bytes = torch.cuda.memory_allocated(device), torch.cuda.max_memory_allocated(device)
     recorder.offer("allocated_bytes", lambda: float(now_bytes))
     recorder.offer("allocated_peak_bytes", lambda: float(peak_bytes))
+    reserved_bytes = torch.cuda.memory_reserved(device)
+    recorder.offer("reserved_bytes", lambda: float(reserved_bytes))
 
 
 def gpus(torch: Any, device: Any) -> Tuple[str, Optional[int]]:

@@ -43,7 +43,10 @@ def backward(
     known = _known.get(model)
     if known is None:
         normalises = any("BatchNorm" in type(module).__name__ for module in model.modules())
-        known = _known[model] = Pieces(begin_with, least=2 if normalises else 1)
+        # A run that was killed on the CPU begins in pieces, and would be killed again by larger ones.
+        tries = begin_with == 1 or bool(sys.modules["torch"].cuda.is_available())
+        known = _known[model] = Pieces(begin_with, least=2 if normalises else 1, tries=tries)
+        (tell or _nobody)("rescue.ready", k=begin_with)
     step = _Step(model, loss_of, batch, reduction, scaler, tell or _nobody)
     return step.run(known)
 
@@ -88,7 +91,7 @@ class _Step:
                 if k > 1:
                     self._verify(known, min(PROBE_ROWS, rows // k), failure)
                 loss = self._attempt(rows, k)
-            except Exception as error:
+            except BaseException as error:  # whatever it is: gradients that were set aside go back, and it goes on
                 if known.refused or not is_out_of_memory(error):
                     self._return_gradients()
                     raise

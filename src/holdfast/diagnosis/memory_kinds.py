@@ -1,0 +1,147 @@
+"""What memory ran out on, told apart by what was going on: each has a remedy of its own.
+
+The cause says where memory ended (the container, the machine, the card). This says why it ended then: evaluation needs
+more than training, a batch is longer than all before it, the batch was too big from the first step, another process took
+the card, or what is free is in pieces. A leak is a cause of its own, and stands before all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from holdfast.vocabulary import Evidence, Finding, Window
+
+RAN_OUT = frozenset({"container-memory-limit", "host-memory-exhausted", "gpu-memory-exhausted"})
+FIRST_STEPS = 2
+LONGER = 1.1  # than all before
+OTHERS_RATIO = 0.25  # of the card, taken while this run trained
+PIECES_RATIO = 0.25  # of the card, reserved and not in use
+CONTEXT_BYTES = 1 << 30  # CUDA's own: up to some hundred MiB a process
+FULL_RATIO = 0.9
+GIB = 1 << 30
+
+
+def told_apart(window: Window, findings: Iterable[Finding]) -> list[Finding]:
+    found = []
+    for finding in findings:
+        if finding.cause in RAN_OUT:
+            finding = _with_kind(window, finding)  # noqa: PLW2901
+            if finding.cause == "gpu-memory-exhausted":
+                found += [other for other in (_others(window), _in_pieces(window)) if other is not None]
+        found.append(finding)
+    return found
+
+
+def _with_kind(window: Window, finding: Finding) -> Finding:
+    for look in (_while_evaluating, _longer_than_before, _from_the_first_step):
+        kind = look(window)
+        if kind is not None:
+            name, text, at = kind
+            details: dict[str, Any] = {**finding.details, name: True}
+            return replace(finding, evidence=(*finding.evidence, Evidence(text, "telemetry", at)), details=details)
+    return finding
+
+
+Kind = tuple[str, str, float] | None
+
+
+def _while_evaluating(window: Window) -> Kind:
+    phases = window.events("train.phase")
+    rescued = [
+        event for event in window.events("rescue.caught", "rescue.foreseen") if event.data.get("where") == "evaluate"
+    ]
+    if rescued:
+        return (
+            "evaluation",
+            "evaluation needs more memory than training: it is evaluation that did not fit",
+            rescued[-1].at,
+        )
+    steps = _steps(window)
+    if not phases or phases[-1].data.get("phase") != "validate" or not steps:
+        return None
+    text = f"memory ran out while evaluating, after {steps} training step{'' if steps == 1 else 's'} that fitted"
+    return "evaluation", text, phases[-1].at
+
+
+def _longer_than_before(window: Window) -> Kind:
+    """The largest batch came last, and others had been trained on before."""
+    batches = [(_row(event.data.get("shape")), event) for event in window.events("train.longest")]
+    steps = _steps(window)
+    if len(batches) < 2 or steps <= FIRST_STEPS:
+        return None
+    (before, _), (size, last) = batches[-2], batches[-1]
+    if size < LONGER * before or int(last.data.get("step", 0)) < steps:
+        return None
+    shape = "×".join(str(number) for number in last.data.get("shape", ()))
+    text = f"the last batch was {shape}: each row {size / before:.1f} times as long as the longest before it"
+    return "longer", text, last.at
+
+
+def _from_the_first_step(window: Window) -> Kind:
+    began = [event for event in window.events("train.phase") if event.data.get("phase") in ("compile", "train")]
+    steps = _steps(window)
+    if not began or steps > FIRST_STEPS:
+        return None
+    done = "no step was ever finished" if not steps else f"only {steps} step{'' if steps == 1 else 's'} were finished"
+    return "batch", f"{done}: the batch itself is too big", began[-1].at
+
+
+def _others(window: Window) -> Finding | None:
+    """The card filled up, and not by us."""
+    for card in _cards(window):
+        used, total = window.last(f"{card}.memory_used_bytes"), window.value(f"{card}.memory_total_bytes")
+        first = next((s.value for s in window.series(f"{card}.memory_used_bytes") if s.value is not None), None)
+        mine = window.value(f"{card}.job_memory_bytes")
+        if mine is None:
+            reserved = window.value("train.reserved_bytes")
+            mine = None if reserved is None else reserved + CONTEXT_BYTES
+        if used is None or used.value is None or first is None or not total or mine is None:
+            continue
+        others = used.value - mine
+        if used.value < FULL_RATIO * total or others < OTHERS_RATIO * total:
+            continue
+        grown = used.value - first
+        came = "took" if grown > mine + OTHERS_RATIO * total / 2 else "held"
+        text = f"of the card's {_gib(total)}, {_gib(used.value)} were in use and only {_gib(mine)} of them by this run"
+        headline = f"Another process {came} {_gib(others)} of the GPU's {_gib(total)}"
+        evidence = (Evidence(text, "telemetry", used.at, others),)
+        return Finding("gpu-memory-held-by-others", 0.86, evidence, {"headline": headline})
+    return None
+
+
+def _in_pieces(window: Window) -> Finding | None:
+    reserved, allocated = window.last("train.reserved_bytes"), window.value("train.allocated_bytes")
+    peak = window.value("train.allocated_peak_bytes") or allocated
+    if reserved is None or reserved.value is None or allocated is None or peak is None:
+        return None
+    for card in _cards(window):
+        total = window.value(f"{card}.memory_total_bytes")
+        idle = reserved.value - peak  # more than was ever in use at once: held for sizes that do not come again
+        if not total or reserved.value < FULL_RATIO * total or idle < PIECES_RATIO * total:
+            continue
+        text = f"PyTorch had reserved {_gib(reserved.value)}, and never used more than {_gib(peak)} of it at once"
+        headline = f"GPU memory is in pieces: {_gib(idle)} reserved and not in use"
+        evidence = (Evidence(text, "telemetry", reserved.at, idle),)
+        return Finding("gpu-memory-fragmented", 0.82, evidence, {"headline": headline})
+    return None
+
+
+def _cards(window: Window) -> list[str]:
+    return [name.partition(".")[0] for name in window.names("gpu", ".memory_total_bytes")]
+
+
+def _steps(window: Window) -> int:
+    return int(window.value("train.steps_count") or 0)
+
+
+def _row(shape: Any) -> float:
+    size = 1.0
+    for number in (shape or ())[1:]:
+        size *= max(1, int(number))
+    return size
+
+
+def _gib(value: float) -> str:
+    return f"{value / GIB:.3g} GiB"

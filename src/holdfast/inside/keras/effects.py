@@ -1,0 +1,72 @@
+"""What is not the same in pieces, and by how much: measured once, on the first batch that is cut. Keras on any backend."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+
+class Effects:
+    def __init__(self, model: Any) -> None:
+        layers = list(model._flatten_layers())
+        self._normalising = [layer for layer in layers if "BatchNorm" in type(layer).__name__]
+        kinds = {type(layer).__name__ for layer in layers}
+        self._draws = any("Dropout" in kind or "Noise" in kind for kind in kinds) or any(
+            getattr(layer, "dropout", 0) for layer in layers
+        )
+        self._before: list[tuple[Any, Any]] = []
+        self._slices: list[list[tuple[Any, Any]]] = []
+        self._measured = ""
+        self._rows = 0
+
+    def begins(self, rows: int) -> None:
+        """Of the first batch, with pieces of so many rows."""
+        if self._normalising and not self._measured:
+            self._rows = rows
+            self._before, self._slices = [_statistics(layer) for layer in self._normalising], []
+
+    def sliced(self) -> None:
+        """Each slice starts from the same statistics, so what it leaves says what it saw."""
+        if self._before:
+            self._slices.append([_statistics(layer) for layer in self._normalising])
+
+    def ends(self) -> None:
+        if not self._before or len(self._slices) < 2:
+            return
+        means, variances = zip(*(self._spread(number) for number in range(len(self._normalising))))
+        self._measured = (
+            f"measured over {len(self._slices)} of them: their means lie {max(means):.1%} of a standard deviation apart, "
+            f"their variances {max(variances):.1%}"
+        )
+        self._before, self._slices = [], []
+
+    def _spread(self, number: int) -> tuple[float, float]:
+        """Root mean square over features, in units of what the batch has."""
+        ops: Any = sys.modules["keras"].ops
+        layer, (mean_before, variance_before) = self._normalising[number], self._before[number]
+        kept = float(layer.momentum)
+        means = ops.stack([(mean - kept * mean_before) / (1 - kept) for mean, _ in (s[number] for s in self._slices)])
+        variances = ops.stack([(v - kept * variance_before) / (1 - kept) for _, v in (s[number] for s in self._slices)])
+        size = ops.mean(variances, axis=0) + 1e-12
+        of_mean = ops.mean(ops.var(means, axis=0) / size)
+        of_variance = ops.mean(ops.var(variances, axis=0) / (size * size))
+        return float(of_mean) ** 0.5, float(of_variance) ** 0.5
+
+    def texts(self) -> list[str]:
+        said = []
+        if self._normalising:
+            rows = f" of {self._rows} rows" if self._rows else ""
+            count = len(self._normalising)
+            said.append(
+                f"batch normalisation ({count} layer{'' if count == 1 else 's'}) normalises over micro-batches{rows}, as with a "
+                f"smaller batch{'; ' + self._measured if self._measured else ''}"
+            )
+        if self._draws:
+            said.append("dropout and noise draw anew for each micro-batch: the effect is that of another seed")
+        return said
+
+
+def _statistics(layer: Any) -> tuple[Any, Any]:
+    ops: Any = sys.modules["keras"].ops
+    mean, variance = getattr(layer, "moving_mean", None), getattr(layer, "moving_variance", None)
+    return tuple(ops.cast(ops.copy(value), "float32") for value in (mean, variance))

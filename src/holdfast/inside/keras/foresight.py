@@ -1,0 +1,65 @@
+"""Whether a batch will fit, before it is run: at its limit TensorFlow may crash, and at the container's the kernel kills."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, NamedTuple, Optional
+
+from ..tensorflow.forecast import CannotMeasure, Forecast, Line, Room, TooMany
+from .slices import rows_of, tail_of
+
+
+class Foreseen(NamedTuple):
+    rows: int  # that a piece may have
+    needed: int  # by the whole batch, in bytes
+    room: Room
+
+
+class Foresight:
+    """Of one kind of step of one model."""
+
+    def __init__(self, forecast: Forecast, tf: Any, compiled: Any, where: str) -> None:
+        self._forecast, self._tf, self._where = forecast, tf, where
+        self._compiled: Any = compiled if hasattr(compiled, "get_concrete_function") else None
+        self._lines: dict[Any, tuple[Line, int]] = {}  # by the shape of a row: memory over rows, held only for pieces
+
+    def look(self, batch: Any, sliced: Callable[[], Any], begin_with: int) -> Optional[Foreseen]:
+        """None where the batch goes through as it is, or nothing can be told. `begin_with` pieces were handed on by an
+        attempt that was killed: there is nothing to lose by measuring."""
+        room = self._forecast.room()
+        if room is None or self._compiled is None:
+            return None
+        rows, tail = rows_of(batch, self._tf), tail_of(batch, self._tf)
+        turns = max((size for shape in tail for size in shape[:1]), default=1)
+        if begin_with <= 1 and not self._forecast.must_be_measured(self._concrete(batch), rows, turns):
+            return None
+        return self._measured(batch, rows, tail, sliced(), room)
+
+    def again(self, rows: int, tail: Any) -> Optional[int]:
+        """How many rows a piece may have by now; None where it was not measured or a limit says when it is too many."""
+        known = self._lines.get(tail)
+        if known is None or self._forecast.limit() is not None:
+            return None
+        fit = self._forecast.rows_that_fit(rows, *known)
+        return rows if fit is None else fit
+
+    def _concrete(self, batch: Any) -> Any:
+        return self._compiled.get_concrete_function([batch] if self._where == "predict" else batch)
+
+    def _measured(self, batch: Any, rows: int, tail: Any, sliced: Any, room: Room) -> Optional[Foreseen]:
+        def try_rows(few: int) -> None:
+            try:
+                sliced.try_rows(batch, few)
+            except Exception:
+                sliced.put_back()
+                raise
+
+        try_rows(1)
+        try:
+            line = self._forecast.probe(rows, try_rows)
+        except TooMany as tried:
+            return Foreseen(max(1, tried.rows // 2), 0, room)
+        except CannotMeasure:
+            return None
+        held = self._lines[tail] = (line, sliced.held_bytes())
+        fit = self._forecast.rows_that_fit(rows, *held)
+        return None if fit is None else Foreseen(fit, int(line.at(rows)), room)

@@ -1,0 +1,189 @@
+"""Calls of Keras that are redirected while the user's step is traced on a slice.
+
+Four of them: the optimizer's update adds to sums, a loss divides by what the whole batch would have divided by, a mean
+of a scalar is taken over the batch and not over slices, and a metric's result that becomes a log is noted, to be taken
+again after the last slice. So nothing needs to be known about how the step is written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+from typing import Any, Callable, Iterator
+
+from .undo import optimizers_of, replaced, replaced_here
+
+
+class CannotSplit(Exception):
+    """In words for the record and the verdict."""
+
+
+class Redirected:
+    def __init__(self, model: Any, tf: Any, trains: bool) -> None:
+        self._model, self._tf, self._trains = model, tf, trains
+        self._thread = 0
+        self.sums: dict[int, tuple[Any, Any]] = {}  # by variable: itself, the sum of its gradients
+        self.order: list[Any] = []  # variables as the step handed them to its optimizer
+        self.optimizer: Any = None
+        self.means: dict[int, tuple[Any, Any, bool]] = {}  # by metric: itself, the mean so far, whether it was weighted
+        self.divides_by_counts = False
+        self.sums_rows = False  # a loss of the user's own adds rows up instead of taking their mean
+
+    @contextlib.contextmanager
+    def on(self, share: Any, totals: Any) -> Iterator[Trace]:
+        self._thread = threading.get_ident()
+        losses: Any = sys.modules["keras.src.losses.loss"]
+        mean: Any = sys.modules["keras.src.metrics.reduction_metrics"].Mean
+        state = Trace(share, totals)
+        with contextlib.ExitStack() as stack:
+            reduce = self._reduce(losses, losses.reduce_weighted_values, state)
+            stack.enter_context(replaced(losses, "reduce_weighted_values", reduce))
+            stack.enter_context(replaced(mean, "update_state", self._update_mean(mean.update_state, state)))
+            if share is not None and self._trains:
+                for optimizer in optimizers_of(self._model):
+                    stack.enter_context(replaced_here(optimizer, "apply", self._add(optimizer, state)))
+                    scale = self._scale_loss(optimizer.scale_loss, state)
+                    stack.enter_context(replaced_here(optimizer, "scale_loss", scale))
+            if share is not None:
+                for metric in _leaves(self._model):
+                    stack.enter_context(replaced_here(metric, "result", self._noted(metric, metric.result, state)))
+            yield state
+            if share is not None and state.updates > 1:
+                raise CannotSplit("its training step updates the weights more than once")
+
+    def _scale_loss(self, scale_loss: Callable[[Any], Any], state: Trace) -> Callable[[Any], Any]:
+        """Shares are taken of the loss, before half precision sees its gradient."""
+
+        def scaled(loss: Any) -> Any:
+            state.scaled = True
+            return scale_loss(loss * self._tf.cast(state.share, loss.dtype))
+
+        return scaled
+
+    def _add(self, optimizer: Any, state: Trace) -> Callable[..., Any]:
+        def add(grads: Any, trainable_variables: Any = None) -> None:
+            tf = self._tf
+            state.updates += 1
+            self.optimizer = optimizer
+            self.order = list(trainable_variables or optimizer._trainable_variables)
+            for gradient, variable in zip(grads, self.order):
+                if gradient is None:
+                    continue
+                total = self._sum_of(variable)
+                part = 1.0 if state.scaled else state.share
+                if isinstance(gradient, tf.IndexedSlices):
+                    values = tf.cast(gradient.values, total.dtype) * tf.cast(part, total.dtype)
+                    total.scatter_add(tf.IndexedSlices(values, gradient.indices))
+                else:
+                    gradient = tf.cast(gradient, total.dtype)  # noqa: PLW2901
+                    total.assign_add(gradient if state.scaled else gradient * tf.cast(part, total.dtype))
+
+        return add
+
+    def _sum_of(self, variable: Any) -> Any:
+        if id(variable) not in self.sums:
+            tf = self._tf
+            dtype = variable._value.dtype
+            dtype = tf.float32 if dtype in (tf.float16, tf.bfloat16) else dtype
+            with tf.init_scope():
+                self.sums[id(variable)] = (variable, tf.Variable(tf.zeros(variable.shape, dtype), trainable=False))
+        return self.sums[id(variable)][1]
+
+    def _reduce(self, losses: Any, original: Callable[..., Any], state: Trace) -> Callable[..., Any]:
+        """Keras's reduction of the values of one loss; what it divides by is noted, or made the whole batch's."""
+
+        def reduce(
+            values: Any,
+            sample_weight: Any = None,
+            mask: Any = None,
+            reduction: Any = "sum_over_batch_size",
+            dtype: Any = None,
+        ) -> Any:
+            loss = original(values, sample_weight=sample_weight, mask=mask, reduction=reduction, dtype=dtype)
+            if threading.get_ident() != self._thread:
+                return loss
+            tf = self._tf
+            number = len(state.counts)
+            count = self._count(losses, values, sample_weight, mask, reduction, dtype)
+            state.counts.append(tf.zeros([]) if count is None else count)
+            if state.share is None:
+                return loss
+            share = tf.cast(state.share, loss.dtype)
+            if count is not None:
+                total = tf.cast(state.totals[number], loss.dtype)
+                return loss * tf.math.divide_no_nan(tf.cast(count, loss.dtype), total) / share
+            if self.sums_rows if not len(values.shape) else reduction in (None, "none", "sum"):
+                return loss / share
+            return loss
+
+        return reduce
+
+    def _count(self, losses: Any, values: Any, sample_weight: Any, mask: Any, reduction: Any, dtype: Any) -> Any:
+        """None where the mean is over rows, which shares account for."""
+        tf = self._tf
+        if len(values.shape) == 0 or reduction in (None, "none", "sum"):
+            return None
+        if reduction == "mean_with_sample_weight":
+            weights = losses.apply_mask(
+                None if sample_weight is None else tf.cast(sample_weight, values.dtype),
+                None if mask is None else tf.cast(mask, values.dtype), dtype=values.dtype, reduction=reduction,
+            )  # fmt: skip
+            if weights is None:
+                return None
+            self.divides_by_counts = True
+            return tf.reduce_sum(losses.squeeze_or_expand_to_same_rank(values, weights)[1])
+        if mask is None:
+            return None
+        self.divides_by_counts = True
+        return tf.reduce_sum(tf.cast(mask, tf.float64))
+
+    def _update_mean(self, original: Callable[..., Any], state: Trace) -> Callable[..., Any]:
+        def update_state(metric: Any, values: Any, sample_weight: Any = None) -> Any:
+            if threading.get_ident() != self._thread:
+                return original(metric, values, sample_weight)
+            if state.share is None:
+                return None  # only counting
+            tf = self._tf
+            values = tf.convert_to_tensor(values)
+            if len(values.shape):
+                return original(metric, values, sample_weight)
+            with tf.init_scope():
+                if id(metric) not in self.means:
+                    mean = tf.Variable(tf.zeros([], metric.dtype), trainable=False)
+                    self.means[id(metric)] = (metric, mean, sample_weight is not None)
+            self.means[id(metric)][1].assign_add(tf.cast(values, metric.dtype) * tf.cast(state.share, metric.dtype))
+            return None
+
+        return update_state
+
+    def _noted(self, metric: Any, result: Callable[[], Any], state: Trace) -> Callable[[], Any]:
+        def noted() -> Any:
+            value = result()
+            if not isinstance(value, dict):
+                state.results[id(value)] = metric
+                state.alive.append(value)
+            return value
+
+        return noted
+
+
+class Trace:
+    """What is known while one slice is traced."""
+
+    def __init__(self, share: Any, totals: Any) -> None:
+        self.share, self.totals = share, totals
+        self.counts: list[Any] = []  # what each loss divides by, in the order of the losses
+        self.scaled = False
+        self.updates = 0
+        self.results: dict[int, Any] = {}
+        self.alive: list[Any] = []
+
+
+def _leaves(model: Any) -> list[Any]:
+    """The metrics whose results become logs; a compiled list of them is not one."""
+    found: list[Any] = []
+    for metric in model.metrics:
+        inner = getattr(metric, "metrics", None)
+        found += list(inner) if inner is not None else [metric]
+    return found
