@@ -62,3 +62,14 @@ def test_of_two_nearly_as_likely_the_earlier_is_the_cause() -> None:
     early = Finding("network-lost", 0.88, (Evidence("early", "telemetry", START + 10),))
     answer = diagnose(story(1), [late, early])
     assert answer.cause is not None and answer.cause.id == "network-lost"
+
+
+def test_a_pipe_to_a_worker_that_is_gone_is_not_the_network_in_a_recorded_run_either() -> None:
+    words = (
+        b'Traceback (most recent call last):\n  File "/a/train.py", line 38, in main\n    for x, y in loader:\n'
+        b'  File "/usr/lib/python3.11/multiprocessing/connection.py", line 647, in SocketClient\n    s.connect(address)\n'
+        b"ConnectionRefusedError: [Errno 111] Connection refused\n"
+    )
+    window = story(1, None, output={"stderr": words})
+    answer = diagnose(window, find_endings(window))
+    assert answer.cause is not None and answer.cause.id == "worker-died"
