@@ -101,3 +101,13 @@ def test_a_card_that_others_fill_is_not_this_jobs_alarm() -> None:
     assert find_edges(story(**filling, gpu0__job_memory_bytes=[0.0] * 24)) == []
     assert find_edges(story(**filling, gpu0__job_memory_bytes=[0.3 * GIB] * 24))
     assert find_edges(story(**filling, gpu0__job_memory_bytes=[None] * 24)), "in a container nobody knows whose it is"
+
+
+def test_swap_that_others_fill_is_not_this_jobs_alarm() -> None:
+    filling = {
+        "host__swap_free_bytes": [(1.0 - 0.04 * i) * GIB for i in range(24)],
+        "host__swap_total_bytes": [GIB] * 24,
+    }
+    machine = {"host__memory_total_bytes": [16 * GIB] * 24}
+    assert find_edges(story(**filling, **machine, job__rss_bytes=[0.3 * GIB] * 24)) == []
+    assert find_edges(story(**filling, **machine, job__rss_bytes=[12 * GIB] * 24))

@@ -122,6 +122,14 @@ def test_growth_until_the_kill_is_its_reason_though_nobody_knows_the_holder() ->
     assert answer.cause is not None and answer.cause.id == "host-memory-leak" and answer.cause.confidence < NAMED
 
 
+def test_what_only_helpers_hold_is_no_leak_by_its_slope() -> None:
+    """Each loader worker fills a cache of its own in the first epoch."""
+    limit = {"cgroup__memory_limit_bytes": [900 * MIB] * 40}
+    window = growing(40, events=[kernel(KILLED)], level="job__rss_bytes", code=137, signal=9, **limit)
+    answer = diagnose(window, find_endings(window))
+    assert answer.cause is not None and answer.cause.id == "container-memory-limit"
+
+
 def test_a_little_growth_does_not_hide_the_jump_to_the_limit() -> None:
     window = growing(40, events=[kernel(KILLED)], code=137, signal=9, cgroup__memory_limit_bytes=[4000 * MIB] * 40)
     answer = diagnose(window, find_endings(window))

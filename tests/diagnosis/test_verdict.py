@@ -110,3 +110,14 @@ def test_remedies_fit_the_framework_that_was_seen() -> None:
     finding = Finding("gpu-memory-exhausted", 0.9, ())
     titles = [remedy.how for remedy in remedies_for(finding, "torch")]
     assert any("backward" in how for how in titles) and not any("keras" in how for how in titles)
+
+
+def test_a_pipe_to_a_worker_that_is_gone_is_not_the_network_in_a_recorded_run_either() -> None:
+    words = (
+        b'Traceback (most recent call last):\n  File "/a/train.py", line 38, in main\n    for x, y in loader:\n'
+        b'  File "/usr/lib/python3.11/multiprocessing/connection.py", line 647, in SocketClient\n    s.connect(address)\n'
+        b"ConnectionRefusedError: [Errno 111] Connection refused\n"
+    )
+    window = story(1, None, output={"stderr": words})
+    answer = diagnose(window, find_endings(window))
+    assert answer.cause is not None and answer.cause.id == "worker-died"

@@ -21,7 +21,6 @@ class Thresholds:
     tight_s: float = 300.0  # …and it will be gone within this
     steep_ratio: float = 0.15  # at 0.25, importing a framework in a small container was announced as its end
     steep_s: float = 5.0
-    ours_ratio: float = 0.01
     samples: int = 8  # fewer say nothing about a trend; one jump among eight has a median slope of zero
     span_s: float = 30.0
 
@@ -36,6 +35,8 @@ class Edge:
     whole: str
     counts: str
     ours: str = ""  # what of it the job holds; where it holds next to nothing, others fill it and it is their affair
+    ours_of: str = ""  # what that is measured against, where it is not the whole
+    ours_ratio: float = 0.01
     patience_s: float = 2.0  # a trend lasts at least so long; a framework may take a whole card within a second or two
 
 
@@ -56,7 +57,16 @@ EDGES = (
         "job.gpu_memory_budget_bytes",
         "taken",
     ),
-    Edge("swap", "swap-thrash", "host.swap_free_bytes", "host.swap_total_bytes", "left"),
+    Edge(
+        "swap",
+        "swap-thrash",
+        "host.swap_free_bytes",
+        "host.swap_total_bytes",
+        "left",
+        ours="job.rss_bytes",
+        ours_of="host.memory_total_bytes",
+        ours_ratio=0.05,
+    ),
     Edge(
         "GPU memory (*)",
         "gpu-memory-exhausted",
@@ -108,7 +118,7 @@ def _find(window: Window, edge: Edge, thresholds: Thresholds) -> Finding | None:
     if newest is None or not whole:
         return None
     left = _left(edge, newest, whole)
-    if left is None or left > thresholds.steep_ratio * whole or _not_ours(window, edge, whole, thresholds):
+    if left is None or left > thresholds.steep_ratio * whole or _not_ours(window, edge, whole):
         return None
     recent = window.series(edge.level, since=newest.at - thresholds.span_s)
     fall_per_s = fall(edge, recent, whole, thresholds.samples)
@@ -129,9 +139,10 @@ def _find(window: Window, edge: Edge, thresholds: Thresholds) -> Finding | None:
     return Finding(edge.cause, 0.6, (evidence,), {"key": f"{edge.cause}:{edge.what}", "seconds_left": seconds})
 
 
-def _not_ours(window: Window, edge: Edge, whole: float, thresholds: Thresholds) -> bool:
+def _not_ours(window: Window, edge: Edge, whole: float) -> bool:
     held = window.value(edge.ours) if edge.ours else None
-    return held is not None and held < thresholds.ours_ratio * whole
+    against = window.value(edge.ours_of) if edge.ours_of else whole
+    return held is not None and against is not None and held < edge.ours_ratio * against
 
 
 def fall(edge: Edge, samples: Sequence[Sample], whole: float, at_least: int) -> float | None:

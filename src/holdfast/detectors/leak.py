@@ -48,7 +48,10 @@ def find_host(window: Window, thresholds: Thresholds = Thresholds()) -> Finding 
     if inside is not None:
         return _finding(window, HOST, "memory", inside, thresholds)
     around = growth(points_by_clock(window, "job.rss_bytes"))  # what helpers of the trainer hold, too
-    return None if around is None else _finding(window, HOST, "memory", around, thresholds)
+    if around is None:
+        return None
+    found = _finding(window, HOST, "memory", around, thresholds)
+    return replace(found, details={**found.details, "in_helpers": True})
 
 
 def find_gpu(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
@@ -78,14 +81,15 @@ def _find_at_the_end(window: Window, thresholds: Thresholds = Thresholds()) -> l
 def _surer(window: Window, finding: Finding) -> Finding:
     """Where memory grew steadily with the steps until it was gone, that is the reason, whoever held it.
 
-    It has to have taken most of the room there was when it began: beside a jump to the limit it is a small matter.
+    It has to have taken most of the room there was when it began: beside a jump to the limit it is a small matter. What
+    loader workers hold rises during their first pass as a rule, whether they keep it for ever or not.
     """
     grown, held = float(finding.details["grown_bytes"]), float(finding.details["held_bytes"])
     limit = window.value("cgroup.memory_limit_bytes") if finding.cause == HOST else None
     room = (limit or held) - (held - grown)
     if finding.confidence >= BY_SLOPE or grown < max(TAKEN_RATIO * room, TAKEN_BYTES):
         return finding
-    if float(finding.details["rises"]) < TAKEN_RISES or finding.details["bounded"]:
+    if float(finding.details["rises"]) < TAKEN_RISES or finding.details["bounded"] or finding.details.get("in_helpers"):
         return finding
     return replace(finding, confidence=BY_SLOPE)
 

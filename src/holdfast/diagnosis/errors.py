@@ -40,9 +40,10 @@ def find_errors(window: Window) -> list[Finding]:
         if trust[name] > HANDLED:
             around = [_at_most(finding, trust[name]) for finding in _as_a_log(chains[name], lines)]
             found = _likelier(found, around)
-        handled = chains[name] if trust[name] <= HANDLED else []
-        words = _beside(handled, fatal, lines)
-        found += [_at_most(finding, words_trust) for finding in _from_words(words)]
+        words = _from_words(_beside(chains[name], fatal, lines))
+        if trust[name] > HANDLED:
+            words += _of_its_own(chains[name], lines, {f.cause for f in found if f.confidence >= SURE})
+        found += [_at_most(finding, words_trust) for finding in words]
         at = end.at if end and trust[name] > HANDLED else None
         findings += [_from_stream(finding, name, at) for finding in found]
     return findings
@@ -102,12 +103,18 @@ def _from_stream(finding: Finding, stream: str, at: float | None) -> Finding:
 
 
 def _beside(chain: Sequence[Raised], fatal: FatalError | None, lines: Sequence[str]) -> Sequence[str]:
-    """The last lines without those of a traceback that was handled; and what stood before a native crash, whose stacks
+    """The last lines without those of the traceback; and what stood before a native crash, whose stacks
     of all threads may be long."""
     before = lines[max(0, fatal.line - CLOSE_LINES) : fatal.line] if fatal is not None else []
     if chain:
         lines = [*lines[: chain[0].start_line], *lines[chain[-1].last_line + 1 :]]
     return [*before, *lines[-WORDS_LINES:]]
+
+
+def _of_its_own(chain: Sequence[Raised], lines: Sequence[str], known: set[str]) -> list[Finding]:
+    """What the traceback's own last lines say is evidence for what it was read as, and for nothing else: it knows more."""
+    own = lines[chain[0].start_line : chain[-1].last_line + 1]
+    return [finding for finding in _from_words(own[-WORDS_LINES:]) if finding.cause in known]
 
 
 def _from_words(lines: Sequence[str]) -> list[Finding]:
