@@ -32,6 +32,7 @@ LOGGED = re.compile(
 )
 RICH_FRAME = re.compile(r"^(?P<file>(?:/|[A-Za-z]:\\)\S{1,300}\.py):(?P<line>\d+) in (?P<function>[\w<>.]+)\s*$")
 RICH_CODE = re.compile(r"^ *❱ +(?P<line>\d+) (?P<code>.*)$")
+OCCURRED = re.compile(r"^Exception has occurred: (?P<type>[A-Z]\w{2,60})\b")  # a debugger's window
 THROWN = re.compile(r"^\s{0,8}what\(\):\s+(?P<message>\S.*)$")  # by C++, and nothing caught it
 INSTANCE = re.compile(r"terminate called after throwing an instance of '(?P<type>[\w:]{1,80})")
 ALONE_BARE = re.compile(r"^(?P<type>MemoryError|KeyboardInterrupt|StopIteration)\s*$")
@@ -171,6 +172,9 @@ def _alone(lines: Sequence[str], i: int) -> tuple[Raised, int] | None:
     if logged and logged["kind"]:
         message, after = _message(lines, i + 1, logged["said"])
         return Raised(logged["kind"], message, (), i + message.count("\n"), whole=False, start_line=i), after
+    if (occurred := OCCURRED.match(lines[i])) and i + 1 < len(lines):
+        message, after = _message(lines, i + 2, lines[i + 1].strip())
+        return Raised(occurred["type"], message, (), i + 1 + message.count("\n"), whole=False, start_line=i), after
     if thrown := THROWN.match(lines[i]):
         instance = INSTANCE.search(lines[i - 1]) if i else None
         message, after = _message(lines, i + 1, thrown["message"])

@@ -42,7 +42,7 @@ SHAPES_TF = any_of(
     r"Negative dimension size caused by|Computed output size would be negative|Cannot batch tensors with different shapes",
     r"requires inputs with matching shapes|[Rr]equired broadcastable shapes|Shape must be (?:at least )?rank \d but is rank|ConcatOp ?: Dimension|must be at least rank \d",
     r"Data cardinality is ambiguous|Make sure all arrays contain the same number of samples|should have the same number of samples",
-    r"total size of (?:the tensor|new array) must be unchanged|must be broadcastable|last dimension of the inputs to a? ?`?Dense",
+    r"logits and labels must (?:have the same|be (?:the )?same|be broadcastable)|total size of (?:the tensor|new array) must be unchanged|must be broadcastable|last dimension of the inputs to a? ?`?Dense",
     r"Inputs have incompatible shapes|Inputs to operation .{0,80} must have the same size and shape|inner dimensions? must match",
     r"TensorArray dtype|TypeSpec.{0,60}not compatible|`generator` yielded an element of shape",
     r"could not broadcast input array|operands could not be broadcast|not aligned: \d|cannot reshape array of size",

@@ -124,7 +124,7 @@ LINES: tuple[Rule, ...] = flatten(
             "gpu-overheating",
             (
                 0.85,
-                r"(?:HW|SW) Thermal Slowdown\s*:? *Active|GPU.{0,60}(?:overheat|temperature.{0,30}(?:limit|slowdown|shutdown))|thermal (?:throttl|slowdown|violation).{0,30}GPU",
+                r"(?:HW|SW) Thermal Slowdown\s*:? *Active|GPU.{0,60}(?:overheat|temperature.{0,40}(?:exceed|above|over the|slowdown|shutdown))|thermal (?:throttl|slowdown|violation).{0,30}GPU",
             ),
         ),
         rules(

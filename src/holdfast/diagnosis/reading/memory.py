@@ -48,6 +48,7 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
             (0.96, r"(?:No space left|write to file|resize)[\s\S]{0,200}(?:" + SHM + ")"),
             (0.96, r"(?:" + SHM + r")[\s\S]{0,200}(?:No space left|Bus error)"),
             (0.85, r"signal: Bus error"),
+            (0.95, r"SemLock[\s\S]{0,80}(?:\[Errno 28\]|No space left)"),
         ),
         (
             rule(
@@ -138,6 +139,7 @@ LINES: tuple[Rule, ...] = flatten(
             "shared-memory-exhausted",
             (0.93, r"insufficient shared memory|bus error.{0,80}shm|shared memory\(shm\)|No space left.{0,80}/dev/shm"),
             (0.93, r"NCCL WARN.{0,80}(?:creating shared memory segment|posix_fallocate failed)"),
+            (0.93, r"SemLock.{0,80}(?:\[Errno 28\]|No space left)"),
             (0.92, r"/dev/shm.{0,80}(?:No space|full|too small)|unable to (?:write|resize).{0,60}/torch_\d"),
             (0.61, r"\bBus error\b|总线错误|SIGBUS|exitcode\s{0,4}: -7\b"),
         ),

@@ -50,15 +50,15 @@ CLASHES = any_of(
     r"cuDNN version incompatibility|was compiled against .{0,60}but found runtime version|CUDNN_STATUS_(?:VERSION|SUBLIBRARY_VERSION)_MISMATCH",
     r"mach-o.{0,60}(?:wrong|incompatible) architecture|wrong ELF class|invalid ELF header|multiple libomp|_ZN\d+\w{6,}",
 )
-HEAP = r"free\(\): |malloc\(\): |realloc\(\): |munmap_chunk\(\)|double free|corrupted (?:size|double|unsorted)|corruption|stack smashing"
+HEAP = r"free\(\): |malloc\(\): |realloc\(\): |munmap_chunk\(\)|double free|corrupted (?:size|double|unsorted)|(?:or|memory) corruption|stack smashing"
 # What the shell says of a child that got SIGKILL, also in other tongues, also right behind a progress bar.
 KILLED = (
-    r"^(?:.{0,200}: line \d+: *\d+ )?(?:Killed\b(?! process)|已杀死|已砍掉|Getötet$|Processus arrêté|Terminado \(killed\)|Убито|強制終了|죽었음)"
+    r"^(?:.{0,200}: line \d+: *\d+ )?(?:Killed\b(?! process| \d| by)|已杀死|已砍掉|Getötet$|Processus arrêté|Terminado \(killed\)|Убито|強制終了|죽었음)"
     r"|\d(?:\]|s/it\]?|it/s\]?)?Killed$"
 )
 CRASHED = any_of(
     r"段错误|已放弃 ?\(|中止 ?\(コアダンプ|Speicherzugriffsfehler|Erreur de segmentation|Ошибка сегментирования|세그멘테이션",
-    r"Segmentation fault|SIGSEGV|\bAborted\b(?! by)|SIGABRT|Floating point exception|access violation|0xC0000005|core dumped",
+    r"Segmentation fault|SIGSEGV|^Aborted\b(?! by)|\d Aborted\b|Aborted \(core|SIGABRT|Floating point exception|access violation|0xC0000005|core dumped",
     r"terminate called|pure virtual method called|exit ?code:? 13[49]\b|exitcode\s{0,4}: -(?:6|11)\b|Check failed:|-1073741819|3221225477",
 )
 DEVICES = any_of(
@@ -151,6 +151,14 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
                 r"got an unexpected keyword argument|takes (?:from )?\d+ (?:to \d+ )?positional arguments? but|Could not interpret optimizer",
                 frames=r"site-packages|dist-packages",
             ),
+            rule(
+                "api-incompatible",
+                0.72,
+                r"cannot import name '?\w+'?$",
+                "ImportError",
+                frames=r"site-packages|dist-packages",
+            ),
+            rule("api-incompatible", 0.6, r"cannot import name '?\w+'?$", "ImportError", outside=r"\S"),
             rule("api-incompatible", 0.58, r"got an unexpected keyword argument"),
             rule(
                 "api-incompatible",
@@ -184,7 +192,7 @@ LINES: tuple[Rule, ...] = flatten(
             (
                 0.35,
                 KILLED
-                + r"|^\S{0,40}\s+killed\s{2,}python|signal 9|SIGKILL|exit(?:ed with)? ?(?:code|status)?:? 137|<Signals.SIGKILL|exitcode\s{0,4}: -9\b",
+                + r"|^\S{0,40}\s+killed\s{2,}python|signal 9|SIGKILL|exit(?:ed with)? ?(?:code|status)?:? 137|<Signals.SIGKILL|exitcode\s{0,4}: -9\b|return ?code =? ?-9\b",
             ),
         ),
         rules(
@@ -192,7 +200,7 @@ LINES: tuple[Rule, ...] = flatten(
             (
                 0.45,
                 KILLED
-                + r"|signal 9\b|SIGKILL|exit(?:ed with)? ?(?:code|status)?:? 137|<Signals.SIGKILL|exitcode\s{0,4}: -9\b",
+                + r"|signal 9\b|SIGKILL|exit(?:ed with)? ?(?:code|status)?:? 137|<Signals.SIGKILL|exitcode\s{0,4}: -9\b|return ?code =? ?-9\b",
             ),
         ),
         rules(
@@ -223,7 +231,7 @@ LINES: tuple[Rule, ...] = flatten(
             ),
             (
                 0.8,
-                r"[Rr]eceived (?:signal )?(?:SIGTERM|15\b)|Received 15 death signal|SIGTERM received|Process \d+ got signal: 15|caught SIGTERM|Graceful shutdown",
+                r"[Rr]eceived (?:signal )?(?:SIGTERM|15\b)|Received 15 death signal|SIGTERM received|Process \d+ got signal: 15|caught SIGTERM|[Gg]raceful shutdown (?:initiated|requested|started)",
             ),
             (0.6, r"^Terminated(?:: 15)?$|exit (?:code|status):? 143\b|exitcode\s{0,4}: -15\b"),
             (0.1, r"closing signal SIGTERM"),
