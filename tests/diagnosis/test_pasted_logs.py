@@ -175,3 +175,26 @@ def test_how_a_library_was_called_is_the_scripts_own() -> None:
 def test_a_debuggers_window_names_exception_and_message() -> None:
     text = "Exception has occurred: AttributeError\nCan't pickle local object 'main.<locals>.<lambda>'\n"
     assert cause(text) == "unpicklable-worker-object"
+
+
+TRACED = {
+    "One or more background workers are no longer alive. Exiting.": ("RuntimeError", "worker-died"),
+    "Image Not Found /data/1.jpg": ("AssertionError", "missing-file"),
+    "The detected CUDA version (11.8) mismatches the version that was used to compile PyTorch (12.1).": (
+        "RuntimeError",
+        "dependency-conflict",
+    ),
+}
+
+
+@pytest.mark.parametrize(("words", "kind", "named"), [(w, *k) for w, k in TRACED.items()])
+def test_what_a_toolkit_says_in_its_own_words_is_its_cause(words: str, kind: str, named: str) -> None:
+    frame = 'Traceback (most recent call last):\n  File "train.py", line 9, in main\n    run()\n'
+    assert cause(f"{frame}{kind}: {words}\n") == named
+
+
+def test_a_name_a_library_misses_inside_itself_is_a_matter_of_versions() -> None:
+    head = 'Traceback (most recent call last):\n  File "train.py", line 9, in main\n    fit()\n'
+    inside = '  File "/env/lib/python3.10/site-packages/lib/core.py", line 3, in fit\n    numpy.frob()\n'
+    said = "AttributeError: module 'numpy' has no attribute 'frob'\n"
+    assert cause(head + inside + said) == "api-incompatible"

@@ -56,6 +56,7 @@ CONTINUES = re.compile(
 NO_TRACEBACK = frozenset({"SyntaxError", "IndentationError", "TabError"})  # Python prints them without one
 MESSAGE_LINES = 60
 BOX_LINES = 600
+CELL_LINES = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +136,9 @@ def chains(lines: Sequence[str]) -> list[list[Raised]]:
         elif SYNTAX.match(lines[i]):
             found.append(_syntax_error(lines, i))
             i += 1
-        elif (FRAME.match(lines[i]) or ARROW.match(lines[i])) and (headless := _headless(lines, i)):
+        elif (FRAME.match(lines[i]) or ARROW.match(lines[i]) or _cell_above(lines, i)) and (
+            headless := _headless(lines, i)
+        ):
             found.append(headless[0])
             i = headless[1]
         elif RICH_FRAME.match(lines[i]) and (boxed := _boxed(lines, i)):
@@ -147,6 +150,11 @@ def chains(lines: Sequence[str]) -> list[list[Raised]]:
         else:
             i += 1
     return found
+
+
+def _cell_above(lines: Sequence[str], i: int) -> bool:
+    """IPython's place of a frame whose traceback's beginning was cut off: its code follows, with an arrow."""
+    return CELL.match(lines[i]) is not None and any(ARROW.match(line) for line in lines[i + 1 : i + CELL_LINES])
 
 
 def _dedent(lines: list[str], i: int) -> None:

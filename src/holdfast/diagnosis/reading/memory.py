@@ -88,7 +88,10 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
             (0.85, r"Out of memory|trying to allocate", "ResourceExhaustedError"),  # XLA's own allocator
             (0.82, r"Dst tensor is not initialized"),
             (0.66, r"Unable to find a valid cuDNN algorithm|was unable to find an engine to execute"),
-            (0.75, r"CUBLAS_STATUS_ALLOC_FAILED|CUDNN_STATUS_ALLOC_FAILED|CUSOLVER_STATUS_ALLOC_FAILED"),
+            (
+                0.75,
+                r"cublas runtime error : resource allocation failed|CUBLAS_STATUS_ALLOC_FAILED|CUDNN_STATUS_ALLOC_FAILED|CUSOLVER_STATUS_ALLOC_FAILED",
+            ),
             (0.55, r"^(?!java)", "OutOfMemoryError OutOfMemory"),
             (0.8, r"CUDA|GPU|[Tt]ried to allocate|^torch", "OutOfMemoryError OutOfMemory"),
             (0.53, r"CUBLAS_STATUS_NOT_INITIALIZED.{0,40}cublasCreate"),  # no room for its workspace

@@ -23,7 +23,7 @@ SLIPS = CERTAIN_SLIPS | {
 }
 # Messages of libraries that tell of nothing but how they were called.
 MISUSED = re.compile(
-    r"backward through the graph a second time|does not require grad and does not have a grad_fn|only for scalar outputs"
+    r"No gradients provided for any variable|must compile your model before|backward through the graph a second time|does not require grad and does not have a grad_fn|only for scalar outputs"
 )
 TRACERS = frozenset(
     ("ConcretizationTypeError", "TracerArrayConversionError", "TracerBoolConversionError", "TracerIntegerConversionError",
