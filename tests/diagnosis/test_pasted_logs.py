@@ -198,3 +198,8 @@ def test_a_name_a_library_misses_inside_itself_is_a_matter_of_versions() -> None
     inside = '  File "/env/lib/python3.10/site-packages/lib/core.py", line 3, in fit\n    numpy.frob()\n'
     said = "AttributeError: module 'numpy' has no attribute 'frob'\n"
     assert cause(head + inside + said) == "api-incompatible"
+
+
+def test_a_card_for_the_network_that_is_not_found_is_the_network_and_a_plugin_that_is_not_is_nothing() -> None:
+    assert cause("node:1:2 [0] NCCL WARN Bootstrap : no socket interface found\n") == "network-lost"
+    assert cause("node:1:2 [0] NCCL INFO NET/IB : No device found.\n") is None

@@ -96,7 +96,7 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
             (0.8, r"CUDA|GPU|[Tt]ried to allocate|^torch", "OutOfMemoryError OutOfMemory"),
             (0.53, r"CUBLAS_STATUS_NOT_INITIALIZED.{0,40}cublasCreate"),  # no room for its workspace
             (0.45, r"CU(?:BLAS|DNN)_STATUS_(?:NOT_INITIALIZED|INTERNAL_ERROR)|create cu(?:blas|dnn) handle"),
-            (0.45, r"Failed to get convolution algorithm"),
+            (0.52, r"Failed to get convolution algorithm"),  # most often mended by letting the memory grow
         ),
         (
             rule(
@@ -141,7 +141,10 @@ LINES: tuple[Rule, ...] = flatten(
         rules(
             "shared-memory-exhausted",
             (0.93, r"insufficient shared memory|bus error.{0,80}shm|shared memory\(shm\)|No space left.{0,80}/dev/shm"),
-            (0.93, r"NCCL WARN.{0,80}(?:creating shared memory segment|posix_fallocate failed)"),
+            (
+                0.93,
+                r"NCCL WARN.{0,80}(?:creating shared memory segment|posix_fallocate failed|failed to extend /dev/shm)",
+            ),
             (0.93, r"SemLock.{0,80}(?:\[Errno 28\]|No space left)"),
             (0.92, r"/dev/shm.{0,80}(?:No space|full|too small)|unable to (?:write|resize).{0,60}/torch_\d"),
             (0.61, r"\bBus error\b|总线错误|SIGBUS|exitcode\s{0,4}: -7\b"),

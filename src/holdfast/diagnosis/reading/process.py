@@ -37,7 +37,7 @@ VERSIONS = any_of(
     r"Numpy is not available|_ARRAY_API not found|requires the (?:PyTorch|TensorFlow|\w+) library but it was not found|Unable to import required dependenc",
     r"you (?:need|must) (?:to )?(?:install|upgrade|downgrade)|[Pp]lease (?:install|upgrade|downgrade|update) [`'\"]?\w+|(?:is )?incompatible (?:with (?:the )?)?(?:installed )?version",
     r"detected CUDA version .{0,40}mismatches the version|does not match the version torch was compiled with|requires `?\w[\w.-]{0,40}[<>=]=?[\d.]+`?: Please run|"
-    r"Cannot convert a symbolic Tensor .{0,120}to a numpy array|unsupported pickle protocol|The installed version of \S+ .{0,60}(?:is|does)|numpy\.core\.(?:multiarray|umath) failed|Numba needs NumPy",
+    r"Cannot convert a symbolic Tensor .{0,120}to a numpy array|unsupported pickle protocol|bad marshal data|The installed version of \S+ .{0,60}(?:is|does)|numpy\.core\.(?:multiarray|umath) failed|Numba needs NumPy",
 )
 PICKLE = any_of(
     r"Can't pickle|cannot pickle|can't pickle|Can't get local object|Could not pickle|not picklable|(?:cannot|can't|can not) be pickled|Pickling an AuthenticationString",

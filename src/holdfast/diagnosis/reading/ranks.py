@@ -7,7 +7,7 @@ from holdfast.diagnosis.reading.rule import Rule, any_of, flatten, rule, rules
 TIMEOUT = any_of(
     r"Watchdog caught collective operation timeout|collective operation timeout|ran for \d+ milliseconds before timing out",
     r"Timed out waiting \d+ms for (?:recv|send)|failed to pass monitoredBarrier|[Bb]arrier timed out|Ranks? [\d, ]+ failed to",
-    r"Timeout waiting for key|stopped sending heartbeats|Timed out after \d+ seconds waiting for clients|Timed out initializing process group|wait timeout after \d+ ?ms",
+    r"Timeout waiting for key|Timed out receiving the shared seed|stopped sending heartbeats|Timed out after \d+ seconds waiting for clients|Timed out initializing process group|wait timeout after \d+ ?ms",
     r"submitted to be reduced, gathered or broadcasted by subset of ranks|Stalled (?:ranks|tensor)|[Ss]ocket Timeout|store->get\('?\S{0,40}'?\) got error",
     r"Connected \d+/\d+ ranks|NCCL.{0,60}timed ?out|NCCL \w{0,20} ?timeout (?:error|after|occurred|detected)|heartbeat (?:monitor )?timed out|DEADLINE_EXCEEDED",
 )
@@ -67,6 +67,14 @@ LINES: tuple[Rule, ...] = flatten(
             (
                 0.5,
                 r"NCCL WARN .{0,160}(?:Connection (?:closed|reset)|remote)|Connection (?:reset|closed) by (?:remote )?peer",
+            ),
+            (
+                0.82,
+                r"\bWARN .{0,100}(?:Socket creation failed|no (?:usable |socket )*interface(?:s)? found|no usable interface|Call to (?:connect|bind|socket) .{0,40}failed)",
+            ),
+            (
+                0.82,
+                r"\bWARN .{0,40}NET/IB ?: (?:Got (?:completion .{0,80}with|async event ?: port) error|Unable to open device|Call to ibv_\w+ failed)",
             ),
             (0.72, r"connectFullMesh failed|unable to complete a TCP connection|caused by a firewall"),
             (0.62, r"Connection refused|Connection timed out|client socket has timed out"),
