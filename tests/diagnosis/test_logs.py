@@ -351,7 +351,10 @@ def test_errors_that_no_python_exception_carries_are_read_like_one(text: str, na
         ),
         ("worker 3 exited with status: 135", "shared-memory-exhausted"),
         ("mpirun noticed that process rank 2 with PID 7 on node n1 exited on signal 11.", "native-crash"),
-        ("[launch.py] ['python', 'main.py'] exits with return code = -9", None),
+        (
+            "[launch.py] ['python', 'main.py'] exits with return code = -9",
+            "host-memory-exhausted",
+        ),  # most often, said with doubt
         ("step 120 exits with return code = 1", None),
         ("the job has been aborted. Per user-direction, 1 process returned a non-zero exit code.", None),
     ],

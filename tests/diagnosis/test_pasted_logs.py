@@ -131,3 +131,75 @@ HARMLESS = {
 def test_a_run_that_trains_on_has_no_cause_whatever_it_complains_of(said: str) -> None:
     assert cause(f"{said}\n{WENT_ON}") is None
     assert cause(f"{said}\n{WENT_ON}Training finished. 0 errors.\n") is None
+
+
+IN_PASSING = [
+    "Seed is the same across all ranks: 42",
+    "NCCL timeout: 1800s",
+    "Setting NCCL_TIMEOUT=3600 NCCL_ASYNC_ERROR_HANDLING=1",
+    "Waiting up to 300 s before timing out",
+    "Registered signal handlers for SIGTERM and SIGHUP",
+    "faulthandler enabled for SIGSEGV SIGABRT SIGBUS",
+    "Address already in use, trying port 29501",
+    "ulimit -n: 65536 (raise it to avoid Too many open files)",
+    "GPU temperature limit 90 C",
+    "Upload aborted, continuing without it",
+    "Evaluating on ImageNet-C, corruption: gaussian_noise, severity 3",
+    "Batch size 64 does not fit (CUDA out of memory), trying 32",
+    "Killed 0 stale workers",
+    "checkpoint not found, training from scratch",
+    "Skipping corrupted image data/7.jpg",
+    "Dropping 12 rows with NaN in the input data",
+    "mixed precision: fp16, no overflow so far",
+    "Resumed from checkpoint, missing keys: [] unexpected keys: []",
+]
+
+
+@pytest.mark.parametrize("said", IN_PASSING)
+def test_what_a_healthy_run_says_in_passing_is_no_cause(said: str) -> None:
+    assert cause(said + "\n") is None
+    assert cause(f"{WENT_ON}{said}\n{WENT_ON}{WENT_ON}") is None
+
+
+def test_a_lines_trouble_is_a_cause_until_the_run_is_seen_training_on() -> None:
+    said = "NCCL WARN Connect to 10.0.0.2<5000> failed : Connection refused\n"
+    assert cause(WENT_ON + said) == "network-lost"
+    assert cause(said + WENT_ON + WENT_ON) is None
+
+
+def test_how_a_library_was_called_is_the_scripts_own() -> None:
+    assert cause("RuntimeError: Trying to backward through the graph a second time\n") == "unhandled-exception"
+    assert cause("jax.errors.ConcretizationTypeError: Abstract tracer value encountered\n") == "unhandled-exception"
+
+
+def test_a_debuggers_window_names_exception_and_message() -> None:
+    text = "Exception has occurred: AttributeError\nCan't pickle local object 'main.<locals>.<lambda>'\n"
+    assert cause(text) == "unpicklable-worker-object"
+
+
+TRACED = {
+    "One or more background workers are no longer alive. Exiting.": ("RuntimeError", "worker-died"),
+    "Image Not Found /data/1.jpg": ("AssertionError", "missing-file"),
+    "The detected CUDA version (11.8) mismatches the version that was used to compile PyTorch (12.1).": (
+        "RuntimeError",
+        "dependency-conflict",
+    ),
+}
+
+
+@pytest.mark.parametrize(("words", "kind", "named"), [(w, *k) for w, k in TRACED.items()])
+def test_what_a_toolkit_says_in_its_own_words_is_its_cause(words: str, kind: str, named: str) -> None:
+    frame = 'Traceback (most recent call last):\n  File "train.py", line 9, in main\n    run()\n'
+    assert cause(f"{frame}{kind}: {words}\n") == named
+
+
+def test_a_name_a_library_misses_inside_itself_is_a_matter_of_versions() -> None:
+    head = 'Traceback (most recent call last):\n  File "train.py", line 9, in main\n    fit()\n'
+    inside = '  File "/env/lib/python3.10/site-packages/lib/core.py", line 3, in fit\n    numpy.frob()\n'
+    said = "AttributeError: module 'numpy' has no attribute 'frob'\n"
+    assert cause(head + inside + said) == "api-incompatible"
+
+
+def test_a_card_for_the_network_that_is_not_found_is_the_network_and_a_plugin_that_is_not_is_nothing() -> None:
+    assert cause("node:1:2 [0] NCCL WARN Bootstrap : no socket interface found\n") == "network-lost"
+    assert cause("node:1:2 [0] NCCL INFO NET/IB : No device found.\n") is None

@@ -65,7 +65,7 @@ def _as_a_log(chain: Sequence[Raised], lines: Sequence[str]) -> list[Finding]:
     """What stands around the traceback that ended the script: a worker's own before it, the telling line of a message."""
     begin = max(0, chain[0].start_line - AROUND_LINES)
     said = read_lines("\n".join(lines[begin:]).encode())
-    found = findings_of(clues_of(said), said)
+    found = findings_of(clues_of(said), said, only_the_text=False)
     return [_unnumbered(finding) for finding in found if finding.cause not in GENERIC and finding.confidence >= SURE]
 
 

@@ -32,6 +32,7 @@ LOGGED = re.compile(
 )
 RICH_FRAME = re.compile(r"^(?P<file>(?:/|[A-Za-z]:\\)\S{1,300}\.py):(?P<line>\d+) in (?P<function>[\w<>.]+)\s*$")
 RICH_CODE = re.compile(r"^ *❱ +(?P<line>\d+) (?P<code>.*)$")
+OCCURRED = re.compile(r"^Exception has occurred: (?P<type>[A-Z]\w{2,60})\b")  # a debugger's window
 ALONE_BARE = re.compile(r"^(?P<type>MemoryError|KeyboardInterrupt|StopIteration)\s*$")
 LINKS = (
     "During handling of the above exception, another exception occurred:",
@@ -60,6 +61,7 @@ FAILED_STATUS = re.compile(
 GRAPH_NODE = re.compile(r"^\s*Node: '\S{1,300}'\s*$")
 MESSAGE_LINES = 60
 BOX_LINES = 600
+CELL_LINES = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +141,9 @@ def chains(lines: Sequence[str]) -> list[list[Raised]]:
         elif SYNTAX.match(lines[i]):
             found.append(_syntax_error(lines, i))
             i += 1
-        elif (FRAME.match(lines[i]) or ARROW.match(lines[i])) and (headless := _headless(lines, i)):
+        elif (FRAME.match(lines[i]) or ARROW.match(lines[i]) or _cell_above(lines, i)) and (
+            headless := _headless(lines, i)
+        ):
             found.append(headless[0])
             i = headless[1]
         elif RICH_FRAME.match(lines[i]) and (boxed := _boxed(lines, i)):
@@ -151,6 +155,11 @@ def chains(lines: Sequence[str]) -> list[list[Raised]]:
         else:
             i += 1
     return found
+
+
+def _cell_above(lines: Sequence[str], i: int) -> bool:
+    """IPython's place of a frame whose traceback's beginning was cut off: its code follows, with an arrow."""
+    return CELL.match(lines[i]) is not None and any(ARROW.match(line) for line in lines[i + 1 : i + CELL_LINES])
 
 
 def _dedent(lines: list[str], i: int) -> None:
@@ -176,6 +185,9 @@ def _alone(lines: Sequence[str], i: int) -> tuple[Raised, int] | None:
     if logged and logged["kind"]:
         message, after = _message(lines, i + 1, logged["said"])
         return Raised(logged["kind"], message, (), i + message.count("\n"), whole=False, start_line=i), after
+    if (occurred := OCCURRED.match(lines[i])) and i + 1 < len(lines):
+        message, after = _message(lines, i + 2, lines[i + 1].strip())
+        return Raised(occurred["type"], message, (), i + 1 + message.count("\n"), whole=False, start_line=i), after
     match = ALONE.match(logged["rest"] if logged else lines[i]) or ALONE_BARE.match(lines[i])
     if match is None or "ignored" in lines[i][:20]:
         return None

@@ -44,7 +44,9 @@ LAUNCHERS = frozenset(
     {"ChildFailedError", "CalledProcessError", "ProcessRaisedException", "ProcessExitedException", "RayTaskError"}
 )
 
-CERTAIN = 0.8  # of an exception with that message
+CERTAIN = 0.88  # of an exception with that message
+CERTAIN_WITH_STATUS = 0.8
+OFTEN_SAID = frozenset({"missing-file", "mixed-precision-overflow", "terminated"})  # in passing, by healthy runs too
 UNNAMED = 0.92  # what is left of it where the message stands without its exception
 # The statuses of TensorFlow and XLA, and the exceptions that Python makes of them.
 STATUSES = {
@@ -64,8 +66,17 @@ STATUS = re.compile(
     re.IGNORECASE,
 )
 NOT_A_FAILURE = re.compile(
-    r"[Ww]arning|\bWARN\b|deprecat|does not indicate an error|not a failure|: [IW] \w|^[IW]\d{4} |^[IW] \w|\bINFO\b|\bDEBUG\b|^\s*#|^\+"
+    r"[Ww]arning|\bWARN\b|deprecat|does not indicate an error|not a failure|Unable to initialize backend '(?!cuda|gpu)"
+    r"|: [IW] \w|^[IW]\d{4} |^[IW] \w|\[[IWD]\]|\bINFO\b|\bDEBUG\b|^\s*#|^\+"
 )
+
+
+# The script itself says what it does about it.
+TAKEN_CARE_OF = re.compile(
+    r"\bretr(?:y|ying)\b|\btrying (?:again|batch|port|\d)|\bto avoid\b|(?<!out-of-memory )\bhandlers?\b|faulthandler|\bcontinuing\b|, using (?:the |a )?\w|\bplease (?:install|upgrade|update)\b.{0,60}\b(?:for|if)\b|\bskipping (?!step)|\bignored\b",
+    re.IGNORECASE,
+)
+MENTIONED = 0.4
 
 
 def from_chain(chain: Sequence[Raised]) -> list[Finding]:
@@ -140,12 +151,15 @@ def from_fatal(fatal: FatalError | None) -> list[Finding]:
 
 def from_message(text: str) -> list[Finding]:
     """What a line means that may be an exception's message without its name: only what is known for certain."""
-    if NOT_A_FAILURE.search(text):
+    if NOT_A_FAILURE.search(text) or TAKEN_CARE_OF.search(text):
         return []
     found = STATUS.search(text)
     kind, message = (STATUSES[found["status"].upper().replace(" ", "_")], found["said"]) if found else ("", text)
     raised = Raised(kind, message.strip(), ())
-    told = [finding for finding in _from_raised(raised, [raised]) if finding.confidence >= CERTAIN]
+    enough = CERTAIN_WITH_STATUS if found else CERTAIN
+    told = [finding for finding in _from_raised(raised, [raised]) if finding.confidence >= enough]
+    if not found:
+        told = [finding for finding in told if finding.cause not in OFTEN_SAID]
     return [
         replace(finding, confidence=finding.confidence * UNNAMED, evidence=(Evidence(short(text.strip()), "stderr"),))
         for finding in _once(told)
@@ -173,6 +187,8 @@ def from_line(text: str) -> list[Finding]:
     ]
     if not found:
         return from_exit(text)
+    if found and TAKEN_CARE_OF.search(text):
+        found = [replace(finding, confidence=min(finding.confidence, MENTIONED)) for finding in found]
     best = max((finding.confidence for finding in found), default=0.0)
     return [f for f in _once(found) if f.confidence == best or (f.confidence < 0.5 and best < 0.5)]
 

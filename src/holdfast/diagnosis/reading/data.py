@@ -24,7 +24,7 @@ SHAPES_TORCH = any_of(
     r"shape mismatch: (?:value|indexing)|cannot be broadcast to indexing result",
     r"Trying to create tensor with negative dimension|must match the size of dimension|invalid shape dimension",
     r"Target size \(.{0,40}\) must be the same as input size|target.{0,20}size.{0,40}different to the input size",
-    r"inconsistent tensor size|Tensor sizes? must|tensors? must have same (?:number of dimensions|size|shape)|matrices expected, got",
+    r"Unable to create tensor, you should probably activate|resize storage that is not resizable|view size is not compatible with input tensor|inconsistent tensor size|Tensor sizes? must|tensors? must have same (?:number of dimensions|size|shape)|matrices expected, got",
     r"Dimension out of range \(expected to be in range of",
     r"batch1 and batch2 must have same|Expected size for first two dimensions of batch2 tensor",
     r"The shape of the mask|shape of the \d+D attn_mask|embed_dim must|was expecting embedding dimension",
@@ -42,7 +42,7 @@ SHAPES_TF = any_of(
     r"Negative dimension size caused by|Computed output size would be negative|Cannot batch tensors with different shapes",
     r"requires inputs with matching shapes|[Rr]equired broadcastable shapes|Shape must be (?:at least )?rank \d but is rank|ConcatOp ?: Dimension|must be at least rank \d",
     r"Data cardinality is ambiguous|Make sure all arrays contain the same number of samples|should have the same number of samples",
-    r"total size of (?:the tensor|new array) must be unchanged|must be broadcastable|last dimension of the inputs to a? ?`?Dense",
+    r"logits and labels must (?:have the same|be (?:the )?same|be broadcastable)|total size of (?:the tensor|new array) must be unchanged|must be broadcastable|last dimension of the inputs to a? ?`?Dense",
     r"Inputs have incompatible shapes|Inputs to operation .{0,80} must have the same size and shape|inner dimensions? must match",
     r"TensorArray dtype|TypeSpec.{0,60}not compatible|`generator` yielded an element of shape",
     r"could not broadcast input array|operands could not be broadcast|not aligned: \d|cannot reshape array of size",
@@ -175,7 +175,7 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
             rule("index-out-of-range", 0.78, r"device-side assert", frames=r"embedding|index_select|gather"),
             rule("index-out-of-range", 0.42, r"device-side assert"),
             rule("index-out-of-range", 0.4, r"(?:list|string|tuple) index out of range"),
-            rule("data-exhausted", 0.9, r"ran out of data|input ran out|steps_per_epoch \* epochs"),
+            rule("data-exhausted", 0.9, r"ran out of data|input ran out|Empty training data|steps_per_epoch \* epochs"),
             rule(
                 "data-exhausted",
                 0.87,
@@ -215,7 +215,7 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
             rule(
                 "missing-file",
                 0.6,
-                r"Found 0 (?:files|images)|No (?:images|files|data|samples)\b.{0,40}(?:found|in)|num_samples=0",
+                r"Found 0 (?:files|images)|No (?:images|files|data|samples|labels|annotations)\b.{0,40}(?:found|in)|num_samples=0",
             ),
             rule(
                 "missing-file",
@@ -256,7 +256,7 @@ LINES: tuple[Rule, ...] = flatten(
         ),
         rules(
             "data-exhausted",
-            (0.85, r"Your input ran out of data; interrupting training"),
+            (0.85, r"ran out of data; interrupting training"),
             (0.2, r"OUT_OF_RANGE: End of sequence"),
         ),
         rules(

@@ -78,7 +78,7 @@ EXCEPTIONS: tuple[Rule, ...] = (
     rule(
         "missing-file",
         0.8,
-        r"(?:file|path|directory|folder|checkpoint|dataset|annotation)s?\b.{0,160}\b(?:not found|does not exist|doesn't exist|do not exist|is missing|cannot be found|could not be found)",
+        r"(?:file|path|directory|folder|checkpoint|dataset|annotation|image|label|video)s?\b.{0,160}\b(?:not found|does not exist|doesn't exist|do not exist|is missing|cannot be found|could not be found)",
         unless=r"shared object|librar|module|attribute|dlopen",
     ),
     rule(

@@ -14,7 +14,7 @@ MISSING = any_of(
     r"libdevice (?:not found|is required by)|Can't find libdevice",
     r"Unable to load (?:any of \{?)?(?:libcu|CUDA|cuDNN)|CUDA_HOME environment variable is not set|Could not find module '[^\n']{0,120}(?:cud|torch)",
     r"dlerror: .{0,200}undefined symbol: (?:cudnn|cublas|cufft)|could not find cudnn\w+ in|Unable to load cuDNN",
-    r"cuDNN.{0,40}not (?:found|installed)|Is it installed\?",
+    r"libtorch_cuda\w*\.so: cannot open shared object|CUDA Setup failed despite GPU being available|cuDNN.{0,40}not (?:found|installed)|Is it installed\?",
 )
 TOO_OLD = any_of(
     r"NVIDIA driver on your system is too old|driver version is insufficient|cudaErrorInsufficientDriver|CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
@@ -22,7 +22,7 @@ TOO_OLD = any_of(
     r"unsupported display driver|SYSTEM_DRIVER_MISMATCH|does not match DSO version|Driver/library version mismatch|requires (?:a )?(?:newer )?(?:NVIDIA )?driver|update your (?:GPU|NVIDIA) driver|forward compat",
 )
 ARCHITECTURE = any_of(
-    r"(?:device )?kernel image is invalid|CUDA_ERROR_INVALID_IMAGE|ptxas (?:too old|does not support CC)|no kernel image is available|is not compatible with the current PyTorch installation|NoKernelImageForDevice|NO_BINARY_FOR_GPU",
+    r"no kernel found to launch|CUDNN_STATUS_ARCH_MISMATCH|(?:device )?kernel image is invalid|CUDA_ERROR_INVALID_IMAGE|ptxas (?:too old|does not support CC)|no kernel image is available|is not compatible with the current PyTorch installation|NoKernelImageForDevice|NO_BINARY_FOR_GPU",
     r"only supports? (?:Ampere|Hopper|Turing|Volta|Ada)|minimum required Cuda capability|no longer supports this GPU|requires? (?:a )?(?:GPU with )?compute capability",
     r"only supported on (?:GPUs|devices) with compute capability|Unsupported gpu architecture|'sm_\d+' is not (?:defined|a recognized)|Expected is_sm\d+",
     r"compute capability .{0,60}(?:too (?:low|old)|not supported|unsupported|at least)|not supported on this (?:GPU )?architecture|invalid device function",
@@ -68,10 +68,11 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
                 0.82,
                 r"all CUDA-capable devices are busy|exclusive[- ]process|CUDA-capable device\(s\) is/are busy",
             ),
+            rule("gpu-memory-held-by-others", 0.53, r"Blas \w+ launch failed|StreamExecutor without BLAS support"),
             rule(
                 "gpu-not-used",
                 0.6,
-                r"Unable to initialize backend '(?:cuda|gpu)'|explicitly assigned to \S{0,60}GPU:\d+ but available devices are|could not satisfy explicit device specification '\S{0,60}GPU",
+                r"No supported gpu backend found|GPUAccelerator`? can not run|only supports NHWC on device type CPU|No OpKernel was registered to support Op 'Cudnn|Unable to initialize backend '(?:cuda|gpu)'|explicitly assigned to \S{0,60}GPU:\d+ but available devices are|could not satisfy explicit device specification '\S{0,60}GPU",
             ),
             rule(
                 "gpu-not-used",
@@ -129,7 +130,7 @@ LINES: tuple[Rule, ...] = flatten(
             "gpu-overheating",
             (
                 0.85,
-                r"(?:HW|SW) Thermal Slowdown\s*:? *Active|GPU.{0,60}(?:overheat|temperature.{0,30}(?:limit|slowdown|shutdown))|thermal (?:throttl|slowdown|violation).{0,30}GPU",
+                r"(?:HW|SW) Thermal Slowdown\s*:? *Active|GPU.{0,60}(?:overheat|temperature.{0,40}(?:exceed|above|over the|slowdown|shutdown))|thermal (?:throttl|slowdown|violation).{0,30}GPU",
             ),
         ),
         rules(

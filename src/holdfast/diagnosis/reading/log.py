@@ -14,6 +14,8 @@ from holdfast.vocabulary import Finding
 MOST_NATIVE = 50
 WENT_ON_LINES = 60  # of ordinary output after an error: it was handled
 HANDLED = 0.4
+MANY_REPORTS = 10  # after any other line: the run did not end there, whatever it said
+NEVER_ENDS = frozenset({"data-exhausted", "gpu-overheating", "gpu-power-limited", "cpu-overheating", "straggler"})
 REPORTS = 3  # of steps or epochs after a complaint of the installation: it did not keep the run from training
 INSTALLED = frozenset(
     {
@@ -84,10 +86,10 @@ def _unless_it_went_on(clue: Clue, rest: Sequence[Line]) -> Clue:
 
 
 def _unless_it_trained(clue: Clue, rest: Sequence[Line]) -> Clue:
-    if clue.finding.cause not in INSTALLED:
+    if clue.finding.cause in NEVER_ENDS or clue.finding.confidence <= HANDLED:
         return clue
     reports = sum(1 for line in rest if line.number > clue.number and is_progress(line.text))
-    if reports < REPORTS:
+    if reports < (REPORTS if clue.finding.cause in INSTALLED else MANY_REPORTS):
         return clue
     return replace(clue, finding=replace(clue.finding, confidence=min(clue.finding.confidence, HANDLED)))
 

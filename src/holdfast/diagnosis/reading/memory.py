@@ -48,6 +48,7 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
             (0.96, r"(?:No space left|write to file|resize)[\s\S]{0,200}(?:" + SHM + ")"),
             (0.96, r"(?:" + SHM + r")[\s\S]{0,200}(?:No space left|Bus error)"),
             (0.85, r"signal: Bus error"),
+            (0.95, r"SemLock[\s\S]{0,80}(?:\[Errno 28\]|No space left)"),
         ),
         (
             rule(
@@ -92,12 +93,15 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
             ),
             (0.82, r"Dst tensor is not initialized"),
             (0.66, r"Unable to find a valid cuDNN algorithm|was unable to find an engine to execute"),
-            (0.75, r"CUBLAS_STATUS_ALLOC_FAILED|CUDNN_STATUS_ALLOC_FAILED|CUSOLVER_STATUS_ALLOC_FAILED"),
+            (
+                0.75,
+                r"cublas runtime error : resource allocation failed|CUBLAS_STATUS_ALLOC_FAILED|CUDNN_STATUS_ALLOC_FAILED|CUSOLVER_STATUS_ALLOC_FAILED",
+            ),
             (0.55, r"^(?!java)", "OutOfMemoryError OutOfMemory"),
             (0.8, r"CUDA|GPU|[Tt]ried to allocate|^torch", "OutOfMemoryError OutOfMemory"),
             (0.53, r"CUBLAS_STATUS_NOT_INITIALIZED.{0,40}cublasCreate"),  # no room for its workspace
             (0.45, r"CU(?:BLAS|DNN)_STATUS_(?:NOT_INITIALIZED|INTERNAL_ERROR)|create cu(?:blas|dnn) handle"),
-            (0.45, r"Failed to get convolution algorithm"),
+            (0.52, r"Failed to get convolution algorithm"),  # most often mended by letting the memory grow
         ),
         (
             rule(
@@ -142,7 +146,11 @@ LINES: tuple[Rule, ...] = flatten(
         rules(
             "shared-memory-exhausted",
             (0.93, r"insufficient shared memory|bus error.{0,80}shm|shared memory\(shm\)|No space left.{0,80}/dev/shm"),
-            (0.93, r"NCCL WARN.{0,80}(?:creating shared memory segment|posix_fallocate failed)"),
+            (
+                0.93,
+                r"NCCL WARN.{0,80}(?:creating shared memory segment|posix_fallocate failed|failed to extend /dev/shm)",
+            ),
+            (0.93, r"SemLock.{0,80}(?:\[Errno 28\]|No space left)"),
             (0.92, r"/dev/shm.{0,80}(?:No space|full|too small)|unable to (?:write|resize).{0,60}/torch_\d"),
             (0.61, r"\bBus error\b|总线错误|SIGBUS|exitcode\s{0,4}: -7\b"),
         ),

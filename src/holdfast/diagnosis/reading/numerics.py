@@ -74,6 +74,8 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
                 0.97,
                 r"Expected more than 1 (?:value per channel|spatial element) when training",
             ),
+            rule("learning-rate-too-high", 0.54, r"contain Inf/NaN\. Training has diverged"),
+            rule("dtype-mismatch", 0.62, r"Attempting to unscale FP16 gradients"),
             # Detectron says when: some steps went well, so it is not the data, and it was not long.
             rule("learning-rate-too-high", 0.54, r"infinite or NaN at iteration=(?:[2-9]|\d{2,3})\b"),
             rule(

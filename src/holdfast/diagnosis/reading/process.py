@@ -36,7 +36,8 @@ VERSIONS = any_of(
     r"compiled against (?:API|ABI) version|size changed, may indicate binary incompatibility|multiarray failed to import|compiled using NumPy 1",
     r"Numpy is not available|_ARRAY_API not found|requires the (?:PyTorch|TensorFlow|\w+) library but it was not found|Unable to import required dependenc",
     r"you (?:need|must) (?:to )?(?:install|upgrade|downgrade)|[Pp]lease (?:install|upgrade|downgrade|update) [`'\"]?\w+|(?:is )?incompatible (?:with (?:the )?)?(?:installed )?version",
-    r"unsupported pickle protocol|The installed version of \S+ .{0,60}(?:is|does)|numpy\.core\.(?:multiarray|umath) failed|Numba needs NumPy",
+    r"detected CUDA version .{0,40}mismatches the version|does not match the version torch was compiled with|requires `?\w[\w.-]{0,40}[<>=]=?[\d.]+`?: Please run|"
+    r"Cannot convert a symbolic Tensor .{0,120}to a numpy array|unsupported pickle protocol|bad marshal data|The installed version of \S+ .{0,60}(?:is|does)|numpy\.core\.(?:multiarray|umath) failed|Numba needs NumPy",
 )
 PICKLE = any_of(
     r"Can't pickle|cannot pickle|can't pickle|Can't get local object|Could not pickle|not picklable|(?:cannot|can't|can not) be pickled|Pickling an AuthenticationString",
@@ -45,20 +46,20 @@ PICKLE = any_of(
 CLASHES = any_of(
     r"Initializing lib\w+[^\n]{0,80}but found [^\n]{0,60}already initialized|OMP: Error #15",
     r"undefined symbol|symbol lookup error|version `?(?:GLIBC|GLIBCXX|CXXABI)[\w.]*'? not found|Symbol not found",
-    r"not defined in file \S{1,80} with link time reference|static TLS block|MKL FATAL ERROR|MKL_THREADING_LAYER|incompatible with libgomp",
+    r"cannot enable executable stack as shared object|not defined in file \S{1,80} with link time reference|static TLS block|MKL FATAL ERROR|MKL_THREADING_LAYER|incompatible with libgomp",
     r"File already exists in database|requires version [\d.]+ of the Protocol Buffer|Loaded runtime CuDNN library: [\d.]+[^\n]{0,60}but source was compiled",
     r"cuDNN version incompatibility|was compiled against .{0,60}but found runtime version|CUDNN_STATUS_(?:VERSION|SUBLIBRARY_VERSION)_MISMATCH",
     r"mach-o.{0,60}(?:wrong|incompatible) architecture|wrong ELF class|invalid ELF header|multiple libomp|_ZN\d+\w{6,}",
 )
-HEAP = r"free\(\): |malloc\(\): |realloc\(\): |munmap_chunk\(\)|double free|corrupted (?:size|double|unsorted)|corruption|stack smashing"
+HEAP = r"free\(\): |malloc\(\): |realloc\(\): |munmap_chunk\(\)|double free|corrupted (?:size|double|unsorted)|(?:or|memory) corruption|stack smashing"
 # What the shell says of a child that got SIGKILL, also in other tongues, also right behind a progress bar.
 KILLED = (
-    r"^(?:.{0,200}: line \d+: *\d+ )?(?:Killed\b(?! process)|已杀死|已砍掉|Getötet$|Processus arrêté|Terminado \(killed\)|Убито|強制終了|죽었음)"
+    r"^(?:.{0,200}: line \d+: *\d+ )?(?:Killed\b(?! process| \d| by)|已杀死|已砍掉|Getötet$|Processus arrêté|Terminado \(killed\)|Убито|強制終了|죽었음)"
     r"|\d(?:\]|s/it\]?|it/s\]?)?Killed$"
 )
 CRASHED = any_of(
     r"段错误|已放弃 ?\(|中止 ?\(コアダンプ|Speicherzugriffsfehler|Erreur de segmentation|Ошибка сегментирования|세그멘테이션",
-    r"Segmentation fault|SIGSEGV|(?-i:\bAborted\b(?= *$| *\(core))|SIGABRT|Floating point exception|access violation|0xC0000005|core dumped",
+    r"Segmentation fault|SIGSEGV|^Aborted\b(?! by)|\d Aborted\b|Aborted \(core|SIGABRT|Floating point exception|access violation|0xC0000005|core dumped",
     r"terminate called|pure virtual method called|exit ?code:? 13[49]\b|exitcode\s{0,4}: -(?:6|11)\b|Check failed:|-1073741819|3221225477",
 )
 DEVICES = any_of(
@@ -111,7 +112,7 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
             rule(
                 "worker-died",
                 0.7,
-                r"A worker process managed by the executor was unexpectedly terminated|worker died|WorkerCrashedError|ActorDiedError|actor died unexpectedly",
+                r"background workers are no longer alive|A worker process managed by the executor was unexpectedly terminated|worker died|WorkerCrashedError|ActorDiedError|actor died unexpectedly",
             ),
             rule("deadlock", 0.52, r"DataLoader timed out after \d+ seconds"),
             rule("device-mismatch", 0.95, DEVICES),
@@ -152,12 +153,38 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
             ),
             rule("api-incompatible", 0.6, r"'str' object has no attribute 'decode'"),
             rule("api-incompatible", 0.66, KERAS_OBJECTS, "AttributeError"),
+            rule("api-incompatible", 0.66, r"has no attribute '_(?:keras|inbound|outbound)\w*'", "AttributeError"),
+            # A library does not find what it expects in an object of its own kind.
+            rule(
+                "api-incompatible",
+                0.6,
+                r"'[A-Z]\w+' object has no attribute '",
+                "AttributeError",
+                unless="'NoneType'|'Tensor'|'EagerTensor'|'DataFrame'|'Series'",
+                deepest=r"site-packages|dist-packages",
+            ),
+            rule(
+                "dependency-conflict",
+                0.7,
+                r"^KeyError: '[a-z]",
+                "KeyError",
+                frames=r"configuration_auto|tokenization_auto",
+            ),
+            rule("dependency-conflict", 0.66, r"Tokenizer class \w+ does not exist or is not currently imported"),
             rule(
                 "api-incompatible",
                 0.66,
                 r"got an unexpected keyword argument|takes (?:from )?\d+ (?:to \d+ )?positional arguments? but|Could not interpret optimizer",
                 frames=r"site-packages|dist-packages",
             ),
+            rule(
+                "api-incompatible",
+                0.72,
+                r"cannot import name '?\w+'?$",
+                "ImportError",
+                frames=r"site-packages|dist-packages",
+            ),
+            rule("api-incompatible", 0.6, r"cannot import name '?\w+'?$", "ImportError", outside=r"\S"),
             rule("api-incompatible", 0.58, r"got an unexpected keyword argument"),
             rule(
                 "api-incompatible",
@@ -191,7 +218,7 @@ LINES: tuple[Rule, ...] = flatten(
             (
                 0.35,
                 KILLED
-                + r"|^\S{0,40}\s+killed\s{2,}python|signal 9|SIGKILL|exit(?:ed with)? ?(?:code|status)?:? 137|<Signals.SIGKILL|exitcode\s{0,4}: -9\b",
+                + r"|^\S{0,40}\s+killed\s{2,}python|signal 9|SIGKILL|exit(?:ed with)? ?(?:code|status)?:? 137|<Signals.SIGKILL|exitcode\s{0,4}: -9\b|return ?code =? ?-9\b",
             ),
         ),
         rules(
@@ -199,7 +226,7 @@ LINES: tuple[Rule, ...] = flatten(
             (
                 0.45,
                 KILLED
-                + r"|signal 9\b|SIGKILL|exit(?:ed with)? ?(?:code|status)?:? 137|<Signals.SIGKILL|exitcode\s{0,4}: -9\b",
+                + r"|signal 9\b|SIGKILL|exit(?:ed with)? ?(?:code|status)?:? 137|<Signals.SIGKILL|exitcode\s{0,4}: -9\b|return ?code =? ?-9\b",
             ),
         ),
         rules(
@@ -230,9 +257,12 @@ LINES: tuple[Rule, ...] = flatten(
             ),
             (
                 0.8,
-                r"[Rr]eceived (?:signal )?(?:SIGTERM|15\b)|Received 15 death signal|SIGTERM received|Process \d+ got signal: 15|caught SIGTERM|Graceful shutdown",
+                r"[Rr]eceived (?:signal )?(?:SIGTERM|15\b)|Received 15 death signal|SIGTERM received|Process \d+ got signal: 15|caught SIGTERM|[Gg]raceful shutdown (?:initiated|requested|started)",
             ),
-            (0.6, r"^Terminated(?:: 15)?$|exit (?:code|status):? 143\b|exitcode\s{0,4}: -15\b"),
+            (
+                0.6,
+                r"^Terminated(?:: 15)?$|^.{0,200}: line \d+: *\d+ Terminated\b|[Cc]aught signal (?:15|SIGTERM)\b|exit (?:code|status):? 143\b|exitcode\s{0,4}: -15\b",
+            ),
             (0.1, r"closing signal SIGTERM"),
         ),
         rules(

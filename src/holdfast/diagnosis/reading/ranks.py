@@ -5,17 +5,18 @@ from __future__ import annotations
 from holdfast.diagnosis.reading.rule import Rule, any_of, flatten, rule, rules
 
 TIMEOUT = any_of(
-    r"Watchdog caught collective operation timeout|collective operation timeout|before timing out",
+    r"Watchdog caught collective operation timeout|collective operation timeout|ran for \d+ milliseconds before timing out",
     r"Timed out waiting \d+ms for (?:recv|send)|failed to pass monitoredBarrier|[Bb]arrier timed out|Ranks? [\d, ]+ failed to",
-    r"Timeout waiting for key|stopped sending heartbeats|Timed out after \d+ seconds waiting for clients|Timed out initializing process group|wait timeout after \d+ ?ms",
+    r"Timeout waiting for key|Timed out receiving the shared seed|stopped sending heartbeats|Timed out after \d+ seconds waiting for clients|Timed out initializing process group|wait timeout after \d+ ?ms",
     r"submitted to be reduced, gathered or broadcasted by subset of ranks|Stalled (?:ranks|tensor)|[Ss]ocket Timeout|store->get\('?\S{0,40}'?\) got error",
-    r"Connected \d+/\d+ ranks|NCCL.{0,60}tim(?:ed ?out|eout)|heartbeat (?:monitor )?timed out|DEADLINE_EXCEEDED",
+    r"Connected \d+/\d+ ranks|NCCL.{0,60}timed ?out|NCCL \w{0,20} ?timeout (?:error|after|occurred|detected)|heartbeat (?:monitor )?timed out|DEADLINE_EXCEEDED",
 )
 DISAGREE = any_of(
     r"Mismatched (?:\w+ )?(?:data types|tensor shapes|collective|allreduce|allgather|broadcast|operations|\w+ tensor)",
     r"Detected mismatch between collectives|expects same model across all ranks|mismatched across ranks|appears not to match (?:sizes|strides)",
     r"Expected to (?:have finished reduction in the prior iteration|mark a variable ready only once)|Message truncated|op\.preamble\.length|inconsistent \d+ params",
-    r"(?:differ|different|inconsistent|same)\b.{0,60}(?:across|on all|between) (?:the )?(?:ranks|processes|workers)|Duplicate GPU detected",
+    r"(?:differs?|different|inconsistent|not the same)\b.{0,60}(?:across|on all|between) (?:the )?(?:ranks|processes|workers)|"
+    r"(?:must|should|expects?|expected)\b.{0,60}\bsame\b.{0,60}(?:across|on all|between) (?:the )?(?:ranks|processes|workers)|Duplicate GPU detected",
 )
 LOST = any_of(
     r"Connection (?:reset|closed|refused)|No route to host|Network is unreachable|\[Errno (?:104|111|113|101|110)\]",
@@ -66,6 +67,14 @@ LINES: tuple[Rule, ...] = flatten(
             (
                 0.5,
                 r"NCCL WARN .{0,160}(?:Connection (?:closed|reset)|remote)|Connection (?:reset|closed) by (?:remote )?peer",
+            ),
+            (
+                0.82,
+                r"\bWARN .{0,100}(?:Socket creation failed|no (?:usable |socket )*interface(?:s)? found|no usable interface|Call to (?:connect|bind|socket) .{0,40}failed)",
+            ),
+            (
+                0.82,
+                r"\bWARN .{0,40}NET/IB ?: (?:Got (?:completion .{0,80}with|async event ?: port) error|Unable to open device|Call to ibv_\w+ failed)",
             ),
             (0.72, r"connectFullMesh failed|unable to complete a TCP connection|caused by a firewall"),
             (0.62, r"Connection refused|Connection timed out|client socket has timed out"),

@@ -26,6 +26,7 @@ class Rule:
     unless: str = ""
     frames: str = ""
     outside: str = ""  # frames that must not be there
+    deepest: str = ""  # the file that raised it
     headline: str = ""
     details: dict[str, str] = field(default_factory=dict, hash=False)
 
@@ -52,6 +53,8 @@ class Rule:
             return None
         if self.frames and not self._passes_through(raised):
             return None
+        if self.deepest and not (raised.frames and re.search(self.deepest, raised.frames[-1].file)):
+            return None
         if self.outside and any(re.search(self.outside, f"{f.file} {f.code}") for f in raised.frames):
             return None
         return self.match(f"{raised.type}: {raised.message}")
@@ -77,8 +80,9 @@ def rule(  # noqa: PLR0917 - a row of a table
     frames: str = "",
     outside: str = "",
     headline: str = "",
+    deepest: str = "",
 ) -> Rule:
-    return Rule(cause, confidence, words, frozenset(types.split()), unless, frames, outside, headline)
+    return Rule(cause, confidence, words, frozenset(types.split()), unless, frames, outside, deepest, headline)
 
 
 def rules(cause: str, *rows: tuple[float, str] | tuple[float, str, str]) -> tuple[Rule, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from holdfast.diagnosis.reading.words import details_of, quote, short
@@ -20,6 +21,14 @@ SLIPS = CERTAIN_SLIPS | {
     "IndexError",
     "ValueError",
 }
+# Messages of libraries that tell of nothing but how they were called.
+MISUSED = re.compile(
+    r"No gradients provided for any variable|must compile your model before|backward through the graph a second time|does not require grad and does not have a grad_fn|only for scalar outputs"
+)
+TRACERS = frozenset(
+    ("ConcretizationTypeError", "TracerArrayConversionError", "TracerBoolConversionError", "TracerIntegerConversionError",
+     "UnexpectedTracerError", "NonConcreteBooleanIndexError")
+)  # fmt: skip
 SLIPS |= {"UnicodeDecodeError", "UnicodeEncodeError", "RecursionError"}
 
 
@@ -35,6 +44,8 @@ def of_the_script(chain: Sequence[Raised], launched: bool) -> Finding:
 def sure_of(root: Raised) -> float:
     """How surely the script's own code is to be mended: a slip at its own line, or something deep in a library."""
     own = user_frame(root.frames)
+    if root.bare_type in TRACERS or MISUSED.search(root.message):
+        return 0.7
     if not root.frames:
         return 0.55 if root.bare_type in CERTAIN_SLIPS else 0.45
     if own is not None and own == root.frames[-1]:

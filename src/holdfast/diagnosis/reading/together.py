@@ -18,6 +18,7 @@ SURE = 0.5
 PROBABLY_MEMORY = 0.58
 FEW_LINES = 30
 MANY_LINES = 20_000
+LAUNCHERS_CHILD = re.compile(r"exitcode\s{0,4}: -9\b|return ?code =? ?-9\b|died with <Signals\.SIGKILL|\{SIGKILL\(-9\)")
 IMPORTING = re.compile(r"^(?:>>> |In \[\d+\]: )?(?:import|from) \w|-c [\"'].{0,200}\bimport \w")
 WARNED_MATH = re.compile(
     r"RuntimeWarning: (?:divide by zero|invalid value|overflow) encountered in (?:\w+ )?(?:log|sqrt|true_divide|divide|power|exp)"
@@ -29,10 +30,10 @@ ASKED_FOR_GPU = re.compile(
 )
 
 
-def together(found: dict[str, Finding], clues: Sequence[Clue], lines: Sequence[Line]) -> None:
+def together(found: dict[str, Finding], clues: Sequence[Clue], lines: Sequence[Line], only_the_text: bool) -> None:
     _who_holds_the_card(found, lines)
     _a_leak_that_ran_out(found, lines)
-    _killed_for_memory(found, lines)
+    _killed_for_memory(found, lines, only_the_text)
     _crashed_at_import(found, lines)
     _numpy_had_warned(found, lines)
     _on_the_cpu(found, lines, raised=any(clue.kind != "line" for clue in clues))
@@ -58,7 +59,7 @@ def _a_leak_that_ran_out(found: dict[str, Finding], lines: Sequence[Line]) -> No
             found[short_of] = replace(ran_out, confidence=0.45)
 
 
-def _killed_for_memory(found: dict[str, Finding], lines: Sequence[Line]) -> None:
+def _killed_for_memory(found: dict[str, Finding], lines: Sequence[Line], only_the_text: bool) -> None:
     killed, host = found.get("killed"), found.get("host-memory-exhausted")
     if killed is None or host is None:
         return
@@ -67,6 +68,8 @@ def _killed_for_memory(found: dict[str, Finding], lines: Sequence[Line]) -> None
     elif host.confidence < SURE and _last_was_kill(lines):
         # A bare `Killed` of the shell: in training logs the kernel's memory killer far more often than a person.
         found["host-memory-exhausted"] = replace(host, confidence=PROBABLY_MEMORY)
+    elif host.confidence < SURE and only_the_text and any(LAUNCHERS_CHILD.search(line.text) for line in lines[-60:]):
+        found["host-memory-exhausted"] = replace(host, confidence=PROBABLY_MEMORY - 0.03)  # the same, by its launcher
 
 
 def _last_was_kill(lines: Sequence[Line]) -> bool:

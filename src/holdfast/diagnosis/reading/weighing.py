@@ -31,10 +31,11 @@ COURSES = (of_the_loss_scale, of_the_gradients, of_the_loss, of_a_loss_that_is_z
 WITHOUT_AN_END = (of_memory_that_grows, of_the_threads, of_the_waiting)  # they slow or stop a run, and raise nothing
 
 
-def findings_of(clues: Sequence[Clue], lines: Sequence[Line]) -> list[Finding]:
+def findings_of(clues: Sequence[Clue], lines: Sequence[Line], only_the_text: bool = True) -> list[Finding]:
+    """`only_the_text`: nothing else is known of the run, so that what is usual counts."""
     causes = dict.fromkeys(clue.finding.cause for clue in clues)
     merged = {cause: _merged([clue for clue in clues if clue.finding.cause == cause]) for cause in causes}
-    together(merged, clues, lines)
+    together(merged, clues, lines, only_the_text)
     if not any(finding.confidence >= 0.6 for cause, finding in merged.items() if cause not in GENERIC):
         raised = any(clue.kind != "line" for clue in clues)
         courses = COURSES if raised else (*COURSES, *WITHOUT_AN_END)
