@@ -72,7 +72,7 @@ PEERS = {
 
 def job_command(kind: str, guard: str) -> str:
     job = f"{sys.executable} {HERE}/growing_job.py {kind}"
-    run = f"{sys.executable} -m holdfast run sh -c 'exec {job}'"
+    run = f"{sys.executable} -m holdfast run --max-restarts 0 sh -c 'exec {job}'"
     if guard == "cgroup":
         return f"exec {run}"
     if guard == "root":  # groups that cannot be written, as in most containers
