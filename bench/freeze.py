@@ -12,6 +12,7 @@ import argparse
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -34,6 +35,7 @@ def main() -> None:
     parser.add_argument("--guards", default=",".join(GUARDS))
     parser.add_argument("--json", action="store_true")
     chosen = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # swap and devices are given back
     if not chosen.json:
         print(f"{'job':5} {'swap':5} {'guard':9} {'worst':>9} {'99.9 %':>8}  others  job's end    lost  how")
     for swap in chosen.swaps.split(","):
