@@ -12,6 +12,7 @@ import argparse
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -34,6 +35,7 @@ def main() -> None:
     parser.add_argument("--guards", default=",".join(GUARDS))
     parser.add_argument("--json", action="store_true")
     chosen = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # swap and devices are given back
     if not chosen.json:
         print(f"{'job':5} {'swap':5} {'guard':9} {'worst':>9} {'99.9 %':>8}  others  job's end    lost  how")
     for swap in chosen.swaps.split(","):
@@ -49,6 +51,8 @@ def row(got: dict[str, Any]) -> str:
     if got.get("rungs"):
         how = f"{'>'.join(got['rungs'])}; held with {got['held_with_mib_left']} MiB left, stop within {got['reacted_ms']} ms, "
         how += f"{got['major_faults']} major faults{', kernel killed too' if got['kernel_killed'] else ''}"
+    if "groups" in got and bool(got["groups"]) != (got["guard"] == "cgroup"):
+        raise SystemExit(f"not the tier it should be: {got}")  # else the row's name would not be true
     others = "lived" if got["others_lived"] else "DIED"
     return (
         f"{got['job']:5} {got['swap']:5} {got['guard']:9} {got.get('worst_ms', 0):6.0f} ms {got.get('p999_ms', 0):5.0f} ms"

@@ -7,6 +7,7 @@ containers; and it sees no process but these, so that it can kill no other.
 import contextlib
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -72,12 +73,12 @@ PEERS = {
 
 def job_command(kind: str, guard: str) -> str:
     job = f"{sys.executable} {HERE}/growing_job.py {kind}"
-    run = f"{sys.executable} -m holdfast run sh -c 'exec {job}'"
+    run = f"{sys.executable} -m holdfast run --max-restarts 0 sh -c 'exec {job}'"
     if guard == "cgroup":
         return f"exec {run}"
     if guard == "root":  # groups that cannot be written, as in most containers
-        closed = "for f in /sys/fs/cgroup/*; do mount -o bind,ro $f $f 2>/dev/null; mount -o remount,bind,ro $f 2>/dev/null; done; mount -o remount,bind,ro /sys/fs/cgroup 2>/dev/null; "
-        return f'exec unshare -m sh -c "{closed} exec {run}"'
+        closed = "for f in /sys/fs/cgroup/*; do mount --bind $f $f; mount -o remount,bind,ro $f; done 2> /dev/null; "
+        return f"exec unshare -m sh -c {shlex.quote(closed + 'exec ' + run)}"
     if guard == "user":
         caps = "--inh-caps=-all,+dac_read_search --ambient-caps=-all,+dac_read_search"
         return f"exec setpriv --reuid={PLAIN_USER} --regid={PLAIN_USER} --clear-groups {caps} {run}"
@@ -133,11 +134,15 @@ def journal_figures(place: str) -> dict[str, object]:
     runs = list(Path(place).glob(".holdfast/runs/*/journal"))
     if not runs:
         return {}
-    events = Journal(runs[0]).events("guard.held", "guard.stopped", "guard.ended", "guard.ask", "kernel.line")
+    events = Journal(runs[0]).events(
+        "job.contained", "guard.held", "guard.stopped", "guard.ended", "guard.ask", "kernel.line"
+    )
     texts = [str(event.data.get("text")) for event in events]
     ended = next((event.data for event in events if event.kind == "guard.ended"), {})
     held = next((event.data for event in events if event.kind == "guard.held"), {})
+    contained = next((event.data for event in events if event.kind == "job.contained"), {})
     return {
+        "groups": contained.get("controllers"),
         "rungs": [str(event.data.get("do") or event.kind.removeprefix("guard.")) for event in events if event.kind in ("guard.ask", "guard.held", "guard.stopped")],
         "kernel_killed": any("oom-kill" in text and "/holdfast-freeze-" in text for text in texts),
         "reacted_ms": ended.get("reacted_ms"),
