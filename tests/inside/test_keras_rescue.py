@@ -105,6 +105,22 @@ def test_what_may_not_be_split_is_refused_and_the_error_is_the_users(
     assert any(reason in data.get("reason", "") for kind, data in case["told"] if kind == "rescue.refused")
 
 
+def test_where_nothing_was_asked_for_and_all_fits_not_a_bit_changes() -> None:
+    """Evaluation and prediction included: they are looked at, too."""
+    cases = (
+        "dense",
+        "LSTM",
+        "validation",
+        "several steps at once",
+        "train_on_batch",
+        "batch norm and dropout",
+        "eager",
+    )
+    found = found_in(("--unasked", *cases))
+    assert found["same"] == dict.fromkeys(cases, True)
+    assert found["told"] == []
+
+
 def test_after_a_step_that_failed_every_variable_is_what_it_was() -> None:
     """Down to one row and still too big: the error comes through, and nothing has moved."""
     program = PROGRAM.with_name("keras_undo.py")

@@ -43,7 +43,10 @@ class Foresight:
         return rows if fit is None else fit
 
     def _concrete(self, batch: Any) -> Any:
-        return self._compiled.get_concrete_function([batch] if self._where == "predict" else batch)
+        tf = self._tf
+        optional: Any = tf.experimental.Optional  # where there is none: Keras turns it into None before it calls
+        data = tf.nest.map_structure(lambda leaf: None if isinstance(leaf, optional) else leaf, batch)
+        return self._compiled.get_concrete_function([data] if self._where == "predict" else data)
 
     def _measured(self, batch: Any, rows: int, tail: Any, sliced: Any, room: Room) -> Optional[Foreseen]:
         def try_rows(few: int) -> None:
