@@ -19,6 +19,7 @@ from lab.stage import Stage
 from tests.workplace import HOLDFAST, Workplace
 
 MB = 1 << 20
+WITH_NVML_MIB = 45  # the watcher's own, in the same container: beside an NVIDIA driver it is that much larger
 ASIDE = "aside"
 GROUP = f"holdfast-guard-{os.getpid()}"  # others may test beside us
 NEIGHBOUR = [sys.executable, str(Path(__file__).parents[2] / "bench" / "programs" / "neighbour.py")]
@@ -64,6 +65,7 @@ def run_in_arena(
         reading = ["--inh-caps=-all,+dac_read_search", "--ambient-caps=-all,+dac_read_search"]
         user = [f"--reuid={as_user}", f"--regid={as_user}", "--clear-groups", *reading]
         command = ["setpriv", *user, *command]
+    memory += WITH_NVML_MIB if Path("/dev/nvidiactl").exists() else 0
     with Stage(Limits(memory=memory * MB), f"{GROUP}-{workplace.path.name}"[:60]) as stage:
         aside = _aside(stage)
         neighbour = None

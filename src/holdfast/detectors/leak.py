@@ -33,7 +33,7 @@ class Thresholds:
         8.0  # nothing of Python's grows, and memory rises in jumps: a checkpoint's, a validation's, a few
     )
     unseen_steps: int = 150  # no epochs to go by, and nothing of Python's grows
-    unseen_bytes: float = 256 << 20
+    unseen_bytes: float = 256 << 20  # copies for 36 checkpoints of 20 MB left 200 MB behind in glibc's heaps
     patience_bytes: float = 640 << 20  # no more waiting: neither for what a look inside finds nor for an epoch's end
     explained_ratio: float = 0.2  # of the growth: a list of floats beside it is not the leak
     retraced_ratio: float = 0.2  # traces a step
@@ -137,13 +137,13 @@ def _finding(window: Window, cause: str, what: str, found: Growth, thresholds: T
 def _is_named(found: Growth, grower: Mapping[str, Any] | None, thresholds: Thresholds) -> bool:
     if grower is not None and grower.get("bounded"):
         return False  # a buffer that is being filled
-    if grower is None and found.rises < thresholds.unseen_rises:
+    if grower is None and (found.rises < thresholds.unseen_rises or found.amount < thresholds.unseen_bytes):
         return False
     if found.survived:
         return True
     if grower is None:
         no_epochs = found.last.epoch is None
-        return no_epochs and found.steps >= thresholds.unseen_steps and found.amount >= thresholds.unseen_bytes
+        return no_epochs and found.steps >= thresholds.unseen_steps
     if grower["kind"] in NEVER_ON_PURPOSE:
         return True
     if grower.get("of_the_data"):

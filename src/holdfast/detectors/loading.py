@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.detectors import memory_kill
+from holdfast.detectors import guard_stop, memory_kill
 from holdfast.detectors.ending import ending
 from holdfast.detectors.words import amount
 from holdfast.vocabulary import Event, Evidence, Finding, Window
@@ -90,7 +90,7 @@ WEAK_WORDS = re.compile(
 
 
 def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
-    killed = memory_kill.find(window)
+    killed = memory_kill.find(window) or guard_stop.find(window)
     if killed is None or killed.confidence < 0.5 or window.last("train.steps_count") is not None:
         return None
     if not SEES_STEPS & {str(event.data.get("name")) for event in window.events("framework.loaded")}:
