@@ -55,7 +55,7 @@ class Attempts:
         checkpoint, step, saved_at = self._checkpoint(window)
         return Attempt(
             cause=_cause(cause, number),
-            killed=number == signal.SIGKILL
+            killed=number in IMPLIED  # native code that broke at the budget got no memory: no error that Python saw
             or window.event("guard.stopped") is not None
             or (cause is not None and any(item.source == "kernel-log" for item in cause.evidence)),
             step=_last_step(window),
