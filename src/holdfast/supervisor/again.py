@@ -118,8 +118,8 @@ def _has_begun(window: Window) -> bool:
 
 
 def _micro_batches(window: Window, handed: int | None) -> int:
-    taken = window.event("rescue.k")
-    k = _whole(taken.data.get("k")) if taken is not None else handed if _can_shrink(window) else None
+    taken = [event for event in window.events("rescue.k") if event.data.get("where", "train") == "train"]
+    k = _whole(taken[-1].data.get("k")) if taken else handed if _can_shrink(window) else None
     return max(1, k or 1)
 
 
