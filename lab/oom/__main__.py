@@ -41,7 +41,7 @@ def main() -> int:
         made = table.Table("on a GPU", on_gpu.HEADINGS)
         rows = on_gpu.rows()
     elif asked.healthy:
-        made = table.Table("healthy", ("model", "container", "filled", "exit", "bits", "touched", "time"))
+        made = table.Table("healthy", ("model", "container", "filled", "exit", "bits", "touched", "time"), named_by=1)
         rows = _each(asked.models, healthy)
     elif asked.container:
         made = table.Table("container", ("model", "memory", "container", "exit", "how", "k", "why", "apart"))

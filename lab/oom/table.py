@@ -13,8 +13,9 @@ class Row(NamedTuple):
 
 
 class Table:
-    def __init__(self, name: str, headings: tuple[str, ...]) -> None:
+    def __init__(self, name: str, headings: tuple[str, ...], named_by: int = 2) -> None:
         self._name = name
+        self._named_by = named_by  # so many cells
         self._rows: list[Row] = []
         self._headings = headings
 
@@ -27,17 +28,19 @@ class Table:
         return sum(not row.good for row in self._rows)
 
     def write(self, page: Path) -> None:
+        """Rows that were measured anew take the place of the old ones."""
         begin, end = f"<!-- lab.oom: {self._name} -->\n", "<!-- end -->\n"
         before, found, rest = page.read_text().partition(begin)
         if not found:
             raise SystemExit(f"{page} has no {begin.strip()}")
-        _, _, after = rest.partition(end)
-        lines = [
-            _line(self._headings),
-            _line(("---",) * len(self._headings)),
-            *(_line(row.cells) for row in self._rows),
-        ]
+        old, _, after = rest.partition(end)
+        measured = [_line(row.cells) for row in self._rows]
+        rows = {self._key(line): line for line in [*old.splitlines()[2:], *measured]}
+        lines = [_line(self._headings), _line(("---",) * len(self._headings)), *rows.values()]
         page.write_text(before + begin + "\n".join(lines) + "\n" + end + after)
+
+    def _key(self, line: str) -> tuple[str, ...]:
+        return tuple(line.split(" | ")[: self._named_by])
 
 
 def _line(cells: Iterable[str]) -> str:

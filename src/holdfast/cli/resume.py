@@ -104,8 +104,8 @@ def _hint(run: Path, command: list[str], cwd: Path, directory: str | None) -> st
 
 def _micro_batches(recording: Recording) -> int | None:
     """Where it was killed for memory, in smaller ones than it had."""
-    taken = recording.window.event("rescue.k")
-    k = int(taken.data["k"]) if taken is not None else 1
+    taken = [event for event in recording.window.events("rescue.k") if event.data.get("where", "train") == "train"]
+    k = int(taken[-1].data["k"]) if taken else 1
     cause = recording.diagnosis.cause
     killed = cause is not None and cause.id in ("container-memory-limit", "host-memory-exhausted")
     return k * 2 if killed else k if k > 1 else None

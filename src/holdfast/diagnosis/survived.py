@@ -15,7 +15,9 @@ def rescued(window: Window) -> Finding | None:
         return None
     first = min((event for event in (caught, foreseen) if event is not None), key=lambda event: event.at)
     evidence = [_what_happened(window.events(first.kind)[0])]
-    pieces = [int(event.data["k"]) for event in window.events("rescue.k") if event.data.get("k")]
+    where = first.data.get("where", "train")
+    told = [event for event in window.events("rescue.k") if event.data.get("where", where) == where]
+    pieces = [int(event.data["k"]) for event in told if event.data.get("k")]
     if pieces:
         text = f"it went on in {pieces[-1]} micro-batches with the same effective batch"
         evidence.append(Evidence(text, "telemetry", first.at, pieces[-1]))

@@ -43,7 +43,7 @@ class Attempt:
     """What is known of one attempt once it has ended. Steps are counted over all attempts."""
 
     cause: str  # "" where it cannot be told
-    killed: bool  # by a signal nobody can handle, itself or one of its processes
+    killed: bool  # by a signal that leaves nothing to handle, itself or one of its processes
     step: int | None  # the last one seen; None: it did not come to one
     seconds: float  # it lasted
     begun: bool = False  # the first step, at least

@@ -55,7 +55,7 @@ class Attempts:
         checkpoint, step, saved_at = self._checkpoint(window)
         return Attempt(
             cause=_cause(cause, number),
-            killed=number == signal.SIGKILL
+            killed=number in IMPLIED  # native code that broke at the budget got no memory: no error that Python saw
             or window.event("guard.stopped") is not None
             or (cause is not None and any(item.source == "kernel-log" for item in cause.evidence)),
             step=_last_step(window),
@@ -122,8 +122,8 @@ def _has_begun(window: Window) -> bool:
 
 
 def _micro_batches(window: Window, handed: int | None) -> int:
-    taken = window.event("rescue.k")
-    k = _whole(taken.data.get("k")) if taken is not None else handed if _can_shrink(window) else None
+    taken = [event for event in window.events("rescue.k") if event.data.get("where", "train") == "train"]
+    k = _whole(taken[-1].data.get("k")) if taken else handed if _can_shrink(window) else None
     return max(1, k or 1)
 
 

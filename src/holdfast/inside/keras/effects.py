@@ -10,10 +10,7 @@ class Effects:
     def __init__(self, model: Any) -> None:
         layers = list(model._flatten_layers())
         self._normalising = [layer for layer in layers if "BatchNorm" in type(layer).__name__]
-        kinds = {type(layer).__name__ for layer in layers}
-        self._draws = any("Dropout" in kind or "Noise" in kind for kind in kinds) or any(
-            getattr(layer, "dropout", 0) for layer in layers
-        )
+        self._draws = any(_draws(layer) for layer in layers)
         self._before: list[tuple[Any, Any]] = []
         self._slices: list[list[tuple[Any, Any]]] = []
         self._measured = ""
@@ -64,6 +61,14 @@ class Effects:
         if self._draws:
             said.append("dropout and noise draw anew for each micro-batch: the effect is that of another seed")
         return said
+
+
+def _draws(layer: Any) -> bool:
+    """At random, in training. A layer of attention has a dropout inside that is mostly of rate 0."""
+    kind = type(layer).__name__
+    if "Dropout" in kind or "Noise" in kind:
+        return bool(getattr(layer, "rate", getattr(layer, "stddev", 1)))
+    return bool(getattr(layer, "dropout", 0)) and "Attention" not in kind
 
 
 def _statistics(layer: Any) -> tuple[Any, Any]:

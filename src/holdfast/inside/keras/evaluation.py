@@ -50,10 +50,13 @@ def testing(model: Any, function: Any, rescue: Rescue) -> Callable[[Any], Any]:
     on_batch = _inner(function, "one_step_on_data")
     compiled = getattr(on_batch, "__wrapped__", on_batch)
     rescued = rescue.of_step(weakref.ref(model), compiled, "evaluate")
-    if rescued is None or on_batch is None or model.steps_per_execution != 1:
+    several = int(model.steps_per_execution)
+    if rescued is None or on_batch is None or (several != 1 and not rescue.catches):
         return function  # type: ignore[no-any-return]
     tf = rescue.tf
     step = rescued.around(on_batch)
+    if several != 1:
+        return one_after_the_other(function, step, several, tf)
     traces = Traces([compiled])
     prepared: list[Any] = [
         lambda: None
@@ -71,6 +74,26 @@ def testing(model: Any, function: Any, rescue: Rescue) -> Callable[[Any], Any]:
         for batch in iterator:
             return step(batch)
         return function(iterator)
+
+    return test_function
+
+
+def one_after_the_other(function: Any, step: Callable[[Any], Any], several: int, tf: Any) -> Callable[[Any], Any]:
+    """Keras pulls the batches of several steps inside one compiled loop, where none can be cut."""
+
+    def test_function(iterator: Any) -> Any:
+        if not tf.executing_eagerly() or not isinstance(iterator, tf.data.Iterator):
+            return function(iterator)
+        logs = None
+        for number in range(several):
+            try:
+                batch = iterator.get_next()
+            except tf.errors.OutOfRangeError:
+                if not number:
+                    raise
+                break
+            logs = step(batch)
+        return logs
 
     return test_function
 

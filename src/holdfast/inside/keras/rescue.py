@@ -25,6 +25,7 @@ from .undo import Keeper, replaced_here
 from .would_help import would_help
 
 Step = Callable[[Any], Any]
+LOOK_AGAIN_RATIO = 1.05  # a look takes some milliseconds: not for every length a sequence may have
 STEPS = {"train": "train_step", "evaluate": "test_step"}
 
 
@@ -119,6 +120,7 @@ class Rescued:
         self._whole: Step = lambda batch: batch
         self.pieces = Pieces(rescue.k if where == "train" else 1, tries=rescue.limited)
         self._foreseen: set[Any] = set()
+        self._looked_at: list[tuple[int, ...]] = []  # the largest shapes that were
         self._steps = 0  # in pieces
         self._disclosed = self._told_k = False
 
@@ -130,7 +132,7 @@ class Rescued:
             shape = shape_of(batch)
             if shape not in foreseen:
                 foreseen.add(shape)
-                self._foresee(batch)
+                self._foresee(batch, shape)
             if not pieces.whole:
                 return self._in_pieces(batch)
             if not catches:
@@ -222,9 +224,12 @@ class Rescued:
     # -- before
 
     @guarded
-    def _foresee(self, batch: Any) -> None:
+    def _foresee(self, batch: Any, shape: tuple[int, ...]) -> None:
+        if self.pieces.whole and any(_within(shape, known) for known in self._looked_at):
+            return
+        self._looked_at = [known for known in self._looked_at if not _within(known, shape)] + [shape]
         try:
-            found = self._foresight.look(batch, self._to_measure, self._rescue.k if self._where == "train" else 1)
+            found = self._foresight.look(batch, self._to_measure, self._rescue.k)
         except (CannotSplit, CannotSlice) as reason:
             self._refuse(str(reason))
             return
@@ -234,7 +239,8 @@ class Rescued:
             return
         tf, recorder, room = self._rescue.tf, self._rescue.recorder, found.room
         rows, tail = rows_of(batch, tf), tail_of(batch, tf)
-        self.pieces.foreseen(tail, min(found.rows, -(-rows // self._rescue.k)))
+        handed = self._rescue.k if self._where == "train" else 1
+        self.pieces.foreseen(tail, min(found.rows, -(-rows // handed)))
         k = self.pieces.count(rows, tail)
         recorder.event(
             "rescue.foreseen", where=self._where, rows=rows, k=k, of=room.of, step=recorder.steps + 1,
@@ -309,6 +315,11 @@ class Rescued:
         if reason != known:
             words = wanted(error) if error is not None else ""
             self._rescue.recorder.event("rescue.refused", reason=reason, where=self._where, wanted=words)
+
+
+def _within(shape: tuple[int, ...], known: tuple[int, ...]) -> bool:
+    """In every dimension: fewer rows that are longer may well need more."""
+    return len(shape) == len(known) and all(a <= LOOK_AGAIN_RATIO * b for a, b in zip(shape, known))
 
 
 def _is_alone(model: Any) -> bool:
