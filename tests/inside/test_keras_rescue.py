@@ -105,6 +105,7 @@ def test_what_may_not_be_split_is_refused_and_the_error_is_the_users(
     assert any(reason in data.get("reason", "") for kind, data in case["told"] if kind == "rescue.refused")
 
 
+@pytest.mark.slow
 def test_where_nothing_was_asked_for_and_all_fits_not_a_bit_changes() -> None:
     """Evaluation and prediction included: they are looked at, too."""
     cases = (
