@@ -81,7 +81,8 @@ def test_a_large_steady_job_does_not_pay_for_a_neighbour_that_grows(workplace: W
     )
     source = """
         import time
-        kept = bytearray(b"x") * (240 << 20)
+        kept = []
+        for _ in range(24): kept.append(bytearray(b"x") * (10 << 20)); time.sleep(0.02)  # at full speed it would be held
         print("holds", flush=True)
         time.sleep(8)
     """

@@ -48,6 +48,7 @@ def test_an_allocator_at_full_speed_is_held_and_ends_alone(workplace: Workplace)
     assert workplace.why()["cause"]["id"] == "container-memory-limit"
 
 
+@pytest.mark.slow
 def test_a_leak_in_training_is_warned_of_relieved_checkpointed_and_then_stopped(workplace: Workplace) -> None:
     result = run_in_arena(workplace, LEAKS_WHILE_TRAINING % 1, *ONCE, memory=500, neighbour_mib=60)
     rungs = result.rungs

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(find_spec("tensorflow") is None, reason="needs Keras and TensorFlow"),
     pytest.mark.timeout(300),
 ]
