@@ -90,6 +90,10 @@ class Position:
             "making": self._at_making,
         }
 
+    def let_go(self) -> None:
+        """Of the data. An iterator over an endless generator that lives until Python ends never lets Python end."""
+        self._epoch_iterator = None
+
     def at_the_end(self) -> dict[str, Any]:
         """What a finished fit leaves behind in its data."""
         if self._epoch_iterator is None:

@@ -66,8 +66,10 @@ class Fits:
                 result = raw(self, *args, **kwargs)
             except BaseException:
                 self_.leaves(call)
+                call.position.let_go()
                 raise
             self_.ends(call, result)
+            call.position.let_go()
             return result
 
         self_ = self
