@@ -7,7 +7,7 @@ import gc
 import re
 import sys
 import traceback
-from typing import Any, Optional
+from typing import Any, List, Optional
 
 # What frameworks say where the type alone does not: other call sites, older versions.
 SAYS_SO = re.compile(
@@ -50,18 +50,18 @@ def forget(error: Optional[BaseException]) -> None:
         error = error.__cause__ or error.__context__
 
 
-def give_back() -> None:
-    """To the system, as far as it can be had: glibc and the frameworks' caches keep what was freed."""
+def give_back() -> List[str]:
+    """To the system, as far as it can be had: glibc and the frameworks' caches keep what was freed. Returns what was done."""
     gc.collect()
+    done = ["collected"]
     torch: Any = sys.modules.get("torch")
     cuda = getattr(torch, "cuda", None)
-    if cuda is not None and cuda.is_initialized():
+    if cuda is not None and cuda.is_initialized():  # a process without CUDA is left without
         cuda.empty_cache()
-    _trim()
-
-
-def _trim() -> None:
+        done.append("GPU cache emptied")
     try:
-        ctypes.CDLL(None).malloc_trim(0)
+        if ctypes.CDLL(None).malloc_trim(0):
+            done.append("trimmed")
     except (AttributeError, OSError):  # another libc
-        return
+        pass
+    return done
