@@ -71,7 +71,10 @@ def _twins(case: Case, only: str | None) -> list[bool]:
 
 def _told_result(case: Case, healthy: bool, options: argparse.Namespace) -> score.Result:
     result = _result(case, healthy, options)
-    print(f"{case.name} {result.program}: {result.verdict} ({result.seconds:.1f} s)", file=sys.stderr)
+    told = f"{case.name} {result.program}: {result.verdict} ({result.seconds:.1f} s)"
+    if result.verdict != score.RIGHT:
+        told += f": {result.got} {result.confidence or ''} {result.note}"
+    print(told, file=sys.stderr, flush=True)
     return result
 
 
