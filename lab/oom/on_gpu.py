@@ -26,7 +26,9 @@ def rows() -> Iterator[Row]:
             for cap in CAPS_GIB:
                 run = _run(program, cap, batch, Path(folder))
                 distance = _apart(Path(folder), cap) if whole.get("exit") == run.get("exit") == 0 else None
-                good = distance is not None and distance < within and float(whole.get("peak_gib", 0.0)) > cap
+                named = (run.get("why", {}).get("cause") or {}).get("id") == "gpu-memory-exhausted"
+                close = distance is not None and distance < within
+                good = close and named and float(whole.get("peak_gib", 0.0)) > cap
                 yield Row(good, _cells(program, cap, batch, distance, {**run, "whole": whole}))
 
 

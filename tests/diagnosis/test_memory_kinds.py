@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from holdfast.detectors import find_endings
 from holdfast.diagnosis.verdict import diagnose
+from holdfast.inside.memory import ran_out_on, wanted
 from holdfast.vocabulary import Cause, Event
 from tests.story import GIB, START, kernel, story
 
@@ -130,3 +133,31 @@ def test_a_run_that_finished_says_that_it_was_evaluation_which_did_not_fit() -> 
     assert answer.outcome == "recovered" and answer.cause is not None
     assert "evaluation on 512 rows needs about 900 MiB; its container had 200 MiB left" in text_of(answer.cause)
     assert "validation_batch_size" in answer.cause.remedies[0].how
+
+
+@pytest.mark.parametrize(
+    ("message", "cause"),
+    [
+        ("CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 8 GiB", "gpu-memory-exhausted"),
+        (
+            "OOM when allocating tensor with shape[4096,4096] and type float on "
+            "/job:localhost/replica:0/task:0/device:GPU:0 by allocator GPU_0_bfc",
+            "gpu-memory-exhausted",
+        ),
+        (
+            "OOM when allocating tensor with shape[4096,4096] and type float on "
+            "/job:localhost/replica:0/task:0/device:CPU:0 by allocator mklcpu",
+            "host-memory-exhausted",
+        ),
+        (
+            "DefaultCPUAllocator: can't allocate memory: you tried to allocate 17179869184 bytes",
+            "host-memory-exhausted",
+        ),
+    ],
+)
+def test_what_was_caught_says_whose_memory_it_was(message: str, cause: str) -> None:
+    error = RuntimeError(message)
+    about = {"where": "train", "k": 2, "of": ran_out_on(error), "wanted": wanted(error)}
+    told = [KERAS, Event("rescue.caught", START + 30, about), Event("rescue.k", START + 30, {"k": 2, "where": "train"})]
+    answer = diagnose(story(0, None, None, told), [])
+    assert answer.outcome == "recovered" and answer.cause is not None and answer.cause.id == cause

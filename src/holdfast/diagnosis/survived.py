@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from holdfast.vocabulary import Event, Evidence, Finding, Window
 
-GPU_WORDS = ("GPU", "CUDA", "cuda", "HIP", "gpu")
 MIB = 1 << 20
 
 
@@ -31,7 +30,7 @@ def rescued(window: Window) -> Finding | None:
 
 
 def _cause(first: Event) -> tuple[str, str]:
-    if any(word in str(first.data.get("wanted", "")) for word in GPU_WORDS):
+    if first.data.get("of") == "gpu":
         return "gpu-memory-exhausted", "The GPU"
     if first.data.get("of") == "container":
         return "container-memory-limit", "The container's memory"

@@ -16,6 +16,7 @@ SAYS_SO = re.compile(
     re.IGNORECASE,
 )
 SOMETHING_ELSE = re.compile(r"too many open files|no space left|quota|larger than max|message.*size", re.IGNORECASE)
+GPU = re.compile(r"\b(GPU|CUDA|HIP|XPU)\b|GPU:\d|GPU_\d", re.IGNORECASE)
 REQUEST = re.compile(r"shape\[[\d,]*\][^\n]{0,40}|tried to allocate [\d.]+ ?\w+|allocate \d+ bytes", re.IGNORECASE)
 
 
@@ -37,6 +38,11 @@ def wanted(error: BaseException) -> str:
     """What could not be had, in the framework's words."""
     found = REQUEST.search(str(error))
     return found.group(0) if found else str(error).strip().split("\n")[0][:120]
+
+
+def ran_out_on(error: BaseException) -> str:
+    """`gpu` or `host`."""
+    return "gpu" if GPU.search(str(error)) else "host"
 
 
 def forget(error: Optional[BaseException]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from holdfast.vocabulary import Event, Sample
 
-PATIENCE_S = 10.0
+PATIENCE_S = 120.0  # an import from a slow disk, on a busy machine
 
 
 class Greeting:

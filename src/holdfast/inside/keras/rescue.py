@@ -12,7 +12,7 @@ import weakref
 from typing import Any, Callable, Iterator, Optional
 
 from ..guard import guarded
-from ..memory import forget, give_back, is_out_of_memory, wanted
+from ..memory import forget, give_back, is_out_of_memory, ran_out_on, wanted
 from ..pieces import AGAIN_AFTER, Pieces
 from ..telemetry import Recorder
 from ..tensorflow.forecast import Forecast
@@ -289,7 +289,9 @@ class Rescued:
             self._refuse(str(reason), error)
             return False
         k = self.pieces.count(rows, tail)
-        recorder.event("rescue.caught", step=recorder.steps + 1, where=self._where, k=k, wanted=wanted(error))
+        recorder.event(
+            "rescue.caught", step=recorder.steps + 1, where=self._where, k=k, of=ran_out_on(error), wanted=wanted(error)
+        )
         if self._refused:
             return False
         grown = self.pieces.did_not_fit(rows, tail, k)

@@ -13,7 +13,7 @@ import weakref
 from typing import Any, Callable, Optional
 
 from ..guard import guarded
-from ..memory import forget, give_back, is_out_of_memory, wanted
+from ..memory import forget, give_back, is_out_of_memory, ran_out_on, wanted
 from ..pieces import Pieces, bounds
 from .slicing import CannotSlice, cut, rows_of, tail_of
 
@@ -127,7 +127,7 @@ class _Step:
         return total
 
     def _smaller(self, known: Pieces, rows: int, tail: Any, k: int, error: BaseException) -> bool:
-        self._tell("rescue.caught", where="train", k=k, wanted=wanted(error))
+        self._tell("rescue.caught", where="train", k=k, of=ran_out_on(error), wanted=wanted(error))
         if tail is None:
             self._tell("rescue.refused", reason="the batch's tensors do not share a first axis", wanted=wanted(error))
             return False
