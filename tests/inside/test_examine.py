@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import weakref
 from collections import deque
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -164,3 +166,17 @@ def test_a_few_large_models_that_are_kept_are_named_though_there_are_few() -> No
     (grower,) = growing
     assert grower["holder"].startswith("trials in ") and grower["what"] == "models (Layer)"
     assert grower["count"] == 4 and grower["bytes"] > 4 << 21
+
+
+def test_libraries_that_lie_elsewhere_do_not_use_up_the_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`pip install --target`, a folder on PYTHONPATH: thousands of their names are not the script's."""
+    for name in ("numpy", "big_library"):
+        module = ModuleType(name)
+        module.__file__ = f"/apps/python/{name}/__init__.py"
+        vars(module).update({f"name{i}": [i] for i in range(30_000)})
+        monkeypatch.setitem(sys.modules, name, module)
+    keeper = Keeper()
+    before = first_count()
+    keeper.batches.update({i: b"y" * 20_000 for i in range(20)})
+    growing, _ = compare(before, 20)
+    assert [grower["holder"] for grower in growing] == ["Keeper.batches"]

@@ -27,6 +27,7 @@ class NativeBatches(keras.utils.PyDataset):
     def __getitem__(self, index):
         count = self.batch * SIDE * SIDE
         pixels = libc.malloc(HEADER_BYTES + count * 4) + HEADER_BYTES
+        ctypes.cast(pixels - HEADER_BYTES, ctypes.POINTER(ctypes.c_uint64))[0] = count * 4
         view = np.ctypeslib.as_array(ctypes.cast(pixels, ctypes.POINTER(ctypes.c_float)), (count,))
         view[:] = self.rng.random(count, dtype=np.float32)
         images = view.reshape(self.batch, SIDE, SIDE, 1).copy()

@@ -24,6 +24,7 @@ OPTIMIZED = 0x1  # a function's frame, whose f_locals are a copy
 CONTAINERS = (list, dict, set, deque)
 ATOMS = (str, bytes, int, float, complex, bool, type(None), type, ModuleType, FrameType)
 NOT_THE_SCRIPTS = ("site-packages", "dist-packages", os.path.dirname(os.__file__))
+LIBRARIES = ("numpy", "tensorflow", "keras", "torch", "jax")  # where one of them lies, there are others
 
 
 class Held:
@@ -41,8 +42,9 @@ def held_containers() -> Iterator[Held]:
     """Breadth first, so that the nearest name of a thing is the one it gets."""
     deadline = used() + SECONDS
     seen: set[int] = set()
-    scripts = {name for name, module in list(sys.modules.items()) if _is_the_scripts(module)}
-    queue: deque[tuple[Any, str, int, bool]] = deque((one, name, 0, False) for name, one in _names())
+    modules = _scripts_modules()
+    scripts = {module.__name__ for module in modules}
+    queue: deque[tuple[Any, str, int, bool]] = deque((one, name, 0, False) for name, one in _names(modules))
     while queue and len(seen) < OBJECTS and used() < deadline:
         one, name, depth, of_the_data = queue.popleft()
         if id(one) in seen or issubclass(type(one), ATOMS):
@@ -62,7 +64,7 @@ def held_containers() -> Iterator[Held]:
             queue.extend((item, called, depth + 1, of_the_data) for item, called in inner)
 
 
-def _names() -> Iterator[tuple[str, Any]]:
+def _names(modules: list[ModuleType]) -> Iterator[tuple[str, Any]]:
     frame: Optional[FrameType] = sys._getframe(1)
     for _ in range(FRAMES):
         if frame is None:
@@ -70,12 +72,11 @@ def _names() -> Iterator[tuple[str, Any]]:
         if not (frame.f_globals.get("__package__") or "").startswith(("holdfast_inside", "holdfast.inside")):
             yield from _locals(frame)
         frame = frame.f_back
-    for module in list(sys.modules.values()):
-        if _is_the_scripts(module):
-            called = os.path.splitext(os.path.basename(str(module.__file__)))[0]
-            for name, one in list(vars(module).items()):
-                if not name.startswith("__"):
-                    yield f"{called}.{name}", one
+    for module in modules:
+        called = os.path.splitext(os.path.basename(str(module.__file__)))[0]
+        for name, one in list(vars(module).items()):
+            if not name.startswith("__"):
+                yield f"{called}.{name}", one
 
 
 def _locals(frame: FrameType) -> list[tuple[str, Any]]:
@@ -92,9 +93,22 @@ def _locals(frame: FrameType) -> list[tuple[str, Any]]:
     return found
 
 
-def _is_the_scripts(module: Any) -> bool:
+def _scripts_modules() -> list[ModuleType]:
+    """The script itself and what it imported of its own: nothing from where libraries lie."""
+    places = [os.path.dirname(os.path.dirname(_file(sys.modules.get(name)))) for name in LIBRARIES]
+    elsewhere = (*NOT_THE_SCRIPTS, *(place + os.sep for place in places if place))
+    return [
+        module
+        for name, module in list(sys.modules.items())
+        if _file(module)
+        and (name == "__main__" or not any(place in _file(module) for place in elsewhere))
+        and not _is_ours(module)
+    ]
+
+
+def _file(module: Any) -> str:
     path = getattr(module, "__file__", None) if type(module) is ModuleType else None
-    return isinstance(path, str) and not any(place in path for place in NOT_THE_SCRIPTS) and not _is_ours(module)
+    return path if isinstance(path, str) else ""
 
 
 def _shared(kind: type, scripts: set[str]) -> dict[Any, Any]:
