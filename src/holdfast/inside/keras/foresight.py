@@ -30,9 +30,10 @@ class Foresight:
             return None
         rows, tail = rows_of(batch, self._tf), tail_of(batch, self._tf)
         turns = max((size for shape in tail for size in shape[:1]), default=1)
-        if begin_with <= 1 and not self._forecast.must_be_measured(self._concrete(batch), rows, turns):
+        concrete = self._concrete(batch)
+        if begin_with <= 1 and not self._forecast.must_be_measured(concrete, rows, turns):
             return None
-        return self._measured(batch, rows, tail, sliced(), room)
+        return self._measured(batch, rows, tail, sliced(), room, self._forecast.least(concrete, rows))
 
     def again(self, rows: int, tail: Any) -> Optional[int]:
         """How many rows a piece may have by now; None where it was not measured or a limit says when it is too many."""
@@ -48,7 +49,7 @@ class Foresight:
         data = tf.nest.map_structure(lambda leaf: None if isinstance(leaf, optional) else leaf, batch)
         return self._compiled.get_concrete_function([data] if self._where == "predict" else data)
 
-    def _measured(self, batch: Any, rows: int, tail: Any, sliced: Any, room: Room) -> Optional[Foreseen]:
+    def _measured(self, batch: Any, rows: int, tail: Any, sliced: Any, room: Room, least: int) -> Optional[Foreseen]:
         def try_rows(few: int) -> None:
             try:
                 sliced.try_rows(batch, few)
@@ -63,6 +64,7 @@ class Foresight:
             return Foreseen(max(1, tried.rows // 2), 0, room)
         except CannotMeasure:
             return None
+        line.not_below(rows, least)
         held = self._lines[tail] = (line, sliced.held_bytes())
         fit = self._forecast.rows_that_fit(rows, *held)
         return None if fit is None else Foreseen(fit, int(line.at(rows)), room)

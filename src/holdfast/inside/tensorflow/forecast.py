@@ -83,7 +83,10 @@ class Forecast:
             return False
         if room.of == "budget":  # beyond it is a crash
             return used + most_bytes(concrete.graph, rows, max(1, turns)) > room.piece
-        return used + least_bytes(concrete.graph, rows) > room.whole
+        return used + self.least(concrete, rows) > room.whole
+
+    def least(self, concrete: Any, rows: int) -> int:
+        return least_bytes(concrete.graph, rows)
 
     def measure(self, run: Callable[[], object]) -> int:
         """Bytes that a call needs beyond what is held."""
@@ -144,6 +147,11 @@ class Line:
     def __init__(self, rows_before: int, bytes_before: int, rows: int, needed: int) -> None:
         self.rows, self.bytes = rows, needed
         self.a_row = max(1.0, (needed - bytes_before) / (rows - rows_before))
+
+    def not_below(self, rows: int, needed: int) -> None:
+        """Many small tensors, those of a loop's turns, are not counted: then the graph knows better."""
+        if needed > self.at(rows):
+            self.rows, self.bytes, self.a_row = rows, needed, max(self.a_row, needed / rows)
 
     def at(self, rows: int) -> float:
         return max(0.0, self.bytes + self.a_row * (rows - self.rows))
