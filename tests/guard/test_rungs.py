@@ -33,10 +33,10 @@ LEAKS_WHILE_TRAINING = """
 
 
 def _killed_elsewhere(result: Result) -> list[str]:
-    """By the kernel, in this test's group but outside the one that is the job's own."""
+    """By the kernel, a process of this test's group that is not the job's."""
     lines = [str(event.data.get("text")) for event in result.of("kernel.line")]
     ours = [line for line in lines if "oom-kill:" in line and f"/{GROUP}" in line]
-    return [line for line in ours if "/holdfast-job-" not in line.partition("oom_memcg=")[2].partition(",")[0]]
+    return [line for line in ours if "/holdfast-job-" not in line.partition("task_memcg=")[2].partition(",")[0]]
 
 
 def test_an_allocator_at_full_speed_is_held_and_ends_alone(workplace: Workplace) -> None:

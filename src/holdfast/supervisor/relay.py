@@ -288,19 +288,20 @@ class Relay:
         self._poll.unregister(link)
         link.close()
         self._link = None
-        if self._status is not None:
-            self._over = True
+        if self._over:
             return
-        if not self._script_pid and (self._between is None or self._starting):
+        if self._status is not None:
+            self._script_pid = 0  # it has ended, and that may not be in the record yet
+        elif not self._script_pid and (self._between is None or self._starting):
             self._script_pid = self._keyboard.script_pid = self._adopted()
-        if not self._script_pid and self._between is None:
+        if not self._script_pid and self._between is None and self._status is None:
             raise NeverStarted(0)
         from holdfast.supervisor.lone import LoneWatch  # noqa: PLC0415 - only a relay that is alone needs it
 
         self._lone = LoneWatch(self._task, self._script_pid, self.say)
         self._tell("watcher.lost", pid=self._watcher_pid, reason=self._failed)
         self._lone.do(_let_the_job_go_on)
-        if not self._script_pid:
+        if not self._script_pid and self._status is None:
             self._status = self._between  # killed between two attempts: there is nobody to start another
         self._collect(reap())
 

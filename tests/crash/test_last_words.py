@@ -1,0 +1,24 @@
+"""A watcher that is killed right after it told how the script ended, and before that is on the disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from holdfast.journal import Journal
+from holdfast.supervisor.control import link_pair
+from holdfast.supervisor.relay import Relay
+from holdfast.supervisor.streams import Streams
+from holdfast.supervisor.task import Task
+
+
+def test_the_relay_records_the_end_that_its_watcher_only_told(tmp_path: Path) -> None:
+    (tmp_path / "journal").mkdir()
+    task = Task(command=("train",), directory=tmp_path, cwd=tmp_path, policy="observe")
+    here, there = link_pair()
+    relay = Relay(task, Streams((0, 1, 2), []), here, watcher_pid=0)
+    there.tell("started", pid=2**22 + 1)  # no process has that number
+    there.tell("exit", status=3 << 8)
+    there.close()
+    assert relay.run() == 3
+    ends = [event.data for event in Journal(tmp_path / "journal").events() if event.kind == "script.exit"]
+    assert ends == [{"code": 3, "signal": None}]
