@@ -167,6 +167,19 @@ class TwoUpdates(keras.Model):
         return {"loss": loss}
 
 
+class Draws(layers.Layer):
+    """What people draw within a model, each in its own way."""
+
+    def call(self, x: Any) -> Any:
+        rows = tf.shape(x)[0]
+        flips = keras.random.uniform(shape=(rows, 1)) < 0.5
+        sampled = keras.random.categorical(tf.zeros((rows, 4)), 1, dtype="int32")
+        x = tf.where(flips, x, -x) + 0.1 * keras.random.normal((rows, 16)) + 0.1 * tf.cast(sampled, x.dtype)
+        x = x + tf.random.normal(tf.shape(x), stddev=0.1) * tf.random.uniform(shape=(rows, 1), minval=0.5, maxval=1.5)
+        x = x + 0.01 * tf.cast(keras.random.randint((rows, 1), 2, 7), x.dtype)
+        return tf.nn.dropout(x, 0.2)
+
+
 class Calls(keras.callbacks.Callback):
     def __init__(self) -> None:
         super().__init__()
@@ -259,6 +272,10 @@ CASES: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     "own loss, a mean": (lambda: dense(own_mean), fit, {}),
     "own loss, a sum": (lambda: dense(own_sum, lambda: keras.optimizers.SGD(1e-3)), fit, {}),
     "batch norm and dropout": (lambda: dense(own_mean, between=[layers.BatchNormalization(), layers.Dropout(0.3)]), fit, {}),
+    "draws of every kind": (
+        lambda: dense(between=[layers.BatchNormalization(), Draws(), layers.GaussianNoise(0.1), layers.Dropout(0.1)]),
+        fit, {},
+    ),
     "several steps at once": (lambda: dense(steps_per_execution=4), fit, {}),
     "eager": (lambda: dense(run_eagerly=True), lambda m: fit(m, epochs=1), {}),
     "train_on_batch": (dense, by_hand, {}),

@@ -26,7 +26,7 @@ WHOLE_BATCH = (
     "a loss over the whole batch", "in-batch negatives", "a correlation", "a softmax over rows",
     "Keras's own circle loss", "a layer across rows",
 )  # fmt: skip
-QUICK = ("dense", "Adam", "masked sequence", *WHOLE_BATCH, "two updates")
+QUICK = ("dense", "Adam", "masked sequence", "draws of every kind", *WHOLE_BATCH, "two updates")
 REST = (
     "sample weights", "class weights", "sum and regularisation", "weights in the mean", "masked sequence, weights",
     "LSTM", "attention", "convolution", "two outputs", "own train_step", "own loss, a mean", "own loss, a sum",
@@ -34,7 +34,7 @@ REST = (
     "accumulating", "schedule", "Adam in float32", "mixed precision",
 )  # fmt: skip
 GROUPS = 4
-RANDOM = ("batch norm and dropout",)
+RANDOM = ("batch norm and dropout", "draws of every kind")
 HALF_PRECISION = 5e-3  # sums in float16, in another order
 LOGS_ALSO = set(QUICK + REST) - {"mixed precision", *RANDOM}
 
@@ -79,7 +79,7 @@ def check(name: str, case: dict[str, Any]) -> None:
         assert max(case["logs_apart"]) < 1e-5
 
 
-@pytest.mark.parametrize("name", QUICK[:3])
+@pytest.mark.parametrize("name", QUICK[:4])
 def test_fifty_rescued_steps_are_those_of_the_run_that_had_enough(name: str, quick: dict[str, Any]) -> None:
     check(name, quick[name])
 

@@ -27,7 +27,7 @@ def told_apart(window: Window, findings: Iterable[Finding]) -> list[Finding]:
     found = []
     for finding in findings:
         if finding.cause in RAN_OUT:
-            finding = _with_kind(window, finding)  # noqa: PLW2901
+            finding = _with_refusal(window, _with_kind(window, finding))  # noqa: PLW2901
             if finding.cause == "gpu-memory-exhausted":
                 found += [other for other in (_others(window), _in_pieces(window)) if other is not None]
         found.append(finding)
@@ -42,6 +42,14 @@ def _with_kind(window: Window, finding: Finding) -> Finding:
             details: dict[str, Any] = {**finding.details, name: True}
             return replace(finding, evidence=(*finding.evidence, Evidence(text, "telemetry", at)), details=details)
     return finding
+
+
+def _with_refusal(window: Window, finding: Finding) -> Finding:
+    refused = window.event("rescue.refused")
+    if refused is None:
+        return finding
+    text = f"the batch was not done in smaller pieces: {refused.data.get('reason', 'no reason was given')}"
+    return replace(finding, evidence=(*finding.evidence, Evidence(text, "telemetry", refused.at)))
 
 
 Kind = tuple[str, str, float] | None

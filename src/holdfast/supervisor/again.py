@@ -128,6 +128,8 @@ def _micro_batches(window: Window, handed: int | None) -> int:
 
 
 def _can_shrink(window: Window) -> bool:
+    if any(event.data.get("where", "train") == "train" for event in window.events("rescue.refused")):
+        return False
     adapters = [(event.data.get("name"), event.data.get("backend")) for event in window.events("adapter.ready")]
     return bool({("keras", "tensorflow"), ("keras", "torch")} & set(adapters)) or bool(
         window.events("rescue.k", "rescue.ready")

@@ -7,6 +7,7 @@ that happens is a look at each new shape of batch: whether it can fit at all.
 from __future__ import annotations
 
 import contextlib
+import re
 import sys
 import weakref
 from typing import Any, Callable, Iterator, Optional
@@ -27,6 +28,7 @@ from .would_help import would_help
 Step = Callable[[Any], Any]
 LOOK_AGAIN_RATIO = 1.05  # a look takes some milliseconds: not for every length a sequence may have
 STEPS = {"train": "train_step", "evaluate": "test_step"}
+COLOURS = re.compile("\x1b\\[[0-9;]*m")  # Keras's own
 
 
 class Rescue:
@@ -329,4 +331,7 @@ def _is_alone(model: Any) -> bool:
 
 
 def _in_words(error: BaseException) -> str:
-    return str(error) if isinstance(error, (CannotSplit, CannotSlice)) else f"{type(error).__name__}: {error}"[:300]
+    if isinstance(error, (CannotSplit, CannotSlice)):
+        return str(error)
+    lines = [line.strip() for line in COLOURS.sub("", str(error)).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {' '.join(lines[:2])}"[:300]

@@ -12,6 +12,7 @@ import functools
 from typing import Any, Callable, Iterator
 
 from ..pieces import bounds
+from .chance import without_any_draws
 from .redirected import CannotSplit
 from .undo import replaced_here
 
@@ -79,7 +80,7 @@ def alike(one: Any, other: Any, deviates: float) -> bool:
 @contextlib.contextmanager
 def without_chance(model: Any) -> Iterator[None]:
     """What differs from call to call, and from batch to batch by design, is left out of a comparison."""
-    with contextlib.ExitStack() as stack:
+    with without_any_draws(), contextlib.ExitStack() as stack:
         for layer in model._flatten_layers(include_self=False):
             if "BatchNorm" in type(layer).__name__ or getattr(layer, "seed_generator", None) is not None:
                 stack.enter_context(replaced_here(layer, "call", _without_training(layer.call)))

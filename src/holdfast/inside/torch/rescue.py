@@ -15,6 +15,7 @@ from typing import Any, Callable, Optional
 from ..guard import guarded
 from ..memory import forget, give_back, is_out_of_memory, ran_out_on, wanted
 from ..pieces import Pieces, bounds
+from .chance import without_draws
 from .slicing import CannotSlice, cut, rows_of, tail_of
 
 DEVIATES = 0.02
@@ -179,7 +180,8 @@ class _Step:
             was_training = self._model.training
             self._model.eval()  # no dropout, no batch statistics: those differ by themselves
             try:
-                whole, halves = self._gradient([(0, few)], few), self._gradient(bounds(few, 2), few)
+                with without_draws(self._torch):
+                    whole, halves = self._gradient([(0, few)], few), self._gradient(bounds(few, 2), few)
             finally:
                 self._model.train(was_training)
                 self._put_back()
