@@ -158,6 +158,36 @@ class OwnStep(keras.Model):
         return {"raw": loss, **{metric.name: metric.result() for metric in self.metrics}}
 
 
+class Autoencoder(keras.Model):
+    """No `call`, no compiled loss, noise of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.encoder = keras.Sequential([layers.Dense(16, activation="relu"), Costly(), layers.Dense(8)])
+        self.decoder = keras.Sequential([layers.Dense(16, activation="relu"), layers.Dense(12)])
+        self.mean_loss = keras.metrics.Mean(name="loss")
+
+    @property
+    def metrics(self) -> Any:
+        return [self.mean_loss]
+
+    def train_step(self, data: Any) -> Any:
+        with tf.GradientTape() as tape:
+            mean, spread = tf.split(self.encoder(data[0]), 2, axis=-1)
+            drawn = mean + tf.exp(0.5 * spread) * tf.random.normal(tf.shape(mean))
+            loss = tf.reduce_mean(tf.reduce_sum((self.decoder(drawn) - data[0]) ** 2, -1) + tf.reduce_sum(mean**2, -1))
+        weights = self.trainable_weights
+        self.optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights, strict=True))
+        self.mean_loss.update_state(loss)
+        return {"loss": self.mean_loss.result()}
+
+
+def autoencoder() -> Any:
+    model = Autoencoder()
+    model.compile(keras.optimizers.SGD(1e-3))
+    return model
+
+
 class TwoUpdates(keras.Model):
     def train_step(self, data: Any) -> Any:
         for _ in range(2):
@@ -276,6 +306,7 @@ CASES: dict[str, tuple[Any, Any, dict[str, Any]]] = {
         lambda: dense(between=[layers.BatchNormalization(), Draws(), layers.GaussianNoise(0.1), layers.Dropout(0.1)]),
         fit, {},
     ),
+    "an autoencoder's own step": (autoencoder, fit, {}),
     "several steps at once": (lambda: dense(steps_per_execution=4), fit, {}),
     "eager": (lambda: dense(run_eagerly=True), lambda m: fit(m, epochs=1), {}),
     "train_on_batch": (dense, by_hand, {}),

@@ -101,6 +101,8 @@ def _verdict(diagnosis: Diagnosis) -> str:
         return diagnosis.summary
     sure = "" if diagnosis.cause.confidence >= 0.8 else " (probably)"
     if diagnosis.outcome == "recovered":
+        if diagnosis.summary.startswith(diagnosis.cause.title):
+            return f"The run finished. {diagnosis.cause.title}{sure}."
         return f"{diagnosis.summary} What it was rescued from: {diagnosis.cause.title}{sure}."
     title = diagnosis.cause.title if sure else diagnosis.cause.title.rstrip(".")
     return f"{title}{sure}" + ("" if title.endswith("…") and not sure else ".")

@@ -121,17 +121,23 @@ class Micro:
         spec = open_ended(piece, tf)
         if not self._eager:
             scalar, vector = tf.TensorSpec([], tf.float64), tf.TensorSpec([None], tf.float64)
-            self._counts.get_concrete_function(spec)
             self._slice.get_concrete_function(spec, scalar, vector)
+            if self.calls.divides_by_counts:
+                self._counts.get_concrete_function(spec)
         self._traced.add(key)
 
     def _totals(self, data: Any, pieces: list[tuple[int, int]]) -> Any:
         """What each masked or weighted mean of the whole batch divides by. Only masks are computed: the rest is pruned."""
+        return self._counted(data, pieces, self._counts)
+
+    def _counted(self, data: Any, pieces: list[tuple[int, int]], count: Callable[[Any], Any]) -> Any:
         tf = self._tf
         if not self.calls.divides_by_counts and not self._eager:
             return tf.zeros([1], tf.float64)
-        counted = [self._counts(cut(data, begin, end, tf)) for begin, end in pieces]
-        return tf.add_n(counted)
+        try:
+            return tf.add_n([count(cut(data, begin, end, tf)) for begin, end in pieces])
+        except NotImplementedError:  # a model without a `call`: its step has losses of its own
+            return tf.zeros([1], tf.float64)
 
     def _clear(self) -> None:
         """Sums of an attempt that failed halfway are of no use."""
@@ -182,7 +188,7 @@ class Micro:
         tf = self._tf
         self._clear()
         rows = pieces[-1][1]
-        totals = tf.add_n([self._counting_step(cut(data, begin, end, tf)) for begin, end in pieces])
+        totals = self._counted(data, pieces, self._counting_step)
         for begin, end in pieces:
             self._slice_step(cut(data, begin, end, tf), tf.constant((end - begin) / rows, tf.float64), totals)
             self.put_back()
