@@ -22,7 +22,9 @@ from lab.oom import on_gpu, table
 from lab.oom.runs import PLENTY, Run, apart, same_bits, train
 
 MODELS = ("dense", "dense-weighted", "dense-mixed", "batch-norm", "cnn", "lstm", "transformer", "own-step")
-TIMES = {"transformer": 4, "cnn": 4}  # in containers: a step of some hundred MiB
+# In containers a step of more than a GiB: cutting it needs about 100 MiB of its own, for a second traced graph.
+TIMES = {"transformer": 8, "cnn": 10, "lstm": 12, "batch-norm": 8, "dense-mixed": 20}
+USUAL_TIMES = 14
 HEALTHY_FILL = 0.93
 HOLDFAST_BYTES = 48 << 20  # relay and watcher live in the container, too
 MIB = 1 << 20
@@ -44,10 +46,10 @@ def main() -> int:
         made = table.Table("healthy", ("model", "container", "filled", "exit", "bits", "touched", "time"), named_by=1)
         rows = _each(asked.models, healthy)
     elif asked.container:
-        made = table.Table("container", ("model", "memory", "container", "exit", "how", "k", "why", "apart"))
+        made = table.Table("container", ("model", "memory", "step", "container", "exit", "how", "k", "why", "apart"))
         rows = _each(asked.models, lambda model, place: in_container(model, place, asked.shares))
     else:
-        made = table.Table("budget", ("model", "memory", "budget", "exit", "how", "k", "why", "apart"))
+        made = table.Table("budget", ("model", "memory", "step", "budget", "exit", "how", "k", "why", "apart"))
         rows = _each(asked.models, lambda model, place: with_budget(model, place, asked.shares))
     bad = made.fill(rows)
     if asked.write:
@@ -68,32 +70,43 @@ def with_budget(model: str, place: Path, shares: list[int]) -> Iterator[table.Ro
     for share in shares:
         budget = held + int(needed * share / 100)
         run = train(place, model, options=("--memory", str(budget // MIB) + "M"))
-        yield _rescued(model, share, budget, whole, run)
+        yield _rescued(model, (share, needed, budget), whole, run)
 
 
 def in_container(model: str, place: Path, shares: list[int]) -> Iterator[table.Row]:
-    times = TIMES.get(model, 6)
+    times = TIMES.get(model, USUAL_TIMES)
     whole = train(place, model, times, container=PLENTY, measure=True)
     seen = [json.loads(line[4:]) for line in whole.output.splitlines() if line.startswith("LAB ")]
     held, needed = seen[0]["held"] + HOLDFAST_BYTES, max(one["peak"] for one in seen[1:]) - seen[0]["current"]
     for share in shares:
         limit = held + int(needed * share / 100)
         run = train(place, model, times, container=limit, options=())
-        yield _rescued(model, share, limit, whole, run)
+        yield _rescued(model, (share, needed, limit), whole, run)
 
 
-def _rescued(model: str, share: int, size: int, whole: Run, run: Run) -> table.Row:
+def _rescued(model: str, sizes: tuple[int, int, int], whole: Run, run: Run) -> table.Row:
+    share, needed, size = sizes
     good = run.exit == 0 and run.outcome == "recovered"
     verdict = f"{run.outcome}, {run.cause}"
     return table.Row(
         good,
-        (model, f"{share} %", f"{size // MIB} MiB", str(run.exit), run.how, str(run.k), verdict, apart(whole, run)),
+        (
+            model,
+            f"{share} %",
+            f"{needed // MIB} MiB",
+            f"{size // MIB} MiB",
+            str(run.exit),
+            run.how,
+            str(run.k),
+            verdict,
+            apart(whole, run),
+        ),
     )
 
 
 def healthy(model: str, place: Path) -> Iterator[table.Row]:
     """The container is made as small as the program alone bears; then there is room for Holdfast's own processes."""
-    times = TIMES.get(model, 6)
+    times = TIMES.get(model, USUAL_TIMES)
     free = train(place, model, times, container=PLENTY)
     limit = int((free.peak or 0) / HEALTHY_FILL)
     for _ in range(4):  # what a program takes differs from run to run
