@@ -22,7 +22,7 @@ from lab.oom import on_gpu, table
 from lab.oom.runs import PLENTY, Run, apart, same_bits, train
 
 MODELS = ("dense", "dense-weighted", "dense-mixed", "batch-norm", "cnn", "lstm", "transformer", "own-step")
-# In containers a step of more than a GiB: cutting it needs about 100 MiB of its own, for a second traced graph.
+# A step of more than a GiB: cutting it needs about 100 MiB of its own, for a second traced graph.
 TIMES = {"transformer": 8, "cnn": 10, "lstm": 12, "batch-norm": 8, "dense-mixed": 20}
 USUAL_TIMES = 14
 HEALTHY_FILL = 0.93
@@ -64,12 +64,13 @@ def _each(models: list[str], rows: Callable[[str, Path], Iterator[table.Row]]) -
 
 
 def with_budget(model: str, place: Path, shares: list[int]) -> Iterator[table.Row]:
-    whole = train(place, model, measure=True)
+    times = TIMES.get(model, USUAL_TIMES)
+    whole = train(place, model, times, measure=True)
     seen = [json.loads(line[4:]) for line in whole.output.splitlines() if line.startswith("LAB ")]
     held, needed = seen[0]["held"], max(one["peak"] for one in seen[1:]) - seen[0]["current"]
     for share in shares:
         budget = held + int(needed * share / 100)
-        run = train(place, model, options=("--memory", str(budget // MIB) + "M"))
+        run = train(place, model, times, options=("--memory", str(budget // MIB) + "M"))
         yield _rescued(model, (share, needed, budget), whole, run)
 
 
