@@ -3,6 +3,7 @@ because a module says so."""
 
 from __future__ import annotations
 
+import threading
 from importlib.util import find_spec
 from typing import Any
 
@@ -130,6 +131,25 @@ def test_a_loss_over_the_whole_batch_is_not_split() -> None:
 
     with pytest.raises(torch.OutOfMemoryError):
         train(model, rescued=True, loss_of=contrastive, steps=1)
+
+
+def test_what_draws_at_random_is_split_all_the_same_and_another_thread_draws_on() -> None:
+    import torch
+
+    model, drawn = network(5), []
+
+    def loss_of(x: Any, y: Any) -> Any:
+        other = threading.Thread(target=lambda: drawn.append(torch.randn(4)))
+        other.start()
+        other.join()
+        noisy = x + torch.randn_like(x) * torch.rand(len(x), 1) + torch.empty_like(x).normal_() + torch.normal(x, 0.1)
+        hidden = torch.nn.functional.dropout(model(noisy), 0.3)
+        flips = torch.where(torch.rand(len(x), 1) < 0.5, hidden, -hidden) * torch.randint(1, 3, (len(x), 1))
+        normal = torch.distributions.Normal(flips, 1.0).rsample()
+        return torch.nn.functional.cross_entropy(normal, y)
+
+    train(model, True, loss_of, steps=3)
+    assert all(float(one.std()) > 0 for one in drawn)
 
 
 def test_another_error_of_the_users_is_his() -> None:

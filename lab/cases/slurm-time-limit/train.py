@@ -3,7 +3,7 @@ import time
 import torch
 from torch import nn
 
-SECONDS = 40
+SECONDS = 120
 
 
 def main():
