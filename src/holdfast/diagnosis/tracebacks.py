@@ -15,10 +15,10 @@ SYNTAX = re.compile(r"^(?:SyntaxError|IndentationError|TabError): ")
 GROUP_MARGIN = re.compile(r"^ *[|+](?:-+ (?:\d+|\.\.\.) -+)?(?: |$)")
 FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+)(?:,? in (?P<function>.+))?$')
 CELL = re.compile(
-    r"^(?:File )?(?P<file>(?:~|\.{0,2}/|[A-Za-z]:\\|<ipython-input)[^\s:]*|(?:Cell|Input) In ?\[\d+\])"
+    r"^(?:File )?(?P<file>(?:~|\.{0,2}/|[A-Za-z]:\\|<ipython-input|(?:lib|site-packages|dist-packages)/)[^\s:]*|(?:Cell|Input) In ?\[\d+\])"
     r"(?:(?::(?P<line>\d+))?,?(?: line (?P<line2>\d+))?(?: in (?P<function>[\w.<>]+).*)?)$"
 )
-ARROW = re.compile(r"^-{2,5}> ?(?P<line>\d+) ?(?P<code>.*)$")
+ARROW = re.compile(r"^-{1,5}> ?(?P<line>\d+) ?(?P<code>.*)$")
 RAISED = re.compile(r"^(?P<type>[A-Za-z_][\w.]*)(?:: (?P<message>.*)|:?\s*)$")
 # An exception that stands alone, as people paste it: its name must tell.
 ALONE = re.compile(

@@ -46,6 +46,7 @@ LAUNCHERS = frozenset(
 
 CERTAIN = 0.88  # of an exception with that message
 CERTAIN_WITH_STATUS = 0.8
+LIKELY = 0.84  # of a message that was pasted by itself
 OFTEN_SAID = frozenset({"missing-file", "mixed-precision-overflow", "terminated"})  # in passing, by healthy runs too
 UNNAMED = 0.92  # what is left of it where the message stands without its exception
 # The statuses of TensorFlow and XLA, and the exceptions that Python makes of them.
@@ -73,7 +74,7 @@ NOT_A_FAILURE = re.compile(
 
 # The script itself says what it does about it.
 TAKEN_CARE_OF = re.compile(
-    r"\bretr(?:y|ying)\b|\btrying (?:again|batch|port|\d)|\bto avoid\b|(?<!out-of-memory )\bhandlers?\b|faulthandler|\bcontinuing\b|, using (?:the |a )?\w|\bplease (?:install|upgrade|update)\b.{0,60}\b(?:for|if)\b|\bskipping (?!step)|\bignored\b",
+    r"\bretr(?:y|ying)\b|\btrying (?:again|batch|port|\d)|\bto avoid\b|(?<!out-of-memory )\bhandlers?\b|faulthandler|\bcontinuing\b|\bdropp(?:ing|ed) \d|\b0 corrupt|, using (?:the |a )?\w|\bplease (?:install|upgrade|update)\b.{0,60}\b(?:for|if)\b|\bskipping (?!step)|\bignored\b",
     re.IGNORECASE,
 )
 MENTIONED = 0.4
@@ -149,14 +150,16 @@ def from_fatal(fatal: FatalError | None) -> list[Finding]:
     return [Finding(cause, 0.6, tuple(evidence), {"frame": f"{own.file}:{own.line}"} if own else {})]
 
 
-def from_message(text: str) -> list[Finding]:
-    """What a line means that may be an exception's message without its name: only what is known for certain."""
+def from_message(text: str, alone: bool = False) -> list[Finding]:
+    """What a line means that may be an exception's message without its name: only what is known for certain.
+
+    `alone`: nothing else was pasted."""
     if NOT_A_FAILURE.search(text) or TAKEN_CARE_OF.search(text):
         return []
     found = STATUS.search(text)
     kind, message = (STATUSES[found["status"].upper().replace(" ", "_")], found["said"]) if found else ("", text)
     raised = Raised(kind, message.strip(), ())
-    enough = CERTAIN_WITH_STATUS if found else CERTAIN
+    enough = LIKELY if alone else CERTAIN_WITH_STATUS if found else CERTAIN
     told = [finding for finding in _from_raised(raised, [raised]) if finding.confidence >= enough]
     if not found:
         told = [finding for finding in told if finding.cause not in OFTEN_SAID]

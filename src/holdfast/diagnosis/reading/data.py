@@ -120,6 +120,10 @@ CHECKPOINT = any_of(
     r"Only restoring .{0,60}variables|Restored shape|shape in current model is",
     r"but the sav(?:ed|e) (?:weights?|layers?|models?|variables?|file)\b.{0,20}(?:has|have|had|contains?)|in the save file\. However",
 )
+# What the checkpoints of the training libraries have at their top.
+CHECKPOINT_KEYS = (
+    r"^KeyError: '(?:pytorch-lightning_version|\w*state_dicts?|optimizer_states|hyper_parameters|lr_schedulers|loops|model_ema|param_groups)'"
+)
 LOADS_WEIGHTS = (
     r"load_weights|load_state_dict|weights_for_loading|set_weights|from_pretrained|restore_checkpoint|load_checkpoint"
 )
@@ -138,9 +142,13 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
                 unless=r"CUDA|memory|file|not found|No such",
                 frames=LOADS_WEIGHTS,
             ),
+            rule("checkpoint-mismatch", 0.68, CHECKPOINT_KEYS, "KeyError"),
             rule("shape-mismatch", 0.92, SHAPES_TORCH),
             rule("shape-mismatch", 0.92, SHAPES_TF),
             rule("shape-mismatch", 0.92, SHAPES_JAX),
+            # The two sides of a branch or a loop, as JAX prints them.
+            rule("dtype-mismatch", 0.88, r"ShapedArray\((\w+)\[[^\]]{0,60}\][^\n]{0,40}vs\. ShapedArray\((?!\1\[)"),
+            rule("shape-mismatch", 0.86, r"ShapedArray\((\w+)\[([^\]]{0,60})\][^\n]{0,40}vs\. ShapedArray\(\1\[(?!\2\])"),
             rule("checkpoint-mismatch", 0.66, r"^", "ScopeParamNotFoundError ScopeCollectionNotFound"),
             rule("shape-mismatch", 0.93, r"^", "ScopeParamShapeError ShapeMismatchError DimensionMismatchError"),
             rule(
@@ -236,6 +244,8 @@ LINES: tuple[Rule, ...] = flatten(
             (0.95, r"Assertion `?(?:t|cur_target) >= 0 && (?:t|cur_target) < n_classes"),
             (0.85, r"(?:ClassNLLCriterion|NLLLoss|Loss\.cu)[^\n]{0,200}Assertion"),
             (0.95, r"Received a label value of -?\d+ which is outside the valid range"),
+            # The node that failed, without what it said: its labels are what it checks.
+            (0.55, r"\[\[(?:Node: |\{\{node ).{0,200}SparseSoftmaxCrossEntropyWithLogits"),
         ),
         rules(
             "output-loss-mismatch",

@@ -22,11 +22,13 @@ TOO_OLD = any_of(
     r"unsupported display driver|SYSTEM_DRIVER_MISMATCH|does not match DSO version|Driver/library version mismatch|requires (?:a )?(?:newer )?(?:NVIDIA )?driver|update your (?:GPU|NVIDIA) driver|forward compat",
 )
 ARCHITECTURE = any_of(
-    r"no kernel found to launch|CUDNN_STATUS_ARCH_MISMATCH|(?:device )?kernel image is invalid|CUDA_ERROR_INVALID_IMAGE|ptxas (?:too old|does not support CC)|no kernel image is available|is not compatible with the current PyTorch installation|NoKernelImageForDevice|NO_BINARY_FOR_GPU",
+    r"HSA_STATUS_ERROR_INVALID_ISA|hipErrorNoBinaryForGpu|hipErrorInvalidDeviceFunction|Cannot read \S{0,200}TensileLibrary|no kernel found to launch|CUDNN_STATUS_ARCH_MISMATCH|(?:device )?kernel image is invalid|CUDA_ERROR_INVALID_IMAGE|ptxas (?:too old|does not support CC)|no kernel image is available|is not compatible with the current PyTorch installation|NoKernelImageForDevice|NO_BINARY_FOR_GPU",
     r"only supports? (?:Ampere|Hopper|Turing|Volta|Ada)|minimum required Cuda capability|no longer supports this GPU|requires? (?:a )?(?:GPU with )?compute capability",
     r"only supported on (?:GPUs|devices) with compute capability|Unsupported gpu architecture|'sm_\d+' is not (?:defined|a recognized)|Expected is_sm\d+",
     r"compute capability .{0,60}(?:too (?:low|old)|not supported|unsupported|at least)|not supported on this (?:GPU )?architecture|invalid device function",
 )
+# One process at a time may have a TPU.
+IN_USE = r"(?:TPU|libtpu\S{0,4}|accelerator)s? (?:is |are )?already in used? by"
 
 EXCEPTIONS: tuple[Rule, ...] = flatten(
     (
@@ -51,7 +53,7 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
             rule(
                 "gpu-illegal-access",
                 0.88,
-                r"illegal memory access|misaligned address|CUDA_ERROR_ILLEGAL_ADDRESS|cudaErrorIllegalAddress|cuda runtime error \((?:77|700)\)|invalid address space",
+                r"illegal memory access|misaligned address|MEMORY_APERTURE_VIOLATION|Memory access fault by GPU|CUDA_ERROR_ILLEGAL_ADDRESS|cudaErrorIllegalAddress|cuda runtime error \((?:77|700)\)|invalid address space",
             ),
             rule(
                 "gpu-illegal-access",
@@ -66,7 +68,7 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
             rule(
                 "gpu-memory-held-by-others",
                 0.82,
-                r"all CUDA-capable devices are busy|exclusive[- ]process|CUDA-capable device\(s\) is/are busy",
+                r"all CUDA-capable devices are busy|exclusive[- ]process|CUDA-capable device\(s\) is/are busy|" + IN_USE,
             ),
             rule("gpu-memory-held-by-others", 0.53, r"Blas \w+ launch failed|StreamExecutor without BLAS support"),
             rule(
@@ -84,6 +86,7 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
 )
 LINES: tuple[Rule, ...] = flatten(
     (
+        rules("gpu-memory-held-by-others", (0.82, IN_USE)),
         rules(
             "cuda-library-missing",
             (0.93, r"libdevice (?:not found|is required by)|Can't find libdevice"),
@@ -123,7 +126,10 @@ LINES: tuple[Rule, ...] = flatten(
         ),
         rules(
             "gpu-illegal-access",
-            (0.85, r"illegal memory access was encountered|CUDA_ERROR_ILLEGAL_ADDRESS"),
+            (
+                0.85,
+                r"illegal memory access was encountered|CUDA_ERROR_ILLEGAL_ADDRESS|MEMORY_APERTURE_VIOLATION|Memory access fault by GPU",
+            ),
             (0.6, r"unspecified launch failure|CUDA_ERROR_LAUNCH_FAILED"),
         ),
         rules(

@@ -24,6 +24,7 @@ INSTALLED = frozenset(
     }
 )  # fmt: skip
 SHORT_LINES = 80  # so short a text is what a person cut out of a log: an error's message may stand there by itself
+ALONE = 3  # lines: nothing else was pasted, so they are what it is about
 TOLD = 0.5
 LINES_OF_A_SHAPE = 3  # a line that comes ten thousand times is read at its first and last occurrences only
 DIGITS = str.maketrans("", "", "0123456789")
@@ -122,7 +123,7 @@ def _of_messages(lines: Sequence[Line]) -> list[Clue]:
         Clue(finding, line.number, line.who, line.at, "line")
         for line in said
         if line.number > begin
-        for finding in from_message(line.text)
+        for finding in from_message(line.text, alone=len(said) <= ALONE)
     ]
 
 

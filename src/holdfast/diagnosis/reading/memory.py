@@ -35,7 +35,7 @@ GPU_WORDS = any_of(
     r"cudaMalloc(?:Async)? failed: out of memory",
     r"hipErrorOutOfMemory",
     r"CUDA driver error: out of memory",
-    r"GPU.{0,40} out of memory",
+    r"\bGPUs?\b(?!-?\d*: task).{0,40} out of memory",
     r"Cuda failure (?:\d+ )?'out of memory'|Failed to CUDA (?:host )?[cm]alloc",
 )
 
@@ -128,6 +128,8 @@ LINES: tuple[Rule, ...] = flatten(
             ),
             (0.9, r"(?:killed|terminated).{0,60}exceed(?:ed|ing) (?:the )?memory (?:limits?|request)"),
             (0.9, r"cgroup memory limit|memory limit of the (?:container|job)"),
+            (0.94, r"(?:srun|slurmstepd): error: .{0,120}\b(?:Out Of Memory|OOM)\b"),
+            (0.9, r"(?:over|exceed\w*) (?:the |its )?(?:memory limit of|hard limit .{0,20}(?:h_vmem|h_rss)|request_memory)"),
         ),
         rules(
             "host-memory-exhausted",
@@ -148,7 +150,7 @@ LINES: tuple[Rule, ...] = flatten(
             (0.93, r"insufficient shared memory|bus error.{0,80}shm|shared memory\(shm\)|No space left.{0,80}/dev/shm"),
             (
                 0.93,
-                r"NCCL WARN.{0,80}(?:creating shared memory segment|posix_fallocate failed|failed to extend /dev/shm)",
+                r"NCCL WARN.{0,80}(?:(?:creating|attaching to) shared memory segment|posix_fallocate failed|failed to (?:extend|create) .{0,20}(?:/dev/shm|shared memory)|Could not map /dev/shm)",
             ),
             (0.93, r"SemLock.{0,80}(?:\[Errno 28\]|No space left)"),
             (0.92, r"/dev/shm.{0,80}(?:No space|full|too small)|unable to (?:write|resize).{0,60}/torch_\d"),

@@ -47,10 +47,11 @@ CLASHES = any_of(
     r"Initializing lib\w+[^\n]{0,80}but found [^\n]{0,60}already initialized|OMP: Error #15",
     r"undefined symbol|symbol lookup error|version `?(?:GLIBC|GLIBCXX|CXXABI)[\w.]*'? not found|Symbol not found",
     r"cannot enable executable stack as shared object|not defined in file \S{1,80} with link time reference|static TLS block|MKL FATAL ERROR|MKL_THREADING_LAYER|incompatible with libgomp",
-    r"File already exists in database|requires version [\d.]+ of the Protocol Buffer|Loaded runtime CuDNN library: [\d.]+[^\n]{0,60}but source was compiled",
+    r"File already exists in database|requires version [\d.]+ of the Protocol Buffer|Loaded (?:runtime )?cudnn library: [\d.]+[^\n]{0,60}but source was compiled",
     r"cuDNN version incompatibility|was compiled against .{0,60}but found runtime version|CUDNN_STATUS_(?:VERSION|SUBLIBRARY_VERSION)_MISMATCH",
     r"mach-o.{0,60}(?:wrong|incompatible) architecture|wrong ELF class|invalid ELF header|multiple libomp|_ZN\d+\w{6,}",
 )
+DIED = r"(?:child|sub-?|worker|helper|loader) ?process(?:es)?\b.{0,40}\b(?:abruptly|unexpectedly|died|was killed|crashed)"
 HEAP = r"free\(\): |malloc\(\): |realloc\(\): |munmap_chunk\(\)|double free|corrupted (?:size|double|unsorted)|(?:or|memory) corruption|stack smashing"
 # What the shell says of a child that got SIGKILL, also in other tongues, also right behind a progress bar.
 KILLED = (
@@ -105,6 +106,15 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
                 frames=r"multiprocessing[/\\]+spawn|reduction\.pickle",
             ),
             rule(
+                "unpicklable-worker-object",
+                0.8,
+                r"^",
+                "AttributeError TypeError ImportError ModuleNotFoundError",
+                deepest=r"multiprocessing[/\\]+spawn\.py$",
+            ),
+            rule("unpicklable-worker-object", 0.85, r"failed to un-?serialize.{0,120}picklable"),
+            rule("worker-died", 0.76, DIED),
+            rule(
                 "worker-died",
                 0.78,
                 r"(?:DataLoader )?worker \(pid\(?s?\)?[^\n]{0,40}(?:exited unexpectedly|killed by signal)|BrokenProcessPool|TerminatedWorkerError|process pool was terminated abruptly",
@@ -126,6 +136,7 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
         rules(
             "native-library-conflict",
             (0.85, CLASHES),
+            (0.62, r"RET_CHECK failure .{0,200}\bdnn != nullptr"),
             (0.72, r"DLL load failed[^\n]{0,200}specified procedure could not be found"),
             (0.6, r"DLL load failed[^\n]{0,60}_pywrap|Failed to load the native TensorFlow runtime"),
         ),
@@ -141,7 +152,7 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
                 "dependency-conflict",
                 0.74,
                 r"descriptor|proto",
-                "TypeError AttributeError",
+                "TypeError AttributeError SystemError ImportError RuntimeError",
                 frames=r"google[/\\]protobuf|_pb2\.py",
             ),
             rule("api-incompatible", 0.87, MOVED, unless=r"partially initialized module|circular import"),
@@ -186,6 +197,15 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
             ),
             rule("api-incompatible", 0.6, r"cannot import name '?\w+'?$", "ImportError", outside=r"\S"),
             rule("api-incompatible", 0.58, r"got an unexpected keyword argument"),
+            # A model's description that was written by another version of Keras.
+            rule(
+                "api-incompatible",
+                0.68,
+                r"^",
+                "KeyError TypeError ValueError AttributeError",
+                frames=r"\b(?:from_config|layer_from_config|model_from_config|model_from_json|model_from_yaml|deserialize_keras_object|func_load)\b",
+                deepest=r"keras",
+            ),
             rule(
                 "api-incompatible",
                 0.55,
@@ -253,7 +273,7 @@ LINES: tuple[Rule, ...] = flatten(
             ),
             (
                 0.9,
-                r"imminent node shutdown|\b(?:job|task|instance|node|pod|worker)\b.{0,40}\bpreempted\b|[Ss]pot (?:instance|VM).{0,40}(?:interrupt|reclaim|terminat)|has been preempted|Preempted by|received a shutdown signal",
+                r"imminent node shutdown|\b(?:job|task|instance|node|pod|worker)\b.{0,40}\bpreempted\b(?!,? or)|[Ss]pot (?:instance|VM).{0,40}(?:interrupt|reclaim|terminat)|has been preempted|Preempted by|received a shutdown signal",
             ),
             (
                 0.8,
@@ -288,6 +308,9 @@ LINES: tuple[Rule, ...] = flatten(
         rules(
             "io-stall",
             (0.85, r"task \S{1,40}:\d+ blocked for more than \d+ seconds|nfs: server \S+ not responding"),
+            (0.8, r"Lustre: .{0,300}(?:timed out for slow reply|was lost; in progress)|nfs: server \S+ (?:timed out|not responding)|ceph: .{0,60}(?:hung|session lost)"),
+            (0.72, r"CIFS: .{0,60}has not responded|nvme\S* .{0,60}(?:timeout, (?:aborting|reset)|controller is down)|ata\d[\d.]*: .{0,40}(?:hard resetting link|failed command)"),
+            (0.7, r"[Rr]emounting filesystem read-only|EXT4-fs error|XFS \(\S+\): .{0,60}(?:I/O error|shut ?down)|\[Errno 30\]|Read-only file system"),
             (0.6, r"Stale (?:NFS )?file handle|I/O error, dev|Buffer I/O error|LustreError"),
         ),
         rules("dependency-conflict", (0.8, VERSIONS), (0.6, r"pip's dependency resolver|which is incompatible")),

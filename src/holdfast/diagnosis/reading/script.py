@@ -29,6 +29,11 @@ TRACERS = frozenset(
     ("ConcretizationTypeError", "TracerArrayConversionError", "TracerBoolConversionError", "TracerIntegerConversionError",
      "UnexpectedTracerError", "NonConcreteBooleanIndexError")
 )  # fmt: skip
+# What is raised where a check found the symptom: whoever raised it, the reason lies elsewhere.
+SYMPTOM = re.compile(
+    r"\b(?:loss|gradients?|output|value|weights?)\b.{0,40}\b(?:NaN|nan|inf|Inf|infinite|non-?finite|not finite|diverged)\b|\b(?:NaN|nan)\b.{0,40}\b(?:loss|gradient|encountered)"
+    r"|device-side assert|CUDA error: unknown error|exit code|non-zero exit status"
+)
 SLIPS |= {"UnicodeDecodeError", "UnicodeEncodeError", "RecursionError"}
 
 
@@ -44,6 +49,8 @@ def of_the_script(chain: Sequence[Raised], launched: bool) -> Finding:
 def sure_of(root: Raised) -> float:
     """How surely the script's own code is to be mended: a slip at its own line, or something deep in a library."""
     own = user_frame(root.frames)
+    if SYMPTOM.search(root.first_line):
+        return 0.35
     if root.bare_type in TRACERS or MISUSED.search(root.message):
         return 0.7
     if not root.frames:
