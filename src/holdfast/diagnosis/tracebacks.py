@@ -122,7 +122,7 @@ def chains(lines: Sequence[str]) -> list[list[Raised]]:
     """Every chain of exceptions, each with the first raised first."""
     lines = [GROUP_MARGIN.sub("", line) if line.lstrip()[:1] in ("|", "+") else line for line in lines]
     found: list[list[Raised]] = []
-    i = 0
+    i = nothing_until = 0
     while i < len(lines):
         start = START.match(lines[i]) if "Traceback" in lines[i] else None
         if start and start["original"] != "Original ":
@@ -141,11 +141,11 @@ def chains(lines: Sequence[str]) -> list[list[Raised]]:
         elif SYNTAX.match(lines[i]):
             found.append(_syntax_error(lines, i))
             i += 1
-        elif (FRAME.match(lines[i]) or ARROW.match(lines[i]) or _cell_above(lines, i)) and (
-            headless := _headless(lines, i)
-        ):
-            found.append(headless[0])
-            i = headless[1]
+        elif i >= nothing_until and (FRAME.match(lines[i]) or ARROW.match(lines[i]) or _cell_above(lines, i)):
+            headless, after = _headless(lines, i)
+            found += [headless] if headless else []
+            # Frames that lead to no exception are walked through once.
+            nothing_until, i = (0, after) if headless else (after, i)
         elif RICH_FRAME.match(lines[i]) and (boxed := _boxed(lines, i)):
             found.append([boxed[0]])
             i = boxed[1]
@@ -209,11 +209,11 @@ def _boxed(lines: Sequence[str], i: int) -> tuple[Raised, int] | None:
     return None
 
 
-def _headless(lines: Sequence[str], i: int) -> tuple[list[Raised], int] | None:
-    """A traceback whose beginning was cut off."""
+def _headless(lines: Sequence[str], i: int) -> tuple[list[Raised], int]:
+    """A traceback whose beginning was cut off, and where it ends; or where the search may go on."""
     raised, after = _traceback(lines, i)
     if raised is None or not ALONE.match(f"{raised[-1].type}: x"):
-        return None
+        return [], max(after, i + 1)
     return [replace(link, whole=False, start_line=i) for link in raised], after
 
 
