@@ -29,9 +29,10 @@ NATIVE = 0.85  # a line of a log; nobody raised it
 # Words of many launchers: "exits with return code = -11", "exited on signal 9", "non-zero exit status -6".
 EXIT = re.compile(
     r"(?:exit(?:s|ed)?|return(?:s|ed)?)\b[^\n\d-]{0,40}\b(?:code|status|value)\b[^\w\n-]{0,6}(?P<code>-\d{1,2}|1[2-5]\d)\b"
-    r"|(?:exited|terminated|killed|died)\b[^\n\d]{0,20}\bsignal[^\w\n]{0,4}(?P<signal>\d{1,2})\b",
+    r"|(?:exited|terminated|killed|died)\b[^\n\d]{0,20}\bsignal[^\w\n]{0,4}(?P<signal>\d{1,2}|SIG(?:SEGV|ABRT|BUS|TERM|ILL|FPE|KILL))\b",
     re.IGNORECASE,
 )
+NUMBERS = {"SIGILL": 4, "SIGABRT": 6, "SIGBUS": 7, "SIGFPE": 8, "SIGKILL": 9, "SIGSEGV": 11, "SIGTERM": 15}
 ENDED_BY: dict[int, tuple[tuple[str, float], ...]] = {
     **{number: (("native-crash", 0.6),) for number in (6, 8, 11)},
     4: (("illegal-instruction", 0.9),),
@@ -46,6 +47,8 @@ LAUNCHERS = frozenset(
 
 CERTAIN = 0.88  # of an exception with that message
 CERTAIN_WITH_STATUS = 0.8
+DRIVERS = re.compile(r"\s*(?:CUDA|HIP|NCCL|cuDNN|CUDNN|cuBLAS) (?:runtime |driver |kernel )?(?:error|Error)\b")
+CERTAIN_OF_DRIVER = 0.7
 LIKELY = 0.84  # of a message that was pasted by itself
 OFTEN_SAID = frozenset({"missing-file", "mixed-precision-overflow", "terminated"})  # in passing, by healthy runs too
 UNNAMED = 0.92  # what is left of it where the message stands without its exception
@@ -159,7 +162,8 @@ def from_message(text: str, alone: bool = False) -> list[Finding]:
     found = STATUS.search(text)
     kind, message = (STATUSES[found["status"].upper().replace(" ", "_")], found["said"]) if found else ("", text)
     raised = Raised(kind, message.strip(), ())
-    enough = LIKELY if alone else CERTAIN_WITH_STATUS if found else CERTAIN
+    named = DRIVERS.match(text)  # the driver's own words are an exception's message in all that matters
+    enough = CERTAIN_OF_DRIVER if named else LIKELY if alone else CERTAIN_WITH_STATUS if found else CERTAIN
     told = [finding for finding in _from_raised(raised, [raised]) if finding.confidence >= enough]
     if not found:
         told = [finding for finding in told if finding.cause not in OFTEN_SAID]
@@ -199,7 +203,8 @@ def from_line(text: str) -> list[Finding]:
 def from_exit(text: str) -> list[Finding]:
     """How a launcher says that a process was ended by a signal: -N, 128+N, or the signal's number."""
     found = EXIT.search(text)
-    number = int(found["code"] or found["signal"]) if found else 0
+    said = (found["code"] or found["signal"]) if found else "0"
+    number = NUMBERS[said.upper()] if said.upper() in NUMBERS else int(said)
     number = (
         -number if number < 0 else number - 128 if 128 < number < 160 else number if found and found["signal"] else 0
     )

@@ -28,7 +28,7 @@ SHAPES_TORCH = any_of(
     r"Dimension out of range \(expected to be in range of",
     r"batch1 and batch2 must have same|Expected size for first two dimensions of batch2 tensor",
     r"The shape of the mask|shape of the \d+D attn_mask|embed_dim must|was expecting embedding dimension",
-    r"selected index k out of range|number of dims don't match in permute",
+    r"operands? do(?:es)? not broadcast|expects \d+ input\(?s?\)?, but it received|should be divisible by .{0,40}but it is equal to|selected index k out of range|number of dims don't match in permute",
 )
 SHAPES_TF = any_of(
     r"Input \d+(?: of \w+)? (?:of layer|is incompatible with)[^\n]{0,120}(?:is )?incompatible with (?:the )?layer",
@@ -69,14 +69,14 @@ DTYPES = any_of(
     r"only (?:Tensors|tensors) of floating point (?:and complex )?(?:dtype|type) can require gradients|Can only calculate the mean of floating",
     r"tensors used as indices must be long|probability tensor contains either `inf`(?!.)",
     r"Input type \((?:double|float|torch\.\w+|c10::\w+|\w*Tensor|unsigned char|int|long)\b[^)]*\) and (?:weight|bias) type",
-    r"is not a valid JAX type|Cannot convert \S{1,40} to EagerTensor of dtype|expected np\.ndarray \(got|Buffer dtype mismatch|Cannot interpret .{0,40} as a data type|Attempt to convert a value .{0,120} with an unsupported type",
+    r"only supports? (?:fp16|bf16|float16|half|fp32)\b.{0,30}(?:data ?type|dtype|input|tensor)|is not a valid JAX type|Cannot convert \S{1,40} to EagerTensor of dtype|expected np\.ndarray \(got|Buffer dtype mismatch|Cannot interpret .{0,40} as a data type|Attempt to convert a value .{0,120} with an unsupported type",
 )
 LABELS = any_of(
     r"Received a label value of (?P<label>-?\d+) which is outside the valid range of \[(?P<range>[^)\]]+)",
     r"Target -?\d+ is out of bounds|targets?\[\d+\] is out of range",
     r"Assertion `?(?:t|cur_target) >= 0 && (?:t|cur_target) < n_classes",
     r"nll_loss[^\n]{0,200}Assertion|Class values must be (?:smaller than num_classes|non-negative)",
-    r"contains previously unseen labels|Label class \d+ exceeds nc=|Invalid classes inferred from unique values|label_value|labels? (?:must|should) be (?:in|within|less|smaller|between)[^\n]{0,40}(?:range|num_class|\[0)",
+    r"more unique values in `(?:target|preds)` than expected|contains previously unseen labels|Label class \d+ exceeds nc=|Invalid classes inferred from unique values|label_value|labels? (?:must|should) be (?:in|within|less|smaller|between)[^\n]{0,40}(?:range|num_class|\[0)",
     r"(?:label|class)(?: id| index| value)?s? (?:\S+ )?(?:is|are) (?:out of (?:range|bounds)|larger than|not in \[)",
 )
 INDEXES = any_of(
@@ -113,7 +113,7 @@ CHECKPOINT = any_of(
     r"expected \d+ variables?, but received \d+ variables? during loading|Shape mismatch in layer|weight shape .{0,60} not compatible with provided",
     r"Assign requires shapes of both tensors to match|Key \S+ not found in checkpoint|not found in checkpoint",
     r"objects could not be loaded|doesn't match the size of optimizer's group|different number of parameter groups",
-    r"attempting to restore variable with shape|mismatch between the current graph and the graph from the checkpoint",
+    r"missing from the checkpoint|not bound to checkpointed values|more layers than model|While copying the parameter named|attempting to restore variable with shape|mismatch between the current graph and the graph from the checkpoint",
     r"Cannot assign value to variable .{0,120}Shape mismatch|metadata tree structures do not match|dict keys and state dict keys do not match",
     r"ignore_mismatched_sizes|Trying to set a tensor of shape .{0,200}this looks incorrect|checkpoint.{0,60}(?:does not|doesn't|not) match",
     r"Unable to load weights.{0,80}(?:shape|mismatch)|You called `set_weights\(weights\)` .{0,120}with a weight list of length",
@@ -155,7 +155,7 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
                 "dtype-mismatch",
                 0.9,
                 DTYPES,
-                unless=r"\(torch\.(?:cuda\.)\w+\) and weight type \(torch\.(?!cuda)|torch\.FloatTensor\) and weight type \(torch\.cuda",
+                unless=r"type torch\.cuda\.\w+ (?:but|for)|type torch\.\w+ but (?:found|got) type torch\.cuda|\(torch\.(?:cuda\.)\w+\) and weight type \(torch\.(?!cuda)|torch\.FloatTensor\) and weight type \(torch\.cuda",
             ),
             rule(
                 "dtype-mismatch",
@@ -201,8 +201,11 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
                 "corrupt-file",
                 0.9,
                 r"^",
-                "CorruptedError UnidentifiedImageError BadZipFile DataLossError UnpicklingError ReadError BadGzipFile",
+                "CorruptedError UnidentifiedImageError BadZipFile DataLossError UnpicklingError ReadError BadGzipFile LZMAError",
+                unless=r"Weights only|weights_only|WeightsUnpickler",
             ),
+            rule("corrupt-file", 0.72, r"Unable to load weights from pytorch checkpoint file|Not an Arrow file|!buf\.empty\(\) in function 'imdecode"),
+            rule("dtype-mismatch", 0.6, r"default_collate: batch must contain tensors"),
             rule("corrupt-file", 0.5, r"^", "JSONDecodeError DecodeError"),
             # imread gives None where there is no image
             rule("missing-file", 0.5, r"'NoneType' object has no attribute '(?:shape|astype|copy)'", outside=r"\S"),
@@ -212,13 +215,13 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
                 "missing-file",
                 0.9,
                 MISSING,
-                unless=r"cannot open shared object|dlopen|DLL|Transport endpoint|in checkpoint",
+                unless=r"cannot open shared object|dlopen|DLL|Transport endpoint|in checkpoint|from the checkpoint",
             ),
             rule(
                 "missing-file",
                 0.75,
                 r"^",
-                "RepositoryNotFoundError EntryNotFoundError LocalEntryNotFoundError DatasetNotFoundError NotADirectoryError",
+                "HFValidationError RepositoryNotFoundError EntryNotFoundError LocalEntryNotFoundError DatasetNotFoundError NotADirectoryError",
             ),
             rule(
                 "missing-file",

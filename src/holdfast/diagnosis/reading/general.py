@@ -24,7 +24,7 @@ NEEDS = (
 # What is said of shapes where none of the data is meant.
 SET_UP = (
     r"mesh|polymorph|[Ss]harding|world.?size|process group|static|unknown|fully.?defined|(?:must|should) be (?:specified|provided|given|set)|\bfile\b"
-    r"|checkpoint|state.?dict|shared memory|CUDA|cuda:|\bdevices?\b|keyword|not implemented|NotImplemented|label value|between 0 and"
+    r"|checkpoint|state.?dict|shared memory|CUDA|cuda:|\bdevices?\b|keyword|not implemented|NotImplemented|label value|between 0 and|constraint"
 )
 SAVED = r"(?:checkpoints?|state.?dicts?|saved (?:weights?|model|variables?|state|optimizer)|weights? file|SavedModel)"
 UNLIKE = (
@@ -78,6 +78,7 @@ EXCEPTIONS: tuple[Rule, ...] = (
         "shape-mismatch",
         0.75,
         r"(?:expected|expects|requires?)\b.{0,60}(?:\d-?D|\d dimension|shape|channels)\b.{0,80}(?:got|received|found|but)",
+        unless="constraint",
     ),
     rule(
         "dtype-mismatch",
@@ -124,7 +125,7 @@ EXCEPTIONS: tuple[Rule, ...] = (
         "missing-file",
         0.8,
         r"(?:file|path|directory|folder|checkpoint|dataset|annotation|image|label|video)s?\b.{0,160}\b(?:not found|does not exist|doesn't exist|do not exist|is missing|cannot be found|could not be found)",
-        unless=r"shared object|librar|module|attribute|dlopen",
+        unless=r"shared object|librar|module|attribute|dlopen|from (?:the )?checkpoint",
     ),
     rule(
         "checkpoint-mismatch",
@@ -146,7 +147,7 @@ EXCEPTIONS: tuple[Rule, ...] = (
     rule(
         "dependency-conflict",
         0.68,
-        r"\bversions?\b.{0,80}\b(?:mismatch(?:es)?|incompatib\w+|conflicts?|not compatible)",
+        r"\b\w+ is required to load C\+\+ extensions|\bversions?\b.{0,80}\b(?:mismatch(?:es)?|incompatib\w+|conflicts?|not compatible)",
         unless="driver|kernel version|cuDNN",
     ),
     rule(

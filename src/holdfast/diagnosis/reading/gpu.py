@@ -14,7 +14,7 @@ MISSING = any_of(
     r"libdevice (?:not found|is required by)|Can't find libdevice",
     r"Unable to load (?:any of \{?)?(?:libcu|CUDA|cuDNN)|CUDA_HOME environment variable is not set|Could not find module '[^\n']{0,120}(?:cud|torch)",
     r"dlerror: .{0,200}undefined symbol: (?:cudnn|cublas|cufft)|could not find cudnn\w+ in|Unable to load cuDNN",
-    r"libtorch_cuda\w*\.so: cannot open shared object|CUDA Setup failed despite GPU being available|cuDNN.{0,40}not (?:found|installed)|Is it installed\?",
+    r"libtorch_cuda\w*\.so: cannot open shared object|CUDA Setup failed despite GPU being available|cuDNN.{0,40}not (?:found|installed)|Unable to find (?:cuDNN|CUDA|cuBLAS)|Is it installed\?",
 )
 TOO_OLD = any_of(
     r"NVIDIA driver on your system is too old|driver version is insufficient|cudaErrorInsufficientDriver|CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
@@ -23,7 +23,7 @@ TOO_OLD = any_of(
 )
 ARCHITECTURE = any_of(
     r"HSA_STATUS_ERROR_INVALID_ISA|hipErrorNoBinaryForGpu|hipErrorInvalidDeviceFunction|Cannot read \S{0,200}TensileLibrary|no kernel found to launch|CUDNN_STATUS_ARCH_MISMATCH|(?:device )?kernel image is invalid|CUDA_ERROR_INVALID_IMAGE|ptxas (?:too old|does not support CC)|no kernel image is available|is not compatible with the current PyTorch installation|NoKernelImageForDevice|NO_BINARY_FOR_GPU",
-    r"only supports? (?:Ampere|Hopper|Turing|Volta|Ada)|minimum required Cuda capability|no longer supports this GPU|requires? (?:a )?(?:GPU with )?compute capability",
+    r"setup doesn't support bf16|only supports? (?:Ampere|Hopper|Turing|Volta|Ada)|minimum required Cuda capability|no longer supports this GPU|requires? (?:a )?(?:GPU with )?compute capability",
     r"only supported on (?:GPUs|devices) with compute capability|Unsupported gpu architecture|'sm_\d+' is not (?:defined|a recognized)|Expected is_sm\d+",
     r"compute capability .{0,60}(?:too (?:low|old)|not supported|unsupported|at least)|not supported on this (?:GPU )?architecture|invalid device function",
 )
@@ -53,7 +53,7 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
             rule(
                 "gpu-illegal-access",
                 0.88,
-                r"illegal memory access|misaligned address|MEMORY_APERTURE_VIOLATION|Memory access fault by GPU|CUDA_ERROR_ILLEGAL_ADDRESS|cudaErrorIllegalAddress|cuda runtime error \((?:77|700)\)|invalid address space",
+                r"illegal memory access|misaligned address|MEMORY_APERTURE_VIOLATION|Memory access fault by GPU|CUDA_ERROR_ILLEGAL_ADDRESS|cudaErrorIllegalAddress|cuda runtime error \((?:77|700)\)|CUDA error:? (?:code )?=? ?(?:77|700)\b|invalid address space",
             ),
             rule(
                 "gpu-illegal-access",
@@ -74,7 +74,7 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
             rule(
                 "gpu-not-used",
                 0.6,
-                r"No supported gpu backend found|GPUAccelerator`? can not run|only supports NHWC on device type CPU|No OpKernel was registered to support Op 'Cudnn|Unable to initialize backend '(?:cuda|gpu)'|explicitly assigned to \S{0,60}GPU:\d+ but available devices are|could not satisfy explicit device specification '\S{0,60}GPU",
+                r"You requested gpu: |no visible CUDA devices|No supported gpu backend found|GPUAccelerator`? can not run|only supports NHWC on device type CPU|No OpKernel was registered to support Op 'Cudnn|Unable to initialize backend '(?:cuda|gpu)'|explicitly assigned to \S{0,60}GPU:\d+ but available devices are|could not satisfy explicit device specification '\S{0,60}GPU",
             ),
             rule(
                 "gpu-not-used",

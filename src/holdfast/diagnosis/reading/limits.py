@@ -24,7 +24,8 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
                 0.62,  # a file that could not be written to its end
                 CUT_SHORT + r"|errno = 28\b",
             ),
-            (0.45, r"unexpected pos \d+ vs|Unable to (?:flush|write)|[Ww]rite failed"),
+            (0.58, r"unexpected pos \d+ vs"),
+            (0.45, r"Unable to (?:flush|write)|[Ww]rite failed"),
         ),
         rules(
             "too-many-open-files",
@@ -38,7 +39,7 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
         ),
         rules(
             "port-in-use",
-            (0.95, r"Address already in use|EADDRINUSE|\[Errno (?:98|48)\]|errno: 98|Only one usage of each socket"),
+            (0.95, r"Address already in use|EADDRINUSE|\[Errno (?:98|48)\]|errno: 98|Only one usage of each socket|No address added out of total \d"),
         ),
     )
 )
@@ -52,6 +53,6 @@ LINES: tuple[Rule, ...] = flatten(
         ),
         rules("too-many-open-files", (0.85, r"Too many open files|\bEMFILE\b")),
         rules("too-many-processes", (0.9, NO_THREADS), (0.85, r"fork: (?:retry: )?Resource temporarily unavailable")),
-        rules("port-in-use", (0.85, r"Address already in use|EADDRINUSE|failed to bind to (?:any )?.{0,60}address")),
+        rules("port-in-use", (0.85, r"Address already in use|EADDRINUSE|No address added out of total \d|failed to bind to (?:any )?.{0,60}address")),
     )
 )

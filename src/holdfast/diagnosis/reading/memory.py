@@ -59,8 +59,8 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
             ),
             rule("dataset-in-memory", 0.85, r"content is larger than 2GB|GraphDef cannot be larger than 2GB"),
             rule("dataset-in-memory", 0.82, r"MemoryError|" + HOST_WORDS, frames=LOADING),
-            rule("host-memory-exhausted", 0.9, r"^", "MemoryError _ArrayMemoryError"),
-            rule("host-memory-exhausted", 0.9, HOST_WORDS, unless=SHM + "|CUDA"),
+            rule("host-memory-exhausted", 0.9, r"^", "MemoryError _ArrayMemoryError ArrowMemoryError"),
+            rule("host-memory-exhausted", 0.9, HOST_WORDS, unless=SHM + "|CUDA|static TLS"),
             rule("host-memory-exhausted", 0.9, r"Java heap space|GC overhead limit"),
             rule("host-memory-exhausted", 0.6, r"unable to mmap \d+ bytes[\s\S]{0,80}Cannot allocate memory"),
             rule(
@@ -84,7 +84,7 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
             (0.92, r"OOM when allocating[\s\S]{0,300}(?:device:GPU|GPU_\d|/gpu:\d)"),
             (0.9, r"(?:device:GPU|GPU_\d)[\s\S]{0,300}(?:failed to allocate|out of memory)"),
             (0.88, r"RESOURCE_EXHAUSTED: (?:Out of memory|Failed to allocate request|.{0,80}trying to allocate)"),
-            (0.85, r"RESOURCE_EXHAUSTED[\s\S]{0,300}(?:hbm|vmem|allocat)"),
+            (0.85, r"RESOURCE_EXHAUSTED[\s\S]{0,300}(?:hbm|vmem|allocat)|out of memory in memory space (?:hbm|vmem)"),
             (0.85, r"Out of memory|trying to allocate", "ResourceExhaustedError"),  # XLA's own allocator
             (
                 0.8,

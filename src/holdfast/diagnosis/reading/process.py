@@ -21,7 +21,7 @@ MOVED = any_of(
     r"filepath provided must end in|not a valid argument for kwarg|is deprecated in the new Keras optimizer|argument\(s\) (?:are|is) not supported",
     r"A KerasTensor cannot be used as input to a TensorFlow function|Weights only load failed|File format not supported",
     r"`?\w+`? is not available (?:when using|with) (?:TensorFlow|Keras|PyTorch|JAX) \d",
-    r"deprecat\w+ .{0,80}(?:use|switch to|replaced by) ",
+    r"deprecat\w+ .{0,80}(?:use|switch to|replaced by) |^AttributeError: \S{1,80} (?:is|was) deprecated|Only instances of `keras\.Layer` can be added|Argument\(s\) not recognized",
 )
 KERAS_OBJECTS = (
     r"'(?:Sequential|Functional|Model|Adam|SGD|RMSprop|History|Tensor|EagerTensor|KerasTensor|DataFrame|Index|Figure\w*|Trainer|TrainingArguments"
@@ -60,13 +60,13 @@ KILLED = (
 )
 CRASHED = any_of(
     r"段错误|已放弃 ?\(|中止 ?\(コアダンプ|Speicherzugriffsfehler|Erreur de segmentation|Ошибка сегментирования|세그멘테이션",
-    r"Segmentation fault|SIGSEGV|^Aborted\b(?! by)|\d Aborted\b|Aborted \(core|SIGABRT|Floating point exception|access violation|0xC0000005|core dumped",
+    r"Segmentation fault|SIGSEGV|^Aborted\b(?! by)|\d Aborted\b|Aborted \(core|\*\*\* Aborted at \d|SIGABRT|Floating point exception|access violation|0xC0000005|core dumped",
     r"terminate called|pure virtual method called|exit ?code:? 13[49]\b|exitcode\s{0,4}: -(?:6|11)\b|Check failed:|-1073741819|3221225477",
 )
 DEVICES = any_of(
     r"Expected all tensors to be on the same device|Tensor on device \S+ is not on the expected device|on the same device, but (?:found|got)|but found at least two devices",
     r"Input type \(torch\.cuda\.\w+\) and weight type \(torch\.(?!cuda)|\(torch\.\w*Tensor\) and weight type \(torch\.cuda",
-    r"Expected object of (?:device type|backend) \w+ but got|is on cpu, but expected|is on CPU, but expected|on different (?:GPUs|devices)|conflicting devices",
+    r"type torch\.cuda\.\w+ but (?:found|got) type torch\.(?!cuda)|type torch\.(?!cuda)\w+ but (?:found|got) type torch\.cuda|Expected object of (?:device type|backend) \w+ but got|is on cpu, but expected|is on CPU, but expected|on different (?:GPUs|devices)|conflicting devices",
     r"must have its parameters and buffers on device|can't convert (?:CUDA|cuda|mps|xpu)[^\n]{0,40}to numpy|either on cpu or on the same device",
     r"Input, output and indices must be on the current device|incompatible devices for jitted|expected (?:it|them) to be on GPU|indices should be (?:either )?on",
     r"tensors? (?:should|must) be on (?:the same|cuda|gpu)|Expected a '?cuda'? device",
@@ -310,7 +310,7 @@ LINES: tuple[Rule, ...] = flatten(
             (0.85, r"task \S{1,40}:\d+ blocked for more than \d+ seconds|nfs: server \S+ not responding"),
             (0.8, r"Lustre: .{0,300}(?:timed out for slow reply|was lost; in progress)|nfs: server \S+ (?:timed out|not responding)|ceph: .{0,60}(?:hung|session lost)"),
             (0.72, r"CIFS: .{0,60}has not responded|nvme\S* .{0,60}(?:timeout, (?:aborting|reset)|controller is down)|ata\d[\d.]*: .{0,40}(?:hard resetting link|failed command)"),
-            (0.7, r"[Rr]emounting filesystem read-only|EXT4-fs error|XFS \(\S+\): .{0,60}(?:I/O error|shut ?down)|\[Errno 30\]|Read-only file system"),
+            (0.7, r"[Rr]emounting filesystem read-only|EXT4-fs error|XFS \(\S+\): .{0,60}(?:I/O error|shut ?down)"),
             (0.6, r"Stale (?:NFS )?file handle|I/O error, dev|Buffer I/O error|LustreError"),
         ),
         rules("dependency-conflict", (0.8, VERSIONS), (0.6, r"pip's dependency resolver|which is incompatible")),

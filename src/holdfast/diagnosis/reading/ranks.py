@@ -8,7 +8,7 @@ TIMEOUT = any_of(
     r"Watchdog caught collective operation timeout|collective operation timeout|ran for \d+ milliseconds before timing out",
     r"Timed out waiting \d+ms for (?:recv|send)|failed to pass monitoredBarrier|[Bb]arrier timed out|Ranks? [\d, ]+ failed to",
     r"Timeout waiting for key|Timed out receiving the shared seed|stopped sending heartbeats|Timed out after \d+ seconds waiting for clients|Timed out initializing process group|wait timeout after \d+ ?ms",
-    r"submitted to be reduced, gathered or broadcasted by subset of ranks|Stalled (?:ranks|tensor)|[Ss]ocket Timeout|store->get\('?\S{0,40}'?\) got error",
+    r"submitted to be reduced, gathered or broadcasted by subset of ranks|Stalled (?:ranks|tensor)|[Ss]ocket Timeout|store->get\('?\S{0,40}'?\) got error(?!: Connection)",
     r"Connected \d+/\d+ ranks|NCCL.{0,60}timed ?out|NCCL \w{0,20} ?timeout (?:error|after|occurred|detected)|heartbeat (?:monitor )?(?:timed out|timeout)|DEADLINE_EXCEEDED",
     # Of JAX's and TensorFlow's coordination service, and of XLA's own meeting points.
     r"ERROR in coordination service|[Cc]oordination service agent (?:is )?in error|error from (?:the )?coordination service|calling /tensorflow\.CoordinationService|cluster registration failed|JAX distributed service detected|Wait_for_all_tasks_to_register",
