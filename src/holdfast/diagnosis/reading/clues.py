@@ -49,6 +49,13 @@ CERTAIN = 0.88  # of an exception with that message
 CERTAIN_WITH_STATUS = 0.8
 DRIVERS = re.compile(r"\s*(?:CUDA|HIP|NCCL|cuDNN|CUDNN|cuBLAS) (?:runtime |driver |kernel )?(?:error|Error)\b")
 CERTAIN_OF_DRIVER = 0.7
+# What only one exception of Python's says.
+IMPLIED = (
+    (re.compile(r"^\s*(?:'\w+' object|module '[\w.]+') has no attribute '"), "AttributeError"),
+    (re.compile(r"^\s*(?:No module named '|cannot import name '?\w)"), "ImportError"),
+    (re.compile(r"^\s*[\w.]+\(\) (?:got an unexpected keyword|missing \d|takes \d)"), "TypeError"),
+)
+GUESSED = 0.55
 LIKELY = 0.84  # of a message that was pasted by itself
 OFTEN_SAID = frozenset({"missing-file", "mixed-precision-overflow", "terminated"})  # in passing, by healthy runs too
 UNNAMED = 0.92  # what is left of it where the message stands without its exception
@@ -161,9 +168,10 @@ def from_message(text: str, alone: bool = False) -> list[Finding]:
         return []
     found = STATUS.search(text)
     kind, message = (STATUSES[found["status"].upper().replace(" ", "_")], found["said"]) if found else ("", text)
-    raised = Raised(kind, message.strip(), ())
+    implied = next((of_kind for words, of_kind in IMPLIED if words.search(text)), "") if not found else ""
+    raised = Raised(kind or implied, message.strip(), ())
     named = DRIVERS.match(text)  # the driver's own words are an exception's message in all that matters
-    enough = CERTAIN_OF_DRIVER if named else LIKELY if alone else CERTAIN_WITH_STATUS if found else CERTAIN
+    enough = GUESSED if implied and alone else CERTAIN_OF_DRIVER if named else LIKELY if alone else CERTAIN_WITH_STATUS if found else CERTAIN
     told = [finding for finding in _from_raised(raised, [raised]) if finding.confidence >= enough]
     if not found:
         told = [finding for finding in told if finding.cause not in OFTEN_SAID]

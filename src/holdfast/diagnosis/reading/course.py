@@ -46,7 +46,7 @@ SKIPPED = re.compile(
 )
 CUT_OUT = 40  # lines at most that a person cuts out of a log to show one thing
 TINY_SCALE = 1 / 64  # it starts at 2**15 or more, and what is left of it now scales nothing
-SCORE = re.compile(r"\b(?:acc|accuracy|categorical_accuracy)\b['\"]?\s{0,2}[:=]\s{0,2}(?P<value>\d\.\d+)")
+SCORE = re.compile(r"\b(?:acc|accuracy|categorical_accuracy)\b['\"]?\s{0,2}[:=]\s{0,2}(?P<value>\d\.\d+)", re.IGNORECASE)
 
 
 def of_the_loss(lines: Sequence[Line]) -> list[Finding]:
@@ -160,7 +160,7 @@ def of_a_loss_that_is_zero(lines: Sequence[Line]) -> list[Finding]:
 def of_the_waiting(lines: Sequence[Line]) -> list[Finding]:
     """Loops that print what a step took and how much of it went by until its batch was there."""
     read = [(found, line) for line in lines if "ata" in line.text and (found := WAITED.search(line.text))]
-    if len(read) < FEW:
+    if len(read) < FEW - 1:
         return []
     steps, datas = (sum(float(found[name]) for found, _ in read) for name in ("step", "data"))
     last, line = read[-1]

@@ -79,6 +79,7 @@ LABELS = any_of(
     r"more unique values in `(?:target|preds)` than expected|contains previously unseen labels|Label class \d+ exceeds nc=|Invalid classes inferred from unique values|label_value|labels? (?:must|should) be (?:in|within|less|smaller|between)[^\n]{0,40}(?:range|num_class|\[0)",
     r"(?:label|class)(?: id| index| value)?s? (?:\S+ )?(?:is|are) (?:out of (?:range|bounds)|larger than|not in \[)",
 )
+OF_CLASSES = r"class[_ ]?ids? (?:=|is|are)? ?\S{0,12} ?(?:must be less than|should be \[|>= ?(?:num_classes|nc))|class_id should be \[|must be less than (?:num_classes|the number of classes|\w+ classes)"
 INDEXES = any_of(
     r"index out of range in self|indices\[[\d,]*\] = (?P<index>-?\d+) is not in \[0, (?P<size>\d+)\)",
     r"srcIndex < srcSelectDimSize|index >= -sizes\[i\] && index < sizes\[i\]|index out of bounds\"?`? failed|ind >= 0 && ind < ind_dim_size",
@@ -92,7 +93,7 @@ CORRUPT = any_of(
     r"invalid header or archive is corrupted|failed (?:reading zip archive|finding central directory|locating file)|reading zip archive",
     r"unexpected EOF, expected \d+ more bytes|Truncated file|truncated file|file signature not found|bad (?:object|symbol table|local heap)",
     r"image file is truncated|cannot identify image file|broken (?:data stream|PNG file)|DataLoss|DATA_LOSS|corrupted record|bad magic number",
-    r"Unknown image file format|Invalid (?:PNG|JPEG|GIF|BMP) data|Input is empty|Expected image \(JPEG|Trying to decode \w+ format",
+    r"Not a (?:JPEG|PNG) file|Unknown image file format|Invalid (?:PNG|JPEG|GIF|BMP) data|Input is empty|Expected image \(JPEG|Trying to decode \w+ format",
     r"File is not a zip file|BadZipFile|invalid load key|pickle data was truncated|Ran out of input|unpickling stack underflow|could not find MARK",
     r"ended before the end-of-stream marker|Not a gzipped file|CRC check failed|Error -\d while decompressing|invalid stored block|not a bzip2|incorrect header check",
     r"tarfile\.ReadError|Parquet magic bytes|Error while deserializing header|HeaderTooLarge|InvalidHeaderDeserialization|MetadataIncompleteBuffer",
@@ -105,7 +106,7 @@ MISSING = any_of(
     r"does not appear to have a file named|File not found|file does not exist|(?:file|directory|path|folder) .{0,160}(?:does not|doesn't) exist",
     r"Can't load (?:the )?(?:tokenizer|config|model|image processor|feature extractor|weights)|Can't find (?:a )?(?:file|model|config)",
     r"SavedModel file does not exist|No file or directory found|Couldn't find (?:a dataset|any data|file)|cannot find the (?:path|file)",
-    r"no file named (?:pytorch_model|model\.safetensors|tf_model)|Cannot find (?:file|checkpoint|the)|Dataset not found|not found or corrupted",
+    r"NewRandomAccessFile failed to Create/Open|NewReadOnlyMemoryRegionFromFile failed|no file named (?:pytorch_model|model\.safetensors|tf_model)|Cannot find (?:file|checkpoint|the)|Dataset not found|not found or corrupted",
 )
 CHECKPOINT = any_of(
     r"(?:unexpected|missing) key .{0,200} in state_dict|Error\(s\) in loading state_dict|Missing key\(s\) in state_dict|Unexpected key\(s\) in state_dict|size mismatch for [\w.]+: copying",
@@ -113,7 +114,7 @@ CHECKPOINT = any_of(
     r"expected \d+ variables?, but received \d+ variables? during loading|Shape mismatch in layer|weight shape .{0,60} not compatible with provided",
     r"Assign requires shapes of both tensors to match|Key \S+ not found in checkpoint|not found in checkpoint",
     r"objects could not be loaded|doesn't match the size of optimizer's group|different number of parameter groups",
-    r"missing from the checkpoint|not bound to checkpointed values|more layers than model|While copying the parameter named|attempting to restore variable with shape|mismatch between the current graph and the graph from the checkpoint",
+    r"was never built and thus it doesn't have any variables|missing from the checkpoint|not bound to checkpointed values|more layers than model|While copying the parameter named|attempting to restore variable with shape|mismatch between the current graph and the graph from the checkpoint",
     r"Cannot assign value to variable .{0,120}Shape mismatch|metadata tree structures do not match|dict keys and state dict keys do not match",
     r"ignore_mismatched_sizes|Trying to set a tensor of shape .{0,200}this looks incorrect|checkpoint.{0,60}(?:does not|doesn't|not) match",
     r"Unable to load weights.{0,80}(?:shape|mismatch)|You called `set_weights\(weights\)` .{0,120}with a weight list of length",
@@ -162,7 +163,7 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
                 0.65,
                 r"could not convert string to float|Unable to parse string|invalid literal for int",
             ),
-            rule("label-out-of-range", 0.96, LABELS),
+            rule("label-out-of-range", 0.96, LABELS + "|" + OF_CLASSES),
             rule(
                 "label-out-of-range",
                 0.88,
@@ -246,6 +247,8 @@ LINES: tuple[Rule, ...] = flatten(
             "label-out-of-range",
             (0.95, r"Assertion `?(?:t|cur_target) >= 0 && (?:t|cur_target) < n_classes"),
             (0.85, r"(?:ClassNLLCriterion|NLLLoss|Loss\.cu)[^\n]{0,200}Assertion"),
+            (0.72, r"\w*(?:ClassNLLCriterion|NLLLoss)\w*\.cu:\d+: \w"),
+            (0.9, OF_CLASSES),
             (0.95, r"Received a label value of -?\d+ which is outside the valid range"),
             # The node that failed, without what it said: its labels are what it checks.
             (0.55, r"\[\[(?:Node: |\{\{node ).{0,200}SparseSoftmaxCrossEntropyWithLogits"),
@@ -276,6 +279,7 @@ LINES: tuple[Rule, ...] = flatten(
             "corrupt-file",
             (0.72, r"moov atom not found|Invalid data found when processing input"),
             (0.8, r"corrupted record at \d+|Data loss: |libpng error: (?:IDAT|Read Error|bad adaptive)|DATA_LOSS"),
+            (0.8, r"Not a (?:JPEG|PNG) file: starts with|^Input file read error$"),
             (0.3, r"Premature end of JPEG file|Corrupt JPEG data"),
         ),
         rules(

@@ -7,7 +7,7 @@ import re
 from holdfast.diagnosis.reading.rule import Rule, any_of, flatten, rule, rules
 from holdfast.vocabulary import Evidence, Finding
 
-CUDA_LIBRARY = r"(?:libcu\w+|libnv\w+|libnccl|libdevice|cudart64\w*|cudnn\w*64\w*|cublas64\w*|libcupti|libcusparse\w*|cudnn_\w+64_\d+|nvrtc\w*64\w*|cu(?:fft|rand|solver|sparse)\w*64\w*)"
+CUDA_LIBRARY = r"(?:libcu\w+|libnvidia-[\w-]+|libnv\w+|libnccl|libdevice|cudart64\w*|cudnn\w*64\w*|cublas64\w*|libcupti|libcusparse\w*|cudnn_\w+64_\d+|nvrtc\w*64\w*|cu(?:fft|rand|solver|sparse)\w*64\w*)"
 MISSING = any_of(
     CUDA_LIBRARY + r"[\w.]*(?:'|\")?:? (?:cannot open shared object|not found|was not found)",
     r"Could not (?:load (?:dynamic )?library|find|locate) '?" + CUDA_LIBRARY,
@@ -19,7 +19,7 @@ MISSING = any_of(
 TOO_OLD = any_of(
     r"NVIDIA driver on your system is too old|driver version is insufficient|cudaErrorInsufficientDriver|CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
     r"PTX was compiled with an unsupported toolchain|compatibility was attempted on non supported HW|CUDA_ERROR_COMPAT_NOT_SUPPORTED",
-    r"unsupported display driver|SYSTEM_DRIVER_MISMATCH|does not match DSO version|Driver/library version mismatch|requires (?:a )?(?:newer )?(?:NVIDIA )?driver|update your (?:GPU|NVIDIA) driver|forward compat",
+    r"caused by (?:a )?stale driver|unsupported display driver|SYSTEM_DRIVER_MISMATCH|does not match DSO version|Driver/library version mismatch|requires (?:a )?(?:newer )?(?:NVIDIA )?driver|update your (?:GPU|NVIDIA) driver|forward compat",
 )
 ARCHITECTURE = any_of(
     r"HSA_STATUS_ERROR_INVALID_ISA|hipErrorNoBinaryForGpu|hipErrorInvalidDeviceFunction|Cannot read \S{0,200}TensileLibrary|no kernel found to launch|CUDNN_STATUS_ARCH_MISMATCH|(?:device )?kernel image is invalid|CUDA_ERROR_INVALID_IMAGE|ptxas (?:too old|does not support CC)|no kernel image is available|is not compatible with the current PyTorch installation|NoKernelImageForDevice|NO_BINARY_FOR_GPU",
@@ -98,6 +98,7 @@ LINES: tuple[Rule, ...] = flatten(
             ),
             (0.94, r"could not find cudnn\w+ in .{0,40}DSO"),
             (0.93, r"ImportError: " + CUDA_LIBRARY),
+            (0.68, r"Failed to find CUDA library|WARN .{0,80}\blibcuda\.so\S{0,4}: cannot open shared object"),
             (
                 0.55,
                 r"Could not load dynamic library '?"
@@ -110,7 +111,7 @@ LINES: tuple[Rule, ...] = flatten(
         rules(
             "gpu-not-used",
             (0.88, r"GPU available: True.{0,20}used: False"),
-            (0.6, r"but CUDA is not available|Num GPUs Available: {1,3}0\b"),
+            (0.6, r"but CUDA is not available|Num GPUs Available: {1,3}0\b|cuda\.is_available(?:\(\))? is False|\b[Nn]o (?:\w+ )?GPUs? (?:was |were |is |are )?(?:found|detected|available)\b(?!.{0,20}falling)"),
             (0.85, r"An NVIDIA GPU may be present on this machine, but a CUDA-enabled jaxlib is not installed"),
             (
                 0.42,

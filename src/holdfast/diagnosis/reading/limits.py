@@ -24,8 +24,7 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
                 0.62,  # a file that could not be written to its end
                 CUT_SHORT + r"|errno = 28\b",
             ),
-            (0.58, r"unexpected pos \d+ vs"),
-            (0.45, r"Unable to (?:flush|write)|[Ww]rite failed"),
+            (0.45, r"unexpected pos \d+ vs|Unable to (?:flush|write)|[Ww]rite failed"),
         ),
         rules(
             "too-many-open-files",

@@ -12,6 +12,8 @@ from holdfast.diagnosis.tracebacks import chains, last_fatal, native_errors
 from holdfast.vocabulary import Finding
 
 MOST_NATIVE = 50
+OF_THE_SYSTEM = frozenset({"container-memory-limit", "host-memory-exhausted", "terminated", "gpu-lost", "gpu-hardware-fault"})
+TELLING = 0.86
 WENT_ON_LINES = 60  # of ordinary output after an error: it was handled
 HANDLED = 0.4
 MANY_REPORTS = 10  # after any other line: the run did not end there, whatever it said
@@ -67,6 +69,13 @@ def _of_voice(said: Sequence[Line], covered: set[int]) -> Iterable[Clue]:
         place = said[min(last, len(said) - 1)]
         for finding in from_chain(chain):
             yield Clue(finding, place.number, place.who, said[first].at, "exception")
+        for line in said[chain[-1].last_line - chain[-1].message.count("\n") + 1 : last + 1]:
+            # What stands below it was taken for the rest of its message; the kernel and the scheduler say it in their own words.
+            yield from (
+                Clue(found, line.number, line.who, line.at, "line")
+                for found in from_line(line.text)
+                if found.cause in OF_THE_SYSTEM and found.confidence >= TELLING
+            )
     for raised in native_errors(texts)[:MOST_NATIVE]:
         place = said[raised.last_line]
         if place.number not in covered:

@@ -128,6 +128,7 @@ LINES: tuple[Rule, ...] = flatten(
             ),
             (0.9, r"(?:killed|terminated).{0,60}exceed(?:ed|ing) (?:the )?memory (?:limits?|request)"),
             (0.9, r"cgroup memory limit|memory limit of the (?:container|job)"),
+            (0.9, r"\bcontainer oom [0-9a-f]{12}|topic=/tasks/oom"),
             (0.94, r"(?:srun|slurmstepd): error: .{0,120}\b(?:Out Of Memory|OOM)\b"),
             (0.9, r"(?:over|exceed\w*) (?:the |its )?(?:memory limit of|hard limit .{0,20}(?:h_vmem|h_rss)|request_memory)"),
         ),
@@ -135,6 +136,7 @@ LINES: tuple[Rule, ...] = flatten(
             "host-memory-exhausted",
             (0.95, r"oom-kill:constraint=CONSTRAINT_(?:NONE|CPUSET|MEMORY_POLICY)"),
             (0.94, r"Out of memory: Kill(?:ed)? process \d+ \("),
+            (0.86, r"\bKilled process \d+ \([^)\n]{1,40}\),? (?:UID:? ?\d+,? )?(?:total-vm|anon-rss)"),
             (0.9, r"session crashed after using all available RAM|tried to allocate more memory than is available"),
             (0.9, r"low on resource: memory|killed due to memory pressure|node running low on memory"),
             (0.88, r"(?:earlyoom|systemd-oomd).{0,80}(?:kill|SIGTERM)|sending SIG\w+ to process \d+ .{0,80}badness"),
@@ -167,6 +169,7 @@ LINES: tuple[Rule, ...] = flatten(
             ),
             (0.8, r"RESOURCE_EXHAUSTED: (?:Out of memory|Failed to allocate)"),
             (0.7, r"CU(?:BLAS|DNN)_STATUS_ALLOC_FAILED"),
+            (0.8, r"[Cc]ompil\w+ .{0,80}(?:unlikely to have|not) enough memory\b.{0,40}[Rr]equires|out of memory in memory space (?:hbm|vmem)"),
             (0.45, r"CUDNN_STATUS_NOT_INITIALIZED|Could not create cudnn handle|failed to create cublas handle"),
         ),
     )

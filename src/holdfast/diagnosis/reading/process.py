@@ -60,7 +60,7 @@ KILLED = (
 )
 CRASHED = any_of(
     r"段错误|已放弃 ?\(|中止 ?\(コアダンプ|Speicherzugriffsfehler|Erreur de segmentation|Ошибка сегментирования|세그멘테이션",
-    r"Segmentation fault|SIGSEGV|^Aborted\b(?! by)|\d Aborted\b|Aborted \(core|\*\*\* Aborted at \d|SIGABRT|Floating point exception|access violation|0xC0000005|core dumped",
+    r"Segmentation fault|SIGSEGV|^Aborted\b(?! by)|\d Aborted\b|Aborted \(core|\*\*\* Aborted at \d|\*\*\* SIG(?:SEGV|ABRT|BUS|FPE|ILL)\b.{0,20} received by|SIGABRT|Floating point exception|access violation|0xC0000005|core dumped",
     r"terminate called|pure virtual method called|exit ?code:? 13[49]\b|exitcode\s{0,4}: -(?:6|11)\b|Check failed:|-1073741819|3221225477",
 )
 DEVICES = any_of(
@@ -165,6 +165,15 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
             rule("api-incompatible", 0.6, r"'str' object has no attribute 'decode'"),
             rule("api-incompatible", 0.66, KERAS_OBJECTS, "AttributeError"),
             rule("api-incompatible", 0.66, r"has no attribute '_(?:keras|inbound|outbound)\w*'", "AttributeError"),
+            # A class of a library, by its name, and no place: one of two libraries is of another time.
+            rule(
+                "api-incompatible",
+                0.56,
+                r"'(?-i:(?:[A-Z][a-z0-9]+){2,}\w*)' object has no attribute '|'(?:AdamW|Adam|SGD)' object has no attribute '",
+                "AttributeError",
+                unless="'NoneType'|'EagerTensor'|'DataFrame'",
+                outside=r"\S",
+            ),
             # A library does not find what it expects in an object of its own kind.
             rule(
                 "api-incompatible",
@@ -216,9 +225,15 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
                 0.97,
                 r"built using AVX|compiled to use (?:AVX|SSE)\w* instructions|Illegal instruction",
             ),
-            rule("terminated", 0.9, r"got signal: (?:15|12|10)\b|SIGTERM", "SignalException"),
+            rule(
+                "cuda-library-missing",
+                0.8,
+                r"'NoneType' and 'str'|expected str, bytes or os\.PathLike object, not NoneType|No such file or directory: '\S{0,80}nvcc",
+                frames=r"CUDA_HOME|bin[/\\]nvcc|get_cuda_bare_metal",
+            ),
+            rule("terminated", 0.9, r"got sig(?:nal|val): ?(?:15|12|10)\b|SIGTERM", "SignalException"),
             rule("terminated", 0.85, r"SIGTERM|preempt|time limit", unless=r"Exited|exit code"),
-            rule("terminal-closed", 0.9, r"got signal: 1\b|SIGHUP", "SignalException"),
+            rule("terminal-closed", 0.9, r"got sig(?:nal|val): ?1\b|SIGHUP", "SignalException"),
             rule("interrupted", 0.85, r"got signal: 2\b", "SignalException"),
             rule(
                 "io-stall",
@@ -283,11 +298,13 @@ LINES: tuple[Rule, ...] = flatten(
                 0.6,
                 r"^Terminated(?:: 15)?$|^.{0,200}: line \d+: *\d+ Terminated\b|[Cc]aught signal (?:15|SIGTERM)\b|exit (?:code|status):? 143\b|exitcode\s{0,4}: -15\b",
             ),
+            (0.62, r"lame workers found|TPU (?:node |worker )?(?:was |has been )?preempted"),
             (0.1, r"closing signal SIGTERM"),
         ),
         rules(
             "interrupted",
             (0.6, r"^\^C$|exit code 130\b"),
+            (0.66, r"^\^CTraceback \(most recent call last\)"),
             (0.85, r"got signal: 2\b"),
             (0.8, r"^\^C.{0,80}(?:[Ss]top|[Ii]nterrupt|signal)|[Ss]top signal received|(?:received|caught) SIGINT"),
         ),

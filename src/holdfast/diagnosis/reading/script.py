@@ -38,7 +38,7 @@ TRACERS = frozenset(
 # What is raised where a check found the symptom: whoever raised it, the reason lies elsewhere.
 SYMPTOM = re.compile(
     r"\b(?:loss|gradients?|output|value|weights?)\b.{0,40}\b(?:NaN|nan|inf|Inf|infinite|non-?finite|not finite|diverged)\b|\b(?:NaN|nan)\b.{0,40}\b(?:loss|gradient|encountered)"
-    r"|device-side assert|CUDA error: unknown error|exit code|non-zero exit status"
+    r"|found invalid values|device-side assert|CUDA error: unknown error|exit code|non-zero exit status"
 )
 SLIPS |= {"UnicodeDecodeError", "UnicodeEncodeError", "RecursionError"}
 
@@ -60,7 +60,9 @@ def sure_of(root: Raised) -> float:
     if root.bare_type in TRACERS or MISUSED.search(root.message):
         return 0.7
     if not root.frames:
-        return 0.55 if root.bare_type in CERTAIN_SLIPS or INTERPRETER.search(root.message) else 0.45
+        if root.bare_type in CERTAIN_SLIPS or INTERPRETER.search(root.message):
+            return 0.55
+        return 0.5 if root.bare_type in SLIPS else 0.45
     if own is not None and own == root.frames[-1]:
         return 0.88 if root.bare_type in CERTAIN_SLIPS else 0.78 if root.bare_type in SLIPS else 0.6
     return 0.58 if root.bare_type in SLIPS else 0.47
