@@ -22,7 +22,7 @@ ARROW = re.compile(r"^-{1,5}> ?(?P<line>\d+) ?(?P<code>.*)$")
 RAISED = re.compile(r"^(?P<type>[A-Za-z_][\w.]*)(?:: (?P<message>.*)|:?\s*)$")
 # An exception that stands alone, as people paste it: its name must tell.
 ALONE = re.compile(
-    r"^(?:\s{0,8}|\S{0,3} ?|[\w.]{0,60}UnfilteredStackTrace: )"
+    r"^(?:\s{0,8}|\S{0,3} ?|(?!WARN|INFO|DEBUG|Ignor|Caught)[A-Za-z_][\w.]{2,60}: )"
     r"(?P<type>(?:[A-Za-z_]\w*\.)*(?:_?[A-Z]\w*(?:Error|Exception|Interrupt|Iteration|Timeout|OutOfMemory)"
     r"|BadZipFile|ArrowInvalid|OutOfResources|BrokenProcessPool|TimeoutExpired|(?<=\.)(?:error|timeout)))"
     r"(?: \(see above for traceback\))?:(?: (?P<message>.*)|\s*)$"
@@ -51,6 +51,7 @@ ANOTHER_VOICE = re.compile(
 CONTINUES = re.compile(
     r"^(?:\s|CUDA kernel|For debugging|Compile with|Device-side|\[\[|\d root error|\(\d\)|Detected at|$)"
 )
+RAISES = re.compile(r"raise (?P<type>[A-Z]\w{2,60}(?:Error|Exception))\((?:f|r)?[\"'](?P<message>[^\"']{8,300})")
 NO_TRACEBACK = frozenset({"SyntaxError", "IndentationError", "TabError"})  # Python prints them without one
 THROWN = re.compile(r"terminate called after throwing an instance of '(?P<type>[\w:.]{1,120})'")
 WHAT = re.compile(r"^\s*what\(\): +(?P<message>.+)$")
@@ -230,6 +231,9 @@ def _traceback(lines: Sequence[str], i: int) -> tuple[list[Raised] | None, int]:
     while i < len(lines) and not lines[i].strip():
         i += 1
     raised = RAISED.match(lines[i]) or ALONE.match(lines[i]) if i < len(lines) else None
+    if frames and raised is None and (meant := RAISES.match(frames[-1].code)):
+        # What it said was cut off; the line that raised it says it.
+        return [Raised(meant["type"], meant["message"], tuple(frames), max(0, i - 1))], i
     if not frames or raised is None:
         return None, i
     message, after = _message(lines, i + 1, raised["message"] or "")

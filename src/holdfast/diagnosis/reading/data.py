@@ -28,7 +28,7 @@ SHAPES_TORCH = any_of(
     r"Dimension out of range \(expected to be in range of",
     r"batch1 and batch2 must have same|Expected size for first two dimensions of batch2 tensor",
     r"The shape of the mask|shape of the \d+D attn_mask|embed_dim must|was expecting embedding dimension",
-    r"operands? do(?:es)? not broadcast|expects \d+ input\(?s?\)?, but it received|should be divisible by .{0,40}but it is equal to|selected index k out of range|number of dims don't match in permute",
+    r"(?:must|should) be of size|_lengths? must be|operands? do(?:es)? not broadcast|expects \d+ input\(?s?\)?, but it received|should be divisible by .{0,40}but it is equal to|selected index k out of range|number of dims don't match in permute",
 )
 SHAPES_TF = any_of(
     r"Input \d+(?: of \w+)? (?:of layer|is incompatible with)[^\n]{0,120}(?:is )?incompatible with (?:the )?layer",

@@ -50,7 +50,7 @@ EXCEPTIONS: tuple[Rule, ...] = (
     rule(
         "device-mismatch",
         0.85,
-        r"[Dd]evice should be \w{2,5}, got|must be on the original device|(?:same|expected) device(?: type)?\b.{0,20}\bbut (?:got|found)|Expected an? \w{2,5}(?: or \w{2,5})? device, but got",
+        r"\bCPU\b.{0,40}\bbut (?:got|found)\b.{0,30}(?:cuda|mps)\b|[Dd]evice should be \w{2,5}, got|must be on the original device|(?:same|expected) device(?: type)?\b.{0,20}\bbut (?:got|found)|Expected an? \w{2,5}(?: or \w{2,5})? device, but got",
     ),
     rule("checkpoint-mismatch", 0.76, SAVED + r"\b.{0,140}" + UNLIKE + "|" + UNLIKE + r".{0,140}\b" + SAVED, unless=r"directory|\bpath\b|No such file|version of"),
     rule("dependency-conflict", 0.72, NEWER, unless=r"driver|compute capability|file|GPU"),
@@ -88,7 +88,7 @@ EXCEPTIONS: tuple[Rule, ...] = (
     rule(
         "dtype-mismatch",
         0.74,
-        r"\b(?:same|equal|matching|different) d?types?\b|\bd?types? (?:must |should |to )?match\b|of dtype " + NUMERIC,
+        r"\b(?:same|equal|matching|different) d?types?\b(?! structure)|\bd?types? (?:must |should |to )?match\b|of dtype " + NUMERIC,
         unless="device|object type",
     ),
     rule("dtype-mismatch", 0.8, r"expected " + NUMERIC + r"\b.{0,40}\b(?:got|found)\b", "TypeError"),

@@ -9,7 +9,7 @@ from holdfast.vocabulary import Evidence, Finding
 
 CUDA_LIBRARY = r"(?:libcu\w+|libnvidia-[\w-]+|libnv\w+|libnccl|libdevice|cudart64\w*|cudnn\w*64\w*|cublas64\w*|libcupti|libcusparse\w*|cudnn_\w+64_\d+|nvrtc\w*64\w*|cu(?:fft|rand|solver|sparse)\w*64\w*)"
 MISSING = any_of(
-    CUDA_LIBRARY + r"[\w.]*(?:'|\")?:? (?:cannot open shared object|not found|was not found)",
+    CUDA_LIBRARY + r"[\w.-]*(?:'|\")?:? (?:cannot open shared object|not found|was not found)",
     r"Could not (?:load (?:dynamic )?library|find|locate) '?" + CUDA_LIBRARY,
     r"libdevice (?:not found|is required by)|Can't find libdevice",
     r"Unable to load (?:any of \{?)?(?:libcu|CUDA|cuDNN)|CUDA_HOME environment variable is not set|Could not find module '[^\n']{0,120}(?:cud|torch)",

@@ -195,12 +195,14 @@ SIZE = r"([\d.]+) ?(bytes|[KMGT]i?B|[KMGT])"
 WANTED = re.compile(r"[Tt]ried to allocate " + SIZE + r"|trying to allocate " + SIZE)
 TOTAL = re.compile(SIZE + r" total capacity|total capacity of " + SIZE)
 FREE = re.compile(SIZE + r" free\b|of which " + SIZE + r" is free")
-MINE = re.compile(SIZE + r" reserved in total|this process has " + SIZE + r" memory in use|" + SIZE + r" cached")
+MINE = re.compile(SIZE + r" reserved in total|this process has " + SIZE + r" memory in use")
+CACHED = re.compile(SIZE + r" cached")  # until PyTorch 1.3: what is kept beside what is allocated
 HELD = re.compile(SIZE + r" already allocated|memory " + SIZE + r" is allocated by PyTorch")
 IDLE = re.compile(SIZE + r" is reserved by PyTorch but unallocated")
 OTHER = re.compile(r"Process \d+ has " + SIZE + r" memory in use")
 UNITS = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 MOSTLY = 0.3  # of the card
+CONTEXT = 0.6 * (1 << 30)  # what CUDA itself and a desktop take, and no other job
 
 
 def weigh_gpu(raised: Raised) -> Finding | None:
@@ -209,9 +211,12 @@ def weigh_gpu(raised: Raised) -> Finding | None:
     wanted, total, free = size_in(WANTED, text), size_in(TOTAL, text), size_in(FREE, text)
     if wanted is None or total is None or free is None:
         return None
-    mine, held = size_in(MINE, text), size_in(HELD, text)
+    mine, held, cached = size_in(MINE, text), size_in(HELD, text), size_in(CACHED, text)
+    if mine is None and held is not None and cached is not None:
+        mine = held + cached
     idle = size_in(IDLE, text) or ((mine - held) if mine is not None and held is not None else 0.0)
-    others = sum(_bytes(*found) for found in OTHER.findall(text)) or (total - free - mine if mine is not None else 0.0)
+    named = sum(_bytes(*found) for found in OTHER.findall(text))
+    others = named or (max(0.0, total - free - mine - CONTEXT) if mine is not None else 0.0)
     sums = Evidence(
         f"asked for {_gib(wanted)}; of {_gib(total)} this process held {_gib(mine or held or 0)}, "
         f"others {_gib(max(0.0, others))}, {_gib(free)} were free",

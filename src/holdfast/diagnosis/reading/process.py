@@ -136,6 +136,7 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
         rules(
             "native-library-conflict",
             (0.85, CLASHES),
+            (0.7, r"dynamic module does not define (?:init|module export) function"),
             (0.62, r"RET_CHECK failure .{0,200}\bdnn != nullptr"),
             (0.72, r"DLL load failed[^\n]{0,200}specified procedure could not be found"),
             (0.6, r"DLL load failed[^\n]{0,60}_pywrap|Failed to load the native TensorFlow runtime"),
@@ -330,12 +331,18 @@ LINES: tuple[Rule, ...] = flatten(
             (0.7, r"[Rr]emounting filesystem read-only|EXT4-fs error|XFS \(\S+\): .{0,60}(?:I/O error|shut ?down)"),
             (0.6, r"Stale (?:NFS )?file handle|I/O error, dev|Buffer I/O error|LustreError"),
         ),
-        rules("dependency-conflict", (0.8, VERSIONS), (0.6, r"pip's dependency resolver|which is incompatible")),
+        rules(
+            "dependency-conflict",
+            (0.8, VERSIONS),
+            (0.6, r"pip's dependency resolver|which is incompatible"),
+            (0.72, r"fatal error: [\w/.+-]{1,80}\.(?:h|hpp|cuh): No such file"),
+            (0.6, r"Error compiling objects for extension|error: command '\S*(?:gcc|g\+\+|nvcc|cl\.exe)\S*' failed|Failed building wheel for"),
+        ),
         rules(
             "worker-died",
             (
-                0.5,
-                r"exit codes of the workers are|DataLoader worker .{0,60}(?:killed|exited unexpectedly)|worker died unexpectedly|A worker died or was killed",
+                0.55,
+                r"could be because a worker has died|exit codes of the workers are|DataLoader worker .{0,60}(?:killed|exited unexpectedly)|worker died unexpectedly|A worker died or was killed",
             ),
             (0.55, r"has been shut down. This was caused by an exception on one of the ranks"),
         ),
