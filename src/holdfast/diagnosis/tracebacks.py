@@ -24,7 +24,7 @@ RAISED = re.compile(r"^(?P<type>[A-Za-z_][\w.]*)(?:: (?P<message>.*)|:?\s*)$")
 ALONE = re.compile(
     r"^(?:\s{0,8}|\S{0,3} ?|(?!WARN|INFO|DEBUG|Ignor|Caught)[A-Za-z_][\w.]{2,60}: )"
     r"(?P<type>(?:[A-Za-z_]\w*\.)*(?:_?[A-Z]\w*(?:Error|Exception|Interrupt|Iteration|Timeout|OutOfMemory)"
-    r"|BadZipFile|ArrowInvalid|OutOfResources|BrokenProcessPool|TimeoutExpired|(?<=\.)(?:error|timeout)))"
+    r"|BadZipFile|ArrowInvalid|OutOfResources|BrokenProcessPool|TimeoutExpired|(?<=\.)(?:error|timeout|gaierror)))"
     r"(?: \(see above for traceback\))?:(?: (?P<message>.*)|\s*)$"
 )
 LOGGED = re.compile(

@@ -84,7 +84,7 @@ NOT_A_FAILURE = re.compile(
 
 # The script itself says what it does about it.
 TAKEN_CARE_OF = re.compile(
-    r"\bretr(?:y|ying)\b|\btrying (?:again|batch|port|\d)|\bto avoid\b|(?<!out-of-memory )\bhandlers?\b|faulthandler|\bcontinuing\b|\bdropp(?:ing|ed) \d|\b0 corrupt|, using (?:the |a )?\w|\bplease (?:install|upgrade|update)\b.{0,60}\b(?:for|if)\b|\bskipping (?!step)|\bignored\b",
+    r"\bretr(?:y|ying)\b(?!: Resource)|\btrying (?:again|batch|port|\d)|\bto avoid\b|(?<!out-of-memory )\bhandlers?\b|faulthandler|\bcontinuing\b|\bdropp(?:ing|ed) \d|\b0 corrupt|, using (?:the |a )?\w|\bplease (?:install|upgrade|update)\b.{0,60}\b(?:for|if)\b|\bskipping (?!step)|\bignored\b",
     re.IGNORECASE,
 )
 MENTIONED = 0.4
@@ -171,7 +171,17 @@ def from_message(text: str, alone: bool = False) -> list[Finding]:
     implied = next((of_kind for words, of_kind in IMPLIED if words.search(text)), "") if not found else ""
     raised = Raised(kind or implied, message.strip(), ())
     named = DRIVERS.match(text)  # the driver's own words are an exception's message in all that matters
-    enough = GUESSED if implied and alone else CERTAIN_OF_DRIVER if named else LIKELY if alone else CERTAIN_WITH_STATUS if found else CERTAIN
+    enough = (
+        GUESSED
+        if implied and alone
+        else CERTAIN_OF_DRIVER
+        if named
+        else LIKELY
+        if alone
+        else CERTAIN_WITH_STATUS
+        if found
+        else CERTAIN
+    )
     told = [finding for finding in _from_raised(raised, [raised]) if finding.confidence >= enough]
     if not found:
         told = [finding for finding in told if finding.cause not in OFTEN_SAID]

@@ -42,11 +42,14 @@ SCALE = re.compile(
     r"loss[ _-]?scaler?\b.{0,20}?(?:to:?|[:=]|is)\s{0,3}(?P<value>\d+\.?\d*(?:[eE][+-]?\d+)?)(?![\w.])", re.IGNORECASE
 )
 SKIPPED = re.compile(
-    r"overflow\b.{0,80}(?:skipping|reducing).{0,80}(?:loss )?scale|(?:reducing|decreasing|lowering).{0,20}loss scale", re.IGNORECASE
+    r"overflow\b.{0,80}(?:skipping|reducing).{0,80}(?:loss )?scale|(?:reducing|decreasing|lowering).{0,20}loss scale",
+    re.IGNORECASE,
 )
 CUT_OUT = 40  # lines at most that a person cuts out of a log to show one thing
 TINY_SCALE = 1 / 64  # it starts at 2**15 or more, and what is left of it now scales nothing
-SCORE = re.compile(r"\b(?:acc|accuracy|categorical_accuracy)\b['\"]?\s{0,2}[:=]\s{0,2}(?P<value>\d\.\d+)", re.IGNORECASE)
+SCORE = re.compile(
+    r"\b(?:acc|accuracy|categorical_accuracy)\b['\"]?\s{0,2}[:=]\s{0,2}(?P<value>\d\.\d+)", re.IGNORECASE
+)
 
 
 def of_the_loss(lines: Sequence[Line]) -> list[Finding]:

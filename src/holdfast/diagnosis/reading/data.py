@@ -122,9 +122,7 @@ CHECKPOINT = any_of(
     r"but the sav(?:ed|e) (?:weights?|layers?|models?|variables?|file)\b.{0,20}(?:has|have|had|contains?)|in the save file\. However",
 )
 # What the checkpoints of the training libraries have at their top.
-CHECKPOINT_KEYS = (
-    r"^KeyError: '(?:pytorch-lightning_version|\w*state_dicts?|optimizer_states|hyper_parameters|lr_schedulers|loops|model_ema|param_groups)'"
-)
+CHECKPOINT_KEYS = r"^KeyError: '(?:pytorch-lightning_version|\w*state_dicts?|optimizer_states|hyper_parameters|lr_schedulers|loops|model_ema|param_groups)'"
 LOADS_WEIGHTS = (
     r"load_weights|load_state_dict|weights_for_loading|set_weights|from_pretrained|restore_checkpoint|load_checkpoint"
 )
@@ -149,7 +147,9 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
             rule("shape-mismatch", 0.92, SHAPES_JAX),
             # The two sides of a branch or a loop, as JAX prints them.
             rule("dtype-mismatch", 0.88, r"ShapedArray\((\w+)\[[^\]]{0,60}\][^\n]{0,40}vs\. ShapedArray\((?!\1\[)"),
-            rule("shape-mismatch", 0.86, r"ShapedArray\((\w+)\[([^\]]{0,60})\][^\n]{0,40}vs\. ShapedArray\(\1\[(?!\2\])"),
+            rule(
+                "shape-mismatch", 0.86, r"ShapedArray\((\w+)\[([^\]]{0,60})\][^\n]{0,40}vs\. ShapedArray\(\1\[(?!\2\])"
+            ),
             rule("checkpoint-mismatch", 0.66, r"^", "ScopeParamNotFoundError ScopeCollectionNotFound"),
             rule("shape-mismatch", 0.93, r"^", "ScopeParamShapeError ShapeMismatchError DimensionMismatchError"),
             rule(
@@ -205,8 +205,18 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
                 "CorruptedError UnidentifiedImageError BadZipFile DataLossError UnpicklingError ReadError BadGzipFile LZMAError",
                 unless=r"Weights only|weights_only|WeightsUnpickler",
             ),
-            rule("corrupt-file", 0.72, r"Unable to load weights from pytorch checkpoint file|Not an Arrow file|!buf\.empty\(\) in function 'imdecode"),
-            rule("dtype-mismatch", 0.6, r"default_collate: batch must contain tensors"),
+            rule(
+                "corrupt-file",
+                0.72,
+                r"Unable to load weights from pytorch checkpoint file|Not an Arrow file|!buf\.empty\(\) in function 'imdecode",
+            ),
+            rule("corrupt-file", 0.6, r"Cannot load file containing pickled data"),
+            rule(
+                "dtype-mismatch",
+                0.62,
+                r"default_collate: batch must contain tensors|(?:should be|must be|expected) (?:an? )?(?:PIL Image|Tensor|ndarray|np\.ndarray)\b.{0,60}(?:got|not|but)\b",
+                "TypeError",
+            ),
             rule("corrupt-file", 0.5, r"^", "JSONDecodeError DecodeError"),
             # imread gives None where there is no image
             rule("missing-file", 0.5, r"'NoneType' object has no attribute '(?:shape|astype|copy)'", outside=r"\S"),
@@ -222,7 +232,7 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
                 "missing-file",
                 0.75,
                 r"^",
-                "HFValidationError RepositoryNotFoundError EntryNotFoundError LocalEntryNotFoundError DatasetNotFoundError NotADirectoryError",
+                "HFValidationError RepositoryNotFoundError EntryNotFoundError LocalEntryNotFoundError DatasetNotFoundError NotADirectoryError IsADirectoryError",
             ),
             rule(
                 "missing-file",

@@ -38,12 +38,16 @@ NEWER = any_of(
 )
 
 EXCEPTIONS: tuple[Rule, ...] = (
-    rule("shape-mismatch", 0.72, SHAPED + r".{0,160}" + NEEDS + "|" + NEEDS + r".{0,160}" + SHAPED, RAISED, unless=SET_UP),
+    rule(
+        "shape-mismatch", 0.72, SHAPED + r".{0,160}" + NEEDS + "|" + NEEDS + r".{0,160}" + SHAPED, RAISED, unless=SET_UP
+    ),
     rule(
         "dtype-mismatch",
         0.76,
         r"[Uu]nsupported d?types?\b|uniform dtype|[Ii]nconsistent dtype|[Ii]nvalid (?:input |data ?)?(?:d?type)\b.{0,40}(?:[Ee]xpected|[Rr]eceived)|float0"
-        r"|dtype\b.{0,40}not (?:handled|a valid|compatible|convertible)|convertible to a tensor with dtype|(?:must|should) be (?:of )?(?:an? )?(?:integer|floating.point|numeric|" + NUMERIC[3:-1] + r")\b.{0,60}(?:got|found|received|\.$)",
+        r"|dtype\b.{0,40}not (?:handled|a valid|compatible|convertible)|convertible to a tensor with dtype|(?:must|should) be (?:of )?(?:an? )?(?:integer|floating.point|numeric|"
+        + NUMERIC[3:-1]
+        + r")\b.{0,60}(?:got|found|received|\.$)",
         RAISED + " NotImplementedError",
         unless=r"argument `?dtype|policy|device|label",
     ),
@@ -52,10 +56,23 @@ EXCEPTIONS: tuple[Rule, ...] = (
         0.85,
         r"\bCPU\b.{0,40}\bbut (?:got|found)\b.{0,30}(?:cuda|mps)\b|[Dd]evice should be \w{2,5}, got|must be on the original device|(?:same|expected) device(?: type)?\b.{0,20}\bbut (?:got|found)|Expected an? \w{2,5}(?: or \w{2,5})? device, but got",
     ),
-    rule("checkpoint-mismatch", 0.76, SAVED + r"\b.{0,140}" + UNLIKE + "|" + UNLIKE + r".{0,140}\b" + SAVED, unless=r"directory|\bpath\b|No such file|version of"),
+    rule(
+        "checkpoint-mismatch",
+        0.76,
+        SAVED + r"\b.{0,140}" + UNLIKE + "|" + UNLIKE + r".{0,140}\b" + SAVED,
+        unless=r"directory|\bpath\b|No such file|version of",
+    ),
     rule("dependency-conflict", 0.72, NEWER, unless=r"driver|compute capability|file|GPU"),
-    rule("data-exhausted", 0.76, r"exhausted (?:all )?(?:its )?inputs|yield at least one (?:batch|element)|empty (?:dataset|generator|dataloader|data loader)\b|(?:dataset|data loader|dataloader) (?:is|was) empty|non-empty array or dataset"),
-    rule("label-out-of-range", 0.85, r"[Tt]arget values? should be in|values? in `?(?:target|label)s?`?: .{0,80}but expected only|labels? must be in \[0"),
+    rule(
+        "data-exhausted",
+        0.76,
+        r"exhausted (?:all )?(?:its )?inputs|yield at least one (?:batch|element)|empty (?:dataset|generator|dataloader|data loader)\b|(?:dataset|data loader|dataloader) (?:is|was) empty|non-empty array or dataset",
+    ),
+    rule(
+        "label-out-of-range",
+        0.85,
+        r"[Tt]arget values? should be in|values? in `?(?:target|label)s?`?: .{0,80}but expected only|labels? must be in \[0",
+    ),
     rule(
         "invalid-math",
         0.68,
@@ -88,7 +105,8 @@ EXCEPTIONS: tuple[Rule, ...] = (
     rule(
         "dtype-mismatch",
         0.74,
-        r"\b(?:same|equal|matching|different) d?types?\b(?! structure)|\bd?types? (?:must |should |to )?match\b|of dtype " + NUMERIC,
+        r"\b(?:same|equal|matching|different) d?types?\b(?! structure)|\bd?types? (?:must |should |to )?match\b|of dtype "
+        + NUMERIC,
         unless="device|object type",
     ),
     rule("dtype-mismatch", 0.8, r"expected " + NUMERIC + r"\b.{0,40}\b(?:got|found)\b", "TypeError"),

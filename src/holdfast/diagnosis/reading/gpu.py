@@ -68,7 +68,8 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
             rule(
                 "gpu-memory-held-by-others",
                 0.82,
-                r"all CUDA-capable devices are busy|exclusive[- ]process|CUDA-capable device\(s\) is/are busy|" + IN_USE,
+                r"all CUDA-capable devices are busy|exclusive[- ]process|CUDA-capable device\(s\) is/are busy|"
+                + IN_USE,
             ),
             rule("gpu-memory-held-by-others", 0.53, r"Blas \w+ launch failed|StreamExecutor without BLAS support"),
             rule(
@@ -111,7 +112,10 @@ LINES: tuple[Rule, ...] = flatten(
         rules(
             "gpu-not-used",
             (0.88, r"GPU available: True.{0,20}used: False"),
-            (0.6, r"but CUDA is not available|Num GPUs Available: {1,3}0\b|cuda\.is_available(?:\(\))? is False|\b[Nn]o (?:\w+ )?GPUs? (?:was |were |is |are )?(?:found|detected|available)\b(?!.{0,20}falling)"),
+            (
+                0.6,
+                r"but CUDA is not available|Num GPUs Available: {1,3}0\b|cuda\.is_available(?:\(\))? is False|\b[Nn]o (?:\w+ )?GPUs? (?:was |were |is |are )?(?:found|detected|available)\b(?!.{0,20}falling)",
+            ),
             (0.85, r"An NVIDIA GPU may be present on this machine, but a CUDA-enabled jaxlib is not installed"),
             (
                 0.42,

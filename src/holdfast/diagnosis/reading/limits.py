@@ -38,7 +38,10 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
         ),
         rules(
             "port-in-use",
-            (0.95, r"Address already in use|EADDRINUSE|\[Errno (?:98|48)\]|errno: 98|Only one usage of each socket|No address added out of total \d"),
+            (
+                0.95,
+                r"Address already in use|EADDRINUSE|\[Errno (?:98|48)\]|errno: 98|Only one usage of each socket|No address added out of total \d",
+            ),
         ),
     )
 )
@@ -47,11 +50,20 @@ LINES: tuple[Rule, ...] = flatten(
         rules(
             "disk-full",
             (0.85, r"No space left on device|Disk quota exceeded|StorageFull|low on resource: ephemeral-storage"),
-            (0.88, r"ephemeral (?:local )?storage (?:usage )?(?:exceeds|limit)|Usage of EmptyDir volume .{0,80}exceeds|had condition: \[DiskPressure"),
+            (
+                0.88,
+                r"ephemeral (?:local )?storage (?:usage )?(?:exceeds|limit)|Usage of EmptyDir volume .{0,80}exceeds|had condition: \[DiskPressure",
+            ),
             (0.6, CUT_SHORT),
         ),
         rules("too-many-open-files", (0.85, r"Too many open files|\bEMFILE\b")),
         rules("too-many-processes", (0.9, NO_THREADS), (0.85, r"fork: (?:retry: )?Resource temporarily unavailable")),
-        rules("port-in-use", (0.85, r"Address already in use|EADDRINUSE|No address added out of total \d|failed to bind to (?:any )?.{0,60}address")),
+        rules(
+            "port-in-use",
+            (
+                0.85,
+                r"Address already in use|EADDRINUSE|No address added out of total \d|failed to bind to (?:any )?.{0,60}address",
+            ),
+        ),
     )
 )

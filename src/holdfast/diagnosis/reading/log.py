@@ -12,7 +12,9 @@ from holdfast.diagnosis.tracebacks import chains, last_fatal, native_errors
 from holdfast.vocabulary import Finding
 
 MOST_NATIVE = 50
-OF_THE_SYSTEM = frozenset({"container-memory-limit", "host-memory-exhausted", "terminated", "gpu-lost", "gpu-hardware-fault"})
+OF_THE_SYSTEM = frozenset(
+    {"container-memory-limit", "host-memory-exhausted", "terminated", "gpu-lost", "gpu-hardware-fault"}
+)
 TELLING = 0.86
 WENT_ON_LINES = 60  # of ordinary output after an error: it was handled
 HANDLED = 0.4

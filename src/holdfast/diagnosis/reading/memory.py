@@ -32,7 +32,7 @@ GPU_WORDS = any_of(
     r"cuda runtime error \(2\)",
     r"CUDA_ERROR_OUT_OF_MEMORY",
     r"cudaErrorMemoryAllocation",
-    r"cudaMalloc(?:Async)? failed: out of memory",
+    r"cudaMalloc(?:Async)? (?:retry )?failed: out of memory",
     r"hipErrorOutOfMemory",
     r"CUDA driver error: out of memory",
     r"\bGPUs?\b(?!-?\d*: task).{0,40} out of memory",
@@ -130,7 +130,10 @@ LINES: tuple[Rule, ...] = flatten(
             (0.9, r"cgroup memory limit|memory limit of the (?:container|job)"),
             (0.9, r"\bcontainer oom [0-9a-f]{12}|topic=/tasks/oom"),
             (0.94, r"(?:srun|slurmstepd): error: .{0,120}\b(?:Out Of Memory|OOM)\b"),
-            (0.9, r"(?:over|exceed\w*) (?:the |its )?(?:memory limit of|hard limit .{0,20}(?:h_vmem|h_rss)|request_memory)"),
+            (
+                0.9,
+                r"(?:over|exceed\w*) (?:the |its )?(?:memory limit of|hard limit .{0,20}(?:h_vmem|h_rss)|request_memory)",
+            ),
         ),
         rules(
             "host-memory-exhausted",
@@ -169,7 +172,10 @@ LINES: tuple[Rule, ...] = flatten(
             ),
             (0.8, r"RESOURCE_EXHAUSTED: (?:Out of memory|Failed to allocate)"),
             (0.7, r"CU(?:BLAS|DNN)_STATUS_ALLOC_FAILED"),
-            (0.8, r"[Cc]ompil\w+ .{0,80}(?:unlikely to have|not) enough memory\b.{0,40}[Rr]equires|out of memory in memory space (?:hbm|vmem)"),
+            (
+                0.8,
+                r"[Cc]ompil\w+ .{0,80}(?:unlikely to have|not) enough memory\b.{0,40}[Rr]equires|out of memory in memory space (?:hbm|vmem)",
+            ),
             (0.45, r"CUDNN_STATUS_NOT_INITIALIZED|Could not create cudnn handle|failed to create cublas handle"),
         ),
     )

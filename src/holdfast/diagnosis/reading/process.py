@@ -51,7 +51,9 @@ CLASHES = any_of(
     r"cuDNN version incompatibility|was compiled against .{0,60}but found runtime version|CUDNN_STATUS_(?:VERSION|SUBLIBRARY_VERSION)_MISMATCH",
     r"mach-o.{0,60}(?:wrong|incompatible) architecture|wrong ELF class|invalid ELF header|multiple libomp|_ZN\d+\w{6,}",
 )
-DIED = r"(?:child|sub-?|worker|helper|loader) ?process(?:es)?\b.{0,40}\b(?:abruptly|unexpectedly|died|was killed|crashed)"
+DIED = (
+    r"(?:child|sub-?|worker|helper|loader) ?process(?:es)?\b.{0,40}\b(?:abruptly|unexpectedly|died|was killed|crashed)"
+)
 HEAP = r"free\(\): |malloc\(\): |realloc\(\): |munmap_chunk\(\)|double free|corrupted (?:size|double|unsorted)|(?:or|memory) corruption|stack smashing"
 # What the shell says of a child that got SIGKILL, also in other tongues, also right behind a progress bar.
 KILLED = (
@@ -326,8 +328,14 @@ LINES: tuple[Rule, ...] = flatten(
         rules(
             "io-stall",
             (0.85, r"task \S{1,40}:\d+ blocked for more than \d+ seconds|nfs: server \S+ not responding"),
-            (0.8, r"Lustre: .{0,300}(?:timed out for slow reply|was lost; in progress)|nfs: server \S+ (?:timed out|not responding)|ceph: .{0,60}(?:hung|session lost)"),
-            (0.72, r"CIFS: .{0,60}has not responded|nvme\S* .{0,60}(?:timeout, (?:aborting|reset)|controller is down)|ata\d[\d.]*: .{0,40}(?:hard resetting link|failed command)"),
+            (
+                0.8,
+                r"Lustre: .{0,300}(?:timed out for slow reply|was lost; in progress)|nfs: server \S+ (?:timed out|not responding)|ceph: .{0,60}(?:hung|session lost)",
+            ),
+            (
+                0.72,
+                r"CIFS: .{0,60}has not responded|nvme\S* .{0,60}(?:timeout, (?:aborting|reset)|controller is down)|ata\d[\d.]*: .{0,40}(?:hard resetting link|failed command)",
+            ),
             (0.7, r"[Rr]emounting filesystem read-only|EXT4-fs error|XFS \(\S+\): .{0,60}(?:I/O error|shut ?down)"),
             (0.6, r"Stale (?:NFS )?file handle|I/O error, dev|Buffer I/O error|LustreError"),
         ),
@@ -336,7 +344,10 @@ LINES: tuple[Rule, ...] = flatten(
             (0.8, VERSIONS),
             (0.6, r"pip's dependency resolver|which is incompatible"),
             (0.72, r"fatal error: [\w/.+-]{1,80}\.(?:h|hpp|cuh): No such file"),
-            (0.6, r"Error compiling objects for extension|error: command '\S*(?:gcc|g\+\+|nvcc|cl\.exe)\S*' failed|Failed building wheel for"),
+            (
+                0.6,
+                r"Error compiling objects for extension|error: command '\S*(?:gcc|g\+\+|nvcc|cl\.exe)\S*' failed|Failed building wheel for",
+            ),
         ),
         rules(
             "worker-died",

@@ -30,7 +30,9 @@ UNREACHED = any_of(
     r"NET/IB ?:.{0,60}(?:async fatal event|Unable to (?:open|query)|incompatible devices|device is incompatible|Got CQE with error|Device \d+ marked as failed)",
     r"Call to (?:connect|bind|socket|listen|ibv_\w+) .{0,60}failed|(?:message truncated|wrong (?:type|magic)) .{0,20}(?:!=|instead of)",
 )
-VERSIONS = r"Mismatched NCCL version detected|NCCL version mismatch with|compiled with NCCL version .{0,80}but is running"
+VERSIONS = (
+    r"Mismatched NCCL version detected|NCCL version mismatch with|compiled with NCCL version .{0,80}but is running"
+)
 LOST = any_of(
     r"Connection (?:reset|closed|refused)|No route to host|Network is unreachable|\[Errno (?:104|111|113|101|110)\]",
     r"[Nn]ame or service not known|name resolution|Name does not resolve|socket(?:Start|Poll)?Connect\w*[^\n]{0,80}fail|Call to connect returned",
