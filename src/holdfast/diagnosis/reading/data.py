@@ -257,7 +257,7 @@ LINES: tuple[Rule, ...] = flatten(
             "label-out-of-range",
             (0.95, r"Assertion `?(?:t|cur_target) >= 0 && (?:t|cur_target) < n_classes"),
             (0.85, r"(?:ClassNLLCriterion|NLLLoss|Loss\.cu)[^\n]{0,200}Assertion"),
-            (0.72, r"\w*(?:ClassNLLCriterion|NLLLoss)\w*\.cu:\d+: \w"),
+            (0.72, r"(?:ClassNLLCriterion|NLLLoss)\w*\.cu(?::\d+: \w| line=\d)"),
             (0.9, OF_CLASSES),
             (0.95, r"Received a label value of -?\d+ which is outside the valid range"),
             # The node that failed, without what it said: its labels are what it checks.

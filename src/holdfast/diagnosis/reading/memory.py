@@ -83,7 +83,7 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
             (0.93, GPU_WORDS),
             (0.92, r"OOM when allocating[\s\S]{0,300}(?:device:GPU|GPU_\d|/gpu:\d)"),
             (0.9, r"(?:device:GPU|GPU_\d)[\s\S]{0,300}(?:failed to allocate|out of memory)"),
-            (0.88, r"RESOURCE_EXHAUSTED: (?:Out of memory|Failed to allocate request|.{0,80}trying to allocate)"),
+            (0.88, r"RESOURCE[_ ]EXHAUSTED: (?:Out of memory|Failed to allocate request|.{0,80}trying to allocate)"),
             (0.85, r"RESOURCE_EXHAUSTED[\s\S]{0,300}(?:hbm|vmem|allocat)|out of memory in memory space (?:hbm|vmem)"),
             (0.85, r"Out of memory|trying to allocate", "ResourceExhaustedError"),  # XLA's own allocator
             (

@@ -172,7 +172,7 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
             rule(
                 "api-incompatible",
                 0.56,
-                r"'(?-i:(?:[A-Z][a-z0-9]+){2,}\w*)' object has no attribute '|'(?:AdamW|Adam|SGD)' object has no attribute '",
+                r"'(?-i:[A-Z]\w*[a-z]\w*[A-Z]\w*)' object has no attribute '|'(?:AdamW|Adam|SGD)' object has no attribute '",
                 "AttributeError",
                 unless="'NoneType'|'EagerTensor'|'DataFrame'",
                 outside=r"\S",
@@ -274,7 +274,11 @@ LINES: tuple[Rule, ...] = flatten(
                 r"Illegal instruction|非法指令|SIGILL|exitcode\s{0,4}: -4\b|exit code 132|0xC000001D|compiled to use (?:AVX|SSE)\w* instructions|trap invalid opcode",
             ),
         ),
-        rules("native-library-conflict", (0.9, CLASHES)),
+        rules(
+            "native-library-conflict",
+            (0.9, CLASHES),
+            (0.6, r"RET_CHECK failure .{0,200}\bdnn != nullptr|already registered for platform"),
+        ),
         rules("native-crash", (0.62, r"\[\d+\]: segfault at|segfault at [0-9a-f]+ ip"), (0.63, HEAP), (0.6, CRASHED)),
         rules(
             "worker-spawn-unguarded",
@@ -301,6 +305,7 @@ LINES: tuple[Rule, ...] = flatten(
                 0.6,
                 r"^Terminated(?:: 15)?$|^.{0,200}: line \d+: *\d+ Terminated\b|[Cc]aught signal (?:15|SIGTERM)\b|exit (?:code|status):? 143\b|exitcode\s{0,4}: -15\b",
             ),
+            (0.8, r"Job allocation \d+ has been revoked"),
             (0.62, r"lame workers found|TPU (?:node |worker )?(?:was |has been )?preempted"),
             (0.1, r"closing signal SIGTERM"),
         ),

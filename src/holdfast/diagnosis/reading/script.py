@@ -33,7 +33,7 @@ INTERPRETER = re.compile(
 )
 TRACERS = frozenset(
     ("ConcretizationTypeError", "TracerArrayConversionError", "TracerBoolConversionError", "TracerIntegerConversionError",
-     "UnexpectedTracerError", "NonConcreteBooleanIndexError")
+     "UnexpectedTracerError", "NonConcreteBooleanIndexError", "OperatorNotAllowedInGraphError")
 )  # fmt: skip
 # What is raised where a check found the symptom: whoever raised it, the reason lies elsewhere.
 SYMPTOM = re.compile(
