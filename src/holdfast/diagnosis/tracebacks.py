@@ -22,7 +22,7 @@ ARROW = re.compile(r"^-{1,5}> ?(?P<line>\d+) ?(?P<code>.*)$")
 RAISED = re.compile(r"^(?P<type>[A-Za-z_][\w.]*)(?:: (?P<message>.*)|:?\s*)$")
 # An exception that stands alone, as people paste it: its name must tell.
 ALONE = re.compile(
-    r"^(?:\s{0,8}|\S{0,3} ?|(?!WARN|INFO|DEBUG|Ignor|Caught)[A-Za-z_][\w.]{2,60}: )"
+    r"^(?:\s{0,8}|\S{0,3} ?|UnfilteredStackTrace: |[A-Za-z_]\w{0,40}(?:\.\w{1,40}){1,6}: )"
     r"(?P<type>(?:[A-Za-z_]\w*\.)*(?:_?[A-Z]\w*(?:Error|Exception|Interrupt|Iteration|Timeout|OutOfMemory)"
     r"|BadZipFile|ArrowInvalid|OutOfResources|BrokenProcessPool|TimeoutExpired|(?<=\.)(?:error|timeout|gaierror)))"
     r"(?: \(see above for traceback\))?:(?: (?P<message>.*)|\s*)$"

@@ -114,7 +114,7 @@ CHECKPOINT = any_of(
     r"expected \d+ variables?, but received \d+ variables? during loading|Shape mismatch in layer|weight shape .{0,60} not compatible with provided",
     r"Assign requires shapes of both tensors to match|Key \S+ not found in checkpoint|not found in checkpoint",
     r"objects could not be loaded|doesn't match the size of optimizer's group|different number of parameter groups",
-    r"was never built and thus it doesn't have any variables|missing from the checkpoint|not bound to checkpointed values|more layers than model|While copying the parameter named|attempting to restore variable with shape|mismatch between the current graph and the graph from the checkpoint",
+    r"was never built and thus it doesn't have any variables|(?:that is|key) missing from the checkpoint|not bound to checkpointed values|more layers than model|While copying the parameter named|attempting to restore variable with shape|mismatch between the current graph and the graph from the checkpoint",
     r"Cannot assign value to variable .{0,120}Shape mismatch|metadata tree structures do not match|dict keys and state dict keys do not match",
     r"ignore_mismatched_sizes|Trying to set a tensor of shape .{0,200}this looks incorrect|checkpoint.{0,60}(?:does not|doesn't|not) match",
     r"Unable to load weights.{0,80}(?:shape|mismatch)|You called `set_weights\(weights\)` .{0,120}with a weight list of length",
