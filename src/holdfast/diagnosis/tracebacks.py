@@ -15,16 +15,16 @@ SYNTAX = re.compile(r"^(?:SyntaxError|IndentationError|TabError): ")
 GROUP_MARGIN = re.compile(r"^ *[|+](?:-+ (?:\d+|\.\.\.) -+)?(?: |$)")
 FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+)(?:,? in (?P<function>.+))?$')
 CELL = re.compile(
-    r"^(?:File )?(?P<file>(?:~|\.{0,2}/|[A-Za-z]:\\|<ipython-input)[^\s:]*|(?:Cell|Input) In ?\[\d+\])"
+    r"^(?:File )?(?P<file>(?:~|\.{0,2}/|[A-Za-z]:\\|<ipython-input|(?:lib|site-packages|dist-packages)/)[^\s:]*|(?:Cell|Input) In ?\[\d+\])"
     r"(?:(?::(?P<line>\d+))?,?(?: line (?P<line2>\d+))?(?: in (?P<function>[\w.<>]+).*)?)$"
 )
-ARROW = re.compile(r"^-{2,5}> ?(?P<line>\d+) ?(?P<code>.*)$")
+ARROW = re.compile(r"^-{1,5}> ?(?P<line>\d+) ?(?P<code>.*)$")
 RAISED = re.compile(r"^(?P<type>[A-Za-z_][\w.]*)(?:: (?P<message>.*)|:?\s*)$")
 # An exception that stands alone, as people paste it: its name must tell.
 ALONE = re.compile(
-    r"^(?:\s{0,8}|\S{0,3} ?|[\w.]{0,60}UnfilteredStackTrace: )"
+    r"^(?:\s{0,8}|\S{0,3} ?|UnfilteredStackTrace: |[A-Za-z_]\w{0,40}(?:\.\w{1,40}){1,6}: )"
     r"(?P<type>(?:[A-Za-z_]\w*\.)*(?:_?[A-Z]\w*(?:Error|Exception|Interrupt|Iteration|Timeout|OutOfMemory)"
-    r"|BadZipFile|BrokenProcessPool|TimeoutExpired|(?<=\.)(?:error|timeout)))"
+    r"|BadZipFile|ArrowInvalid|OutOfResources|BrokenProcessPool|TimeoutExpired|(?<=\.)(?:error|timeout|gaierror)))"
     r"(?: \(see above for traceback\))?:(?: (?P<message>.*)|\s*)$"
 )
 LOGGED = re.compile(
@@ -51,6 +51,7 @@ ANOTHER_VOICE = re.compile(
 CONTINUES = re.compile(
     r"^(?:\s|CUDA kernel|For debugging|Compile with|Device-side|\[\[|\d root error|\(\d\)|Detected at|$)"
 )
+RAISES = re.compile(r"raise (?P<type>[A-Z]\w{2,60}(?:Error|Exception))\((?:f|r)?[\"'](?P<message>[^\"']{8,300})")
 NO_TRACEBACK = frozenset({"SyntaxError", "IndentationError", "TabError"})  # Python prints them without one
 THROWN = re.compile(r"terminate called after throwing an instance of '(?P<type>[\w:.]{1,120})'")
 WHAT = re.compile(r"^\s*what\(\): +(?P<message>.+)$")
@@ -122,7 +123,7 @@ def chains(lines: Sequence[str]) -> list[list[Raised]]:
     """Every chain of exceptions, each with the first raised first."""
     lines = [GROUP_MARGIN.sub("", line) if line.lstrip()[:1] in ("|", "+") else line for line in lines]
     found: list[list[Raised]] = []
-    i = 0
+    i = nothing_until = 0
     while i < len(lines):
         start = START.match(lines[i]) if "Traceback" in lines[i] else None
         if start and start["original"] != "Original ":
@@ -141,11 +142,11 @@ def chains(lines: Sequence[str]) -> list[list[Raised]]:
         elif SYNTAX.match(lines[i]):
             found.append(_syntax_error(lines, i))
             i += 1
-        elif (FRAME.match(lines[i]) or ARROW.match(lines[i]) or _cell_above(lines, i)) and (
-            headless := _headless(lines, i)
-        ):
-            found.append(headless[0])
-            i = headless[1]
+        elif i >= nothing_until and (FRAME.match(lines[i]) or ARROW.match(lines[i]) or _cell_above(lines, i)):
+            headless, after = _headless(lines, i)
+            found += [headless] if headless else []
+            # Frames that lead to no exception are walked through once.
+            nothing_until, i = (0, after) if headless else (after, i)
         elif RICH_FRAME.match(lines[i]) and (boxed := _boxed(lines, i)):
             found.append([boxed[0]])
             i = boxed[1]
@@ -209,11 +210,11 @@ def _boxed(lines: Sequence[str], i: int) -> tuple[Raised, int] | None:
     return None
 
 
-def _headless(lines: Sequence[str], i: int) -> tuple[list[Raised], int] | None:
-    """A traceback whose beginning was cut off."""
+def _headless(lines: Sequence[str], i: int) -> tuple[list[Raised], int]:
+    """A traceback whose beginning was cut off, and where it ends; or where the search may go on."""
     raised, after = _traceback(lines, i)
     if raised is None or not ALONE.match(f"{raised[-1].type}: x"):
-        return None
+        return [], max(after, i + 1)
     return [replace(link, whole=False, start_line=i) for link in raised], after
 
 
@@ -230,6 +231,9 @@ def _traceback(lines: Sequence[str], i: int) -> tuple[list[Raised] | None, int]:
     while i < len(lines) and not lines[i].strip():
         i += 1
     raised = RAISED.match(lines[i]) or ALONE.match(lines[i]) if i < len(lines) else None
+    if frames and raised is None and (meant := RAISES.match(frames[-1].code)):
+        # What it said was cut off; the line that raised it says it.
+        return [Raised(meant["type"], meant["message"], tuple(frames), max(0, i - 1))], i
     if not frames or raised is None:
         return None, i
     message, after = _message(lines, i + 1, raised["message"] or "")

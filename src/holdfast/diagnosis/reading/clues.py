@@ -29,9 +29,10 @@ NATIVE = 0.85  # a line of a log; nobody raised it
 # Words of many launchers: "exits with return code = -11", "exited on signal 9", "non-zero exit status -6".
 EXIT = re.compile(
     r"(?:exit(?:s|ed)?|return(?:s|ed)?)\b[^\n\d-]{0,40}\b(?:code|status|value)\b[^\w\n-]{0,6}(?P<code>-\d{1,2}|1[2-5]\d)\b"
-    r"|(?:exited|terminated|killed|died)\b[^\n\d]{0,20}\bsignal[^\w\n]{0,4}(?P<signal>\d{1,2})\b",
+    r"|(?:exited|terminated|killed|died)\b[^\n\d]{0,20}\bsignal[^\w\n]{0,4}(?P<signal>\d{1,2}|SIG(?:SEGV|ABRT|BUS|TERM|ILL|FPE|KILL))\b",
     re.IGNORECASE,
 )
+NUMBERS = {"SIGILL": 4, "SIGABRT": 6, "SIGBUS": 7, "SIGFPE": 8, "SIGKILL": 9, "SIGSEGV": 11, "SIGTERM": 15}
 ENDED_BY: dict[int, tuple[tuple[str, float], ...]] = {
     **{number: (("native-crash", 0.6),) for number in (6, 8, 11)},
     4: (("illegal-instruction", 0.9),),
@@ -46,6 +47,16 @@ LAUNCHERS = frozenset(
 
 CERTAIN = 0.88  # of an exception with that message
 CERTAIN_WITH_STATUS = 0.8
+DRIVERS = re.compile(r"\s*(?:CUDA|HIP|NCCL|cuDNN|CUDNN|cuBLAS) (?:runtime |driver |kernel )?(?:error|Error)\b")
+CERTAIN_OF_DRIVER = 0.7
+# What only one exception of Python's says.
+IMPLIED = (
+    (re.compile(r"^\s*(?:'\w+' object|module '[\w.]+') has no attribute '"), "AttributeError"),
+    (re.compile(r"^\s*(?:No module named '|cannot import name '?\w)"), "ImportError"),
+    (re.compile(r"^\s*[\w.]+\(\) (?:got an unexpected keyword|missing \d|takes \d)"), "TypeError"),
+)
+GUESSED = 0.55
+LIKELY = 0.84  # of a message that was pasted by itself
 OFTEN_SAID = frozenset({"missing-file", "mixed-precision-overflow", "terminated"})  # in passing, by healthy runs too
 UNNAMED = 0.92  # what is left of it where the message stands without its exception
 # The statuses of TensorFlow and XLA, and the exceptions that Python makes of them.
@@ -73,7 +84,7 @@ NOT_A_FAILURE = re.compile(
 
 # The script itself says what it does about it.
 TAKEN_CARE_OF = re.compile(
-    r"\bretr(?:y|ying)\b|\btrying (?:again|batch|port|\d)|\bto avoid\b|(?<!out-of-memory )\bhandlers?\b|faulthandler|\bcontinuing\b|, using (?:the |a )?\w|\bplease (?:install|upgrade|update)\b.{0,60}\b(?:for|if)\b|\bskipping (?!step)|\bignored\b",
+    r"\bretr(?:y|ying)\b(?!: Resource)|\btrying (?:again|batch|port|\d)|\bto avoid\b|(?<!out-of-memory )\bhandlers?\b|faulthandler|\bcontinuing\b|\bdropp(?:ing|ed) \d|\b0 corrupt|, using (?:the |a )?\w|\bplease (?:install|upgrade|update)\b.{0,60}\b(?:for|if)\b|\bskipping (?!step)|\bignored\b",
     re.IGNORECASE,
 )
 MENTIONED = 0.4
@@ -149,14 +160,28 @@ def from_fatal(fatal: FatalError | None) -> list[Finding]:
     return [Finding(cause, 0.6, tuple(evidence), {"frame": f"{own.file}:{own.line}"} if own else {})]
 
 
-def from_message(text: str) -> list[Finding]:
-    """What a line means that may be an exception's message without its name: only what is known for certain."""
+def from_message(text: str, alone: bool = False) -> list[Finding]:
+    """What a line means that may be an exception's message without its name: only what is known for certain.
+
+    `alone`: nothing else was pasted."""
     if NOT_A_FAILURE.search(text) or TAKEN_CARE_OF.search(text):
         return []
     found = STATUS.search(text)
     kind, message = (STATUSES[found["status"].upper().replace(" ", "_")], found["said"]) if found else ("", text)
-    raised = Raised(kind, message.strip(), ())
-    enough = CERTAIN_WITH_STATUS if found else CERTAIN
+    implied = next((of_kind for words, of_kind in IMPLIED if words.search(text)), "") if not found else ""
+    raised = Raised(kind or implied, message.strip(), ())
+    named = DRIVERS.match(text)  # the driver's own words are an exception's message in all that matters
+    enough = (
+        GUESSED
+        if implied and alone
+        else CERTAIN_OF_DRIVER
+        if named
+        else LIKELY
+        if alone
+        else CERTAIN_WITH_STATUS
+        if found
+        else CERTAIN
+    )
     told = [finding for finding in _from_raised(raised, [raised]) if finding.confidence >= enough]
     if not found:
         told = [finding for finding in told if finding.cause not in OFTEN_SAID]
@@ -196,7 +221,8 @@ def from_line(text: str) -> list[Finding]:
 def from_exit(text: str) -> list[Finding]:
     """How a launcher says that a process was ended by a signal: -N, 128+N, or the signal's number."""
     found = EXIT.search(text)
-    number = int(found["code"] or found["signal"]) if found else 0
+    said = (found["code"] or found["signal"]) if found else "0"
+    number = NUMBERS[said.upper()] if said.upper() in NUMBERS else int(said)
     number = (
         -number if number < 0 else number - 128 if 128 < number < 160 else number if found and found["signal"] else 0
     )

@@ -41,8 +41,15 @@ HUGE_NORM = 1e4
 SCALE = re.compile(
     r"loss[ _-]?scaler?\b.{0,20}?(?:to:?|[:=]|is)\s{0,3}(?P<value>\d+\.?\d*(?:[eE][+-]?\d+)?)(?![\w.])", re.IGNORECASE
 )
+SKIPPED = re.compile(
+    r"overflow\b.{0,80}(?:skipping|reducing).{0,80}(?:loss )?scale|(?:reducing|decreasing|lowering).{0,20}loss scale",
+    re.IGNORECASE,
+)
+CUT_OUT = 40  # lines at most that a person cuts out of a log to show one thing
 TINY_SCALE = 1 / 64  # it starts at 2**15 or more, and what is left of it now scales nothing
-SCORE = re.compile(r"\b(?:acc|accuracy|categorical_accuracy)\b['\"]?\s{0,2}[:=]\s{0,2}(?P<value>\d\.\d+)")
+SCORE = re.compile(
+    r"\b(?:acc|accuracy|categorical_accuracy)\b['\"]?\s{0,2}[:=]\s{0,2}(?P<value>\d\.\d+)", re.IGNORECASE
+)
 
 
 def of_the_loss(lines: Sequence[Line]) -> list[Finding]:
@@ -121,6 +128,19 @@ def of_the_loss_scale(lines: Sequence[Line]) -> list[Finding]:
     return [Finding("mixed-precision-overflow", 0.76, (fell,))]
 
 
+def of_steps_that_overflow(lines: Sequence[Line]) -> list[Finding]:
+    """Somebody cut out just this: one step after the other is skipped, down to the end of the text.
+
+    The first steps of a healthy run are skipped too, until the scale fits; reports of training follow them.
+    """
+    said = [line for line in lines if line.text.strip()]
+    skipped = [line for line in said if SKIPPED.search(line.text)]
+    if len(said) > CUT_OUT or len(skipped) < FEW or not any(SKIPPED.search(line.text) for line in said[-2:]):
+        return []
+    told = f"line {skipped[0].number}: {len(skipped)} times a step was skipped because half precision overflowed"
+    return [Finding("mixed-precision-overflow", 0.62, (Evidence(told, "log", skipped[0].at),))]
+
+
 def _readings(lines: Sequence[Line], mark: str, form: re.Pattern[str]) -> list[tuple[float, Line]]:
     found = ((form.search(line.text), line) for line in lines if mark in line.text)
     return [(float(match["value"]), line) for match, line in found if match]
@@ -143,7 +163,7 @@ def of_a_loss_that_is_zero(lines: Sequence[Line]) -> list[Finding]:
 def of_the_waiting(lines: Sequence[Line]) -> list[Finding]:
     """Loops that print what a step took and how much of it went by until its batch was there."""
     read = [(found, line) for line in lines if "ata" in line.text and (found := WAITED.search(line.text))]
-    if len(read) < FEW:
+    if len(read) < FEW - 1:
         return []
     steps, datas = (sum(float(found[name]) for found, _ in read) for name in ("step", "data"))
     last, line = read[-1]

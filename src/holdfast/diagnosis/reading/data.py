@@ -28,7 +28,7 @@ SHAPES_TORCH = any_of(
     r"Dimension out of range \(expected to be in range of",
     r"batch1 and batch2 must have same|Expected size for first two dimensions of batch2 tensor",
     r"The shape of the mask|shape of the \d+D attn_mask|embed_dim must|was expecting embedding dimension",
-    r"selected index k out of range|number of dims don't match in permute",
+    r"(?:must|should) be of size|_lengths? must be|operands? do(?:es)? not broadcast|expects \d+ input\(?s?\)?, but it received|should be divisible by .{0,40}but it is equal to|selected index k out of range|number of dims don't match in permute",
 )
 SHAPES_TF = any_of(
     r"Input \d+(?: of \w+)? (?:of layer|is incompatible with)[^\n]{0,120}(?:is )?incompatible with (?:the )?layer",
@@ -69,16 +69,17 @@ DTYPES = any_of(
     r"only (?:Tensors|tensors) of floating point (?:and complex )?(?:dtype|type) can require gradients|Can only calculate the mean of floating",
     r"tensors used as indices must be long|probability tensor contains either `inf`(?!.)",
     r"Input type \((?:double|float|torch\.\w+|c10::\w+|\w*Tensor|unsigned char|int|long)\b[^)]*\) and (?:weight|bias) type",
-    r"is not a valid JAX type|Cannot convert \S{1,40} to EagerTensor of dtype|expected np\.ndarray \(got|Buffer dtype mismatch|Cannot interpret .{0,40} as a data type|Attempt to convert a value .{0,120} with an unsupported type",
+    r"only supports? (?:fp16|bf16|float16|half|fp32)\b.{0,30}(?:data ?type|dtype|input|tensor)|is not a valid JAX type|Cannot convert \S{1,40} to EagerTensor of dtype|expected np\.ndarray \(got|Buffer dtype mismatch|Cannot interpret .{0,40} as a data type|Attempt to convert a value .{0,120} with an unsupported type",
 )
 LABELS = any_of(
     r"Received a label value of (?P<label>-?\d+) which is outside the valid range of \[(?P<range>[^)\]]+)",
     r"Target -?\d+ is out of bounds|targets?\[\d+\] is out of range",
     r"Assertion `?(?:t|cur_target) >= 0 && (?:t|cur_target) < n_classes",
     r"nll_loss[^\n]{0,200}Assertion|Class values must be (?:smaller than num_classes|non-negative)",
-    r"contains previously unseen labels|Label class \d+ exceeds nc=|Invalid classes inferred from unique values|label_value|labels? (?:must|should) be (?:in|within|less|smaller|between)[^\n]{0,40}(?:range|num_class|\[0)",
+    r"more unique values in `(?:target|preds)` than expected|contains previously unseen labels|Label class \d+ exceeds nc=|Invalid classes inferred from unique values|label_value|labels? (?:must|should) be (?:in|within|less|smaller|between)[^\n]{0,40}(?:range|num_class|\[0)",
     r"(?:label|class)(?: id| index| value)?s? (?:\S+ )?(?:is|are) (?:out of (?:range|bounds)|larger than|not in \[)",
 )
+OF_CLASSES = r"class[_ ]?ids? (?:=|is|are)? ?\S{0,12} ?(?:must be less than|should be \[|>= ?(?:num_classes|nc))|class_id should be \[|must be less than (?:num_classes|the number of classes|\w+ classes)"
 INDEXES = any_of(
     r"index out of range in self|indices\[[\d,]*\] = (?P<index>-?\d+) is not in \[0, (?P<size>\d+)\)",
     r"srcIndex < srcSelectDimSize|index >= -sizes\[i\] && index < sizes\[i\]|index out of bounds\"?`? failed|ind >= 0 && ind < ind_dim_size",
@@ -92,7 +93,7 @@ CORRUPT = any_of(
     r"invalid header or archive is corrupted|failed (?:reading zip archive|finding central directory|locating file)|reading zip archive",
     r"unexpected EOF, expected \d+ more bytes|Truncated file|truncated file|file signature not found|bad (?:object|symbol table|local heap)",
     r"image file is truncated|cannot identify image file|broken (?:data stream|PNG file)|DataLoss|DATA_LOSS|corrupted record|bad magic number",
-    r"Unknown image file format|Invalid (?:PNG|JPEG|GIF|BMP) data|Input is empty|Expected image \(JPEG|Trying to decode \w+ format",
+    r"Not a (?:JPEG|PNG) file|Unknown image file format|Invalid (?:PNG|JPEG|GIF|BMP) data|Input is empty|Expected image \(JPEG|Trying to decode \w+ format",
     r"File is not a zip file|BadZipFile|invalid load key|pickle data was truncated|Ran out of input|unpickling stack underflow|could not find MARK",
     r"ended before the end-of-stream marker|Not a gzipped file|CRC check failed|Error -\d while decompressing|invalid stored block|not a bzip2|incorrect header check",
     r"tarfile\.ReadError|Parquet magic bytes|Error while deserializing header|HeaderTooLarge|InvalidHeaderDeserialization|MetadataIncompleteBuffer",
@@ -105,7 +106,7 @@ MISSING = any_of(
     r"does not appear to have a file named|File not found|file does not exist|(?:file|directory|path|folder) .{0,160}(?:does not|doesn't) exist",
     r"Can't load (?:the )?(?:tokenizer|config|model|image processor|feature extractor|weights)|Can't find (?:a )?(?:file|model|config)",
     r"SavedModel file does not exist|No file or directory found|Couldn't find (?:a dataset|any data|file)|cannot find the (?:path|file)",
-    r"no file named (?:pytorch_model|model\.safetensors|tf_model)|Cannot find (?:file|checkpoint|the)|Dataset not found|not found or corrupted",
+    r"NewRandomAccessFile failed to Create/Open|NewReadOnlyMemoryRegionFromFile failed|no file named (?:pytorch_model|model\.safetensors|tf_model)|Cannot find (?:file|checkpoint|the)|Dataset not found|not found or corrupted",
 )
 CHECKPOINT = any_of(
     r"(?:unexpected|missing) key .{0,200} in state_dict|Error\(s\) in loading state_dict|Missing key\(s\) in state_dict|Unexpected key\(s\) in state_dict|size mismatch for [\w.]+: copying",
@@ -113,13 +114,15 @@ CHECKPOINT = any_of(
     r"expected \d+ variables?, but received \d+ variables? during loading|Shape mismatch in layer|weight shape .{0,60} not compatible with provided",
     r"Assign requires shapes of both tensors to match|Key \S+ not found in checkpoint|not found in checkpoint",
     r"objects could not be loaded|doesn't match the size of optimizer's group|different number of parameter groups",
-    r"attempting to restore variable with shape|mismatch between the current graph and the graph from the checkpoint",
+    r"was never built and thus it doesn't have any variables|(?:that is|key) missing from the checkpoint|not bound to checkpointed values|more layers than model|While copying the parameter named|attempting to restore variable with shape|mismatch between the current graph and the graph from the checkpoint",
     r"Cannot assign value to variable .{0,120}Shape mismatch|metadata tree structures do not match|dict keys and state dict keys do not match",
     r"ignore_mismatched_sizes|Trying to set a tensor of shape .{0,200}this looks incorrect|checkpoint.{0,60}(?:does not|doesn't|not) match",
     r"Unable to load weights.{0,80}(?:shape|mismatch)|You called `set_weights\(weights\)` .{0,120}with a weight list of length",
     r"Only restoring .{0,60}variables|Restored shape|shape in current model is",
     r"but the sav(?:ed|e) (?:weights?|layers?|models?|variables?|file)\b.{0,20}(?:has|have|had|contains?)|in the save file\. However",
 )
+# What the checkpoints of the training libraries have at their top.
+CHECKPOINT_KEYS = r"^KeyError: '(?:pytorch-lightning_version|\w*state_dicts?|optimizer_states|hyper_parameters|lr_schedulers|loops|model_ema|param_groups)'"
 LOADS_WEIGHTS = (
     r"load_weights|load_state_dict|weights_for_loading|set_weights|from_pretrained|restore_checkpoint|load_checkpoint"
 )
@@ -138,23 +141,29 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
                 unless=r"CUDA|memory|file|not found|No such",
                 frames=LOADS_WEIGHTS,
             ),
+            rule("checkpoint-mismatch", 0.68, CHECKPOINT_KEYS, "KeyError"),
             rule("shape-mismatch", 0.92, SHAPES_TORCH),
             rule("shape-mismatch", 0.92, SHAPES_TF),
             rule("shape-mismatch", 0.92, SHAPES_JAX),
+            # The two sides of a branch or a loop, as JAX prints them.
+            rule("dtype-mismatch", 0.88, r"ShapedArray\((\w+)\[[^\]]{0,60}\][^\n]{0,40}vs\. ShapedArray\((?!\1\[)"),
+            rule(
+                "shape-mismatch", 0.86, r"ShapedArray\((\w+)\[([^\]]{0,60})\][^\n]{0,40}vs\. ShapedArray\(\1\[(?!\2\])"
+            ),
             rule("checkpoint-mismatch", 0.66, r"^", "ScopeParamNotFoundError ScopeCollectionNotFound"),
             rule("shape-mismatch", 0.93, r"^", "ScopeParamShapeError ShapeMismatchError DimensionMismatchError"),
             rule(
                 "dtype-mismatch",
                 0.9,
                 DTYPES,
-                unless=r"\(torch\.(?:cuda\.)\w+\) and weight type \(torch\.(?!cuda)|torch\.FloatTensor\) and weight type \(torch\.cuda",
+                unless=r"type torch\.cuda\.\w+ (?:but|for)|type torch\.\w+ but (?:found|got) type torch\.cuda|\(torch\.(?:cuda\.)\w+\) and weight type \(torch\.(?!cuda)|torch\.FloatTensor\) and weight type \(torch\.cuda",
             ),
             rule(
                 "dtype-mismatch",
                 0.65,
                 r"could not convert string to float|Unable to parse string|invalid literal for int",
             ),
-            rule("label-out-of-range", 0.96, LABELS),
+            rule("label-out-of-range", 0.96, LABELS + "|" + OF_CLASSES),
             rule(
                 "label-out-of-range",
                 0.88,
@@ -193,7 +202,20 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
                 "corrupt-file",
                 0.9,
                 r"^",
-                "CorruptedError UnidentifiedImageError BadZipFile DataLossError UnpicklingError ReadError BadGzipFile",
+                "CorruptedError UnidentifiedImageError BadZipFile DataLossError UnpicklingError ReadError BadGzipFile LZMAError",
+                unless=r"Weights only|weights_only|WeightsUnpickler",
+            ),
+            rule(
+                "corrupt-file",
+                0.72,
+                r"Unable to load weights from pytorch checkpoint file|Not an Arrow file|!buf\.empty\(\) in function 'imdecode",
+            ),
+            rule("corrupt-file", 0.6, r"Cannot load file containing pickled data"),
+            rule(
+                "dtype-mismatch",
+                0.62,
+                r"default_collate: batch must contain tensors|(?:should be|must be|expected) (?:an? )?(?:PIL Image|Tensor|ndarray|np\.ndarray)\b.{0,60}(?:got|not|but)\b",
+                "TypeError",
             ),
             rule("corrupt-file", 0.5, r"^", "JSONDecodeError DecodeError"),
             # imread gives None where there is no image
@@ -204,13 +226,13 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
                 "missing-file",
                 0.9,
                 MISSING,
-                unless=r"cannot open shared object|dlopen|DLL|Transport endpoint|in checkpoint",
+                unless=r"cannot open shared object|dlopen|DLL|Transport endpoint|in checkpoint|from the checkpoint",
             ),
             rule(
                 "missing-file",
                 0.75,
                 r"^",
-                "RepositoryNotFoundError EntryNotFoundError LocalEntryNotFoundError DatasetNotFoundError NotADirectoryError",
+                "HFValidationError RepositoryNotFoundError EntryNotFoundError LocalEntryNotFoundError DatasetNotFoundError NotADirectoryError IsADirectoryError",
             ),
             rule(
                 "missing-file",
@@ -235,7 +257,11 @@ LINES: tuple[Rule, ...] = flatten(
             "label-out-of-range",
             (0.95, r"Assertion `?(?:t|cur_target) >= 0 && (?:t|cur_target) < n_classes"),
             (0.85, r"(?:ClassNLLCriterion|NLLLoss|Loss\.cu)[^\n]{0,200}Assertion"),
+            (0.72, r"(?:ClassNLLCriterion|NLLLoss)\w*\.cu(?::\d+: \w| line=\d)"),
+            (0.9, OF_CLASSES),
             (0.95, r"Received a label value of -?\d+ which is outside the valid range"),
+            # The node that failed, without what it said: its labels are what it checks.
+            (0.55, r"\[\[(?:Node: |\{\{node ).{0,200}SparseSoftmaxCrossEntropyWithLogits"),
         ),
         rules(
             "output-loss-mismatch",
@@ -263,6 +289,7 @@ LINES: tuple[Rule, ...] = flatten(
             "corrupt-file",
             (0.72, r"moov atom not found|Invalid data found when processing input"),
             (0.8, r"corrupted record at \d+|Data loss: |libpng error: (?:IDAT|Read Error|bad adaptive)|DATA_LOSS"),
+            (0.8, r"Not a (?:JPEG|PNG) file: starts with|^Input file read error$"),
             (0.3, r"Premature end of JPEG file|Corrupt JPEG data"),
         ),
         rules(

@@ -7,26 +7,28 @@ import re
 from holdfast.diagnosis.reading.rule import Rule, any_of, flatten, rule, rules
 from holdfast.vocabulary import Evidence, Finding
 
-CUDA_LIBRARY = r"(?:libcu\w+|libnv\w+|libnccl|libdevice|cudart64\w*|cudnn\w*64\w*|cublas64\w*|libcupti|libcusparse\w*|cudnn_\w+64_\d+|nvrtc\w*64\w*|cu(?:fft|rand|solver|sparse)\w*64\w*)"
+CUDA_LIBRARY = r"(?:libcu\w+|libnvidia-[\w-]+|libnv\w+|libnccl|libdevice|cudart64\w*|cudnn\w*64\w*|cublas64\w*|libcupti|libcusparse\w*|cudnn_\w+64_\d+|nvrtc\w*64\w*|cu(?:fft|rand|solver|sparse)\w*64\w*)"
 MISSING = any_of(
-    CUDA_LIBRARY + r"[\w.]*(?:'|\")?:? (?:cannot open shared object|not found|was not found)",
+    CUDA_LIBRARY + r"[\w.-]*(?:'|\")?:? (?:cannot open shared object|not found|was not found)",
     r"Could not (?:load (?:dynamic )?library|find|locate) '?" + CUDA_LIBRARY,
     r"libdevice (?:not found|is required by)|Can't find libdevice",
     r"Unable to load (?:any of \{?)?(?:libcu|CUDA|cuDNN)|CUDA_HOME environment variable is not set|Could not find module '[^\n']{0,120}(?:cud|torch)",
     r"dlerror: .{0,200}undefined symbol: (?:cudnn|cublas|cufft)|could not find cudnn\w+ in|Unable to load cuDNN",
-    r"libtorch_cuda\w*\.so: cannot open shared object|CUDA Setup failed despite GPU being available|cuDNN.{0,40}not (?:found|installed)|Is it installed\?",
+    r"libtorch_cuda\w*\.so: cannot open shared object|CUDA Setup failed despite GPU being available|cuDNN.{0,40}not (?:found|installed)|Unable to find (?:cuDNN|CUDA|cuBLAS)|Is it installed\?",
 )
 TOO_OLD = any_of(
     r"NVIDIA driver on your system is too old|driver version is insufficient|cudaErrorInsufficientDriver|CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
     r"PTX was compiled with an unsupported toolchain|compatibility was attempted on non supported HW|CUDA_ERROR_COMPAT_NOT_SUPPORTED",
-    r"unsupported display driver|SYSTEM_DRIVER_MISMATCH|does not match DSO version|Driver/library version mismatch|requires (?:a )?(?:newer )?(?:NVIDIA )?driver|update your (?:GPU|NVIDIA) driver|forward compat",
+    r"caused by (?:a )?stale driver|unsupported display driver|SYSTEM_DRIVER_MISMATCH|does not match DSO version|Driver/library version mismatch|requires (?:a )?(?:newer )?(?:NVIDIA )?driver|update your (?:GPU|NVIDIA) driver|forward compat",
 )
 ARCHITECTURE = any_of(
-    r"no kernel found to launch|CUDNN_STATUS_ARCH_MISMATCH|(?:device )?kernel image is invalid|CUDA_ERROR_INVALID_IMAGE|ptxas (?:too old|does not support CC)|no kernel image is available|is not compatible with the current PyTorch installation|NoKernelImageForDevice|NO_BINARY_FOR_GPU",
-    r"only supports? (?:Ampere|Hopper|Turing|Volta|Ada)|minimum required Cuda capability|no longer supports this GPU|requires? (?:a )?(?:GPU with )?compute capability",
+    r"HSA_STATUS_ERROR_INVALID_ISA|hipErrorNoBinaryForGpu|hipErrorInvalidDeviceFunction|Cannot read \S{0,200}TensileLibrary|no kernel found to launch|CUDNN_STATUS_ARCH_MISMATCH|(?:device )?kernel image is invalid|CUDA_ERROR_INVALID_IMAGE|ptxas (?:too old|does not support CC)|no kernel image is available|is not compatible with the current PyTorch installation|NoKernelImageForDevice|NO_BINARY_FOR_GPU",
+    r"setup doesn't support bf16|only supports? (?:Ampere|Hopper|Turing|Volta|Ada)|minimum required Cuda capability|no longer supports this GPU|requires? (?:a )?(?:GPU with )?compute capability",
     r"only supported on (?:GPUs|devices) with compute capability|Unsupported gpu architecture|'sm_\d+' is not (?:defined|a recognized)|Expected is_sm\d+",
     r"compute capability .{0,60}(?:too (?:low|old)|not supported|unsupported|at least)|not supported on this (?:GPU )?architecture|invalid device function",
 )
+# One process at a time may have a TPU.
+IN_USE = r"(?:TPU|libtpu\S{0,4}|accelerator)s? (?:is |are )?already in used? by"
 
 EXCEPTIONS: tuple[Rule, ...] = flatten(
     (
@@ -51,7 +53,7 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
             rule(
                 "gpu-illegal-access",
                 0.88,
-                r"illegal memory access|misaligned address|CUDA_ERROR_ILLEGAL_ADDRESS|cudaErrorIllegalAddress|cuda runtime error \((?:77|700)\)|invalid address space",
+                r"illegal memory access|misaligned address|MEMORY_APERTURE_VIOLATION|Memory access fault by GPU|CUDA_ERROR_ILLEGAL_ADDRESS|cudaErrorIllegalAddress|cuda runtime error \((?:77|700)\)|CUDA error:? (?:code )?=? ?(?:77|700)\b|invalid address space",
             ),
             rule(
                 "gpu-illegal-access",
@@ -66,13 +68,14 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
             rule(
                 "gpu-memory-held-by-others",
                 0.82,
-                r"all CUDA-capable devices are busy|exclusive[- ]process|CUDA-capable device\(s\) is/are busy",
+                r"all CUDA-capable devices are busy|exclusive[- ]process|CUDA-capable device\(s\) is/are busy|"
+                + IN_USE,
             ),
             rule("gpu-memory-held-by-others", 0.53, r"Blas \w+ launch failed|StreamExecutor without BLAS support"),
             rule(
                 "gpu-not-used",
                 0.6,
-                r"No supported gpu backend found|GPUAccelerator`? can not run|only supports NHWC on device type CPU|No OpKernel was registered to support Op 'Cudnn|Unable to initialize backend '(?:cuda|gpu)'|explicitly assigned to \S{0,60}GPU:\d+ but available devices are|could not satisfy explicit device specification '\S{0,60}GPU",
+                r"You requested gpu: |no visible CUDA devices|No supported gpu backend found|GPUAccelerator`? can not run|only supports NHWC on device type CPU|No OpKernel was registered to support Op 'Cudnn|Unable to initialize backend '(?:cuda|gpu)'|explicitly assigned to \S{0,60}GPU:\d+ but available devices are|could not satisfy explicit device specification '\S{0,60}GPU",
             ),
             rule(
                 "gpu-not-used",
@@ -84,6 +87,7 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
 )
 LINES: tuple[Rule, ...] = flatten(
     (
+        rules("gpu-memory-held-by-others", (0.82, IN_USE)),
         rules(
             "cuda-library-missing",
             (0.93, r"libdevice (?:not found|is required by)|Can't find libdevice"),
@@ -95,6 +99,7 @@ LINES: tuple[Rule, ...] = flatten(
             ),
             (0.94, r"could not find cudnn\w+ in .{0,40}DSO"),
             (0.93, r"ImportError: " + CUDA_LIBRARY),
+            (0.68, r"Failed to find CUDA library|WARN .{0,80}\blibcuda\.so\S{0,4}: cannot open shared object"),
             (
                 0.55,
                 r"Could not load dynamic library '?"
@@ -107,7 +112,10 @@ LINES: tuple[Rule, ...] = flatten(
         rules(
             "gpu-not-used",
             (0.88, r"GPU available: True.{0,20}used: False"),
-            (0.6, r"but CUDA is not available|Num GPUs Available: {1,3}0\b"),
+            (
+                0.6,
+                r"but CUDA is not available|Num GPUs Available: {1,3}0\b|cuda\.is_available(?:\(\))? is False|\b[Nn]o (?:\w+ )?GPUs? (?:was |were |is |are )?(?:found|detected|available)\b(?!.{0,20}falling)",
+            ),
             (0.85, r"An NVIDIA GPU may be present on this machine, but a CUDA-enabled jaxlib is not installed"),
             (
                 0.42,
@@ -123,7 +131,10 @@ LINES: tuple[Rule, ...] = flatten(
         ),
         rules(
             "gpu-illegal-access",
-            (0.85, r"illegal memory access was encountered|CUDA_ERROR_ILLEGAL_ADDRESS"),
+            (
+                0.85,
+                r"illegal memory access was encountered|CUDA_ERROR_ILLEGAL_ADDRESS|MEMORY_APERTURE_VIOLATION|Memory access fault by GPU",
+            ),
             (0.6, r"unspecified launch failure|CUDA_ERROR_LAUNCH_FAILED"),
         ),
         rules(

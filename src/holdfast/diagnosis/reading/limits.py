@@ -8,8 +8,9 @@ NO_SPACE = (
     r"\[Errno 28\]|No space left on device|\[Errno 122\]|Disk quota exceeded|StorageFull|errno = 28|Quota exceeded"
     r"|not enough (?:free )?(?:disk )?space|disk is full|ENOSPC|Insufficient disk space"
 )
+CUT_SHORT = r"file write failed|failed writing file|\d+ requested and \d+ written|wrote (?:only )?\d+ (?:\w+ )?(?:instead )?of \d+|\b[Ss]hort write\b"
 NO_THREADS = (
-    r"can't start new thread|pthread_create\(?\)?[^\n]{0,60}failed|Thread creation failed|fork[^\n]{0,60}temporarily unavailable"
+    r"can't start new thread|pthread_create\(?\)?[^\n]{0,60}(?:failed|temporarily unavailable)|RLIMIT_NPROC \d+ current|fork rejected by pids controller|Thread creation failed|fork[^\n]{0,60}temporarily unavailable"
     r"|creation via pthread_create|std::system_error[\s\S]{0,80}Resource temporarily unavailable"
     r"|unable to allocate necessary resources for OMP thread|unable to create new native thread"
 )
@@ -21,7 +22,7 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
             (0.95, NO_SPACE),
             (
                 0.62,  # a file that could not be written to its end
-                r"file write failed|failed writing file|\d+ requested and \d+ written|errno = 28\b",
+                CUT_SHORT + r"|errno = 28\b",
             ),
             (0.45, r"unexpected pos \d+ vs|Unable to (?:flush|write)|[Ww]rite failed"),
         ),
@@ -37,7 +38,10 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
         ),
         rules(
             "port-in-use",
-            (0.95, r"Address already in use|EADDRINUSE|\[Errno (?:98|48)\]|errno: 98|Only one usage of each socket"),
+            (
+                0.95,
+                r"Address already in use|EADDRINUSE|\[Errno (?:98|48)\]|errno: 98|Only one usage of each socket|No address added out of total \d",
+            ),
         ),
     )
 )
@@ -46,9 +50,20 @@ LINES: tuple[Rule, ...] = flatten(
         rules(
             "disk-full",
             (0.85, r"No space left on device|Disk quota exceeded|StorageFull|low on resource: ephemeral-storage"),
+            (
+                0.88,
+                r"ephemeral (?:local )?storage (?:usage )?(?:exceeds|limit)|Usage of EmptyDir volume .{0,80}exceeds|had condition: \[DiskPressure",
+            ),
+            (0.6, CUT_SHORT),
         ),
         rules("too-many-open-files", (0.85, r"Too many open files|\bEMFILE\b")),
         rules("too-many-processes", (0.9, NO_THREADS), (0.85, r"fork: (?:retry: )?Resource temporarily unavailable")),
-        rules("port-in-use", (0.85, r"Address already in use|EADDRINUSE|failed to bind to (?:any )?.{0,60}address")),
+        rules(
+            "port-in-use",
+            (
+                0.85,
+                r"Address already in use|EADDRINUSE|No address added out of total \d|failed to bind to (?:any )?.{0,60}address",
+            ),
+        ),
     )
 )

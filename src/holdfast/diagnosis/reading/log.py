@@ -12,6 +12,10 @@ from holdfast.diagnosis.tracebacks import chains, last_fatal, native_errors
 from holdfast.vocabulary import Finding
 
 MOST_NATIVE = 50
+OF_THE_SYSTEM = frozenset(
+    {"container-memory-limit", "host-memory-exhausted", "terminated", "gpu-lost", "gpu-hardware-fault"}
+)
+TELLING = 0.86
 WENT_ON_LINES = 60  # of ordinary output after an error: it was handled
 HANDLED = 0.4
 MANY_REPORTS = 10  # after any other line: the run did not end there, whatever it said
@@ -24,6 +28,7 @@ INSTALLED = frozenset(
     }
 )  # fmt: skip
 SHORT_LINES = 80  # so short a text is what a person cut out of a log: an error's message may stand there by itself
+ALONE = 3  # lines: nothing else was pasted, so they are what it is about
 TOLD = 0.5
 LINES_OF_A_SHAPE = 3  # a line that comes ten thousand times is read at its first and last occurrences only
 DIGITS = str.maketrans("", "", "0123456789")
@@ -66,6 +71,13 @@ def _of_voice(said: Sequence[Line], covered: set[int]) -> Iterable[Clue]:
         place = said[min(last, len(said) - 1)]
         for finding in from_chain(chain):
             yield Clue(finding, place.number, place.who, said[first].at, "exception")
+        for line in said[chain[-1].last_line - chain[-1].message.count("\n") + 1 : last + 1]:
+            # What stands below it was taken for the rest of its message; the kernel and the scheduler say it in their own words.
+            yield from (
+                Clue(found, line.number, line.who, line.at, "line")
+                for found in from_line(line.text)
+                if found.cause in OF_THE_SYSTEM and found.confidence >= TELLING
+            )
     for raised in native_errors(texts)[:MOST_NATIVE]:
         place = said[raised.last_line]
         if place.number not in covered:
@@ -122,7 +134,7 @@ def _of_messages(lines: Sequence[Line]) -> list[Clue]:
         Clue(finding, line.number, line.who, line.at, "line")
         for line in said
         if line.number > begin
-        for finding in from_message(line.text)
+        for finding in from_message(line.text, alone=len(said) <= ALONE)
     ]
 
 

@@ -32,10 +32,10 @@ GPU_WORDS = any_of(
     r"cuda runtime error \(2\)",
     r"CUDA_ERROR_OUT_OF_MEMORY",
     r"cudaErrorMemoryAllocation",
-    r"cudaMalloc(?:Async)? failed: out of memory",
+    r"cudaMalloc(?:Async)? (?:retry )?failed: out of memory",
     r"hipErrorOutOfMemory",
     r"CUDA driver error: out of memory",
-    r"GPU.{0,40} out of memory",
+    r"\bGPUs?\b(?!-?\d*: task).{0,40} out of memory",
     r"Cuda failure (?:\d+ )?'out of memory'|Failed to CUDA (?:host )?[cm]alloc",
 )
 
@@ -59,8 +59,8 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
             ),
             rule("dataset-in-memory", 0.85, r"content is larger than 2GB|GraphDef cannot be larger than 2GB"),
             rule("dataset-in-memory", 0.82, r"MemoryError|" + HOST_WORDS, frames=LOADING),
-            rule("host-memory-exhausted", 0.9, r"^", "MemoryError _ArrayMemoryError"),
-            rule("host-memory-exhausted", 0.9, HOST_WORDS, unless=SHM + "|CUDA"),
+            rule("host-memory-exhausted", 0.9, r"^", "MemoryError _ArrayMemoryError ArrowMemoryError"),
+            rule("host-memory-exhausted", 0.9, HOST_WORDS, unless=SHM + "|CUDA|static TLS"),
             rule("host-memory-exhausted", 0.9, r"Java heap space|GC overhead limit"),
             rule("host-memory-exhausted", 0.6, r"unable to mmap \d+ bytes[\s\S]{0,80}Cannot allocate memory"),
             rule(
@@ -83,8 +83,8 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
             (0.93, GPU_WORDS),
             (0.92, r"OOM when allocating[\s\S]{0,300}(?:device:GPU|GPU_\d|/gpu:\d)"),
             (0.9, r"(?:device:GPU|GPU_\d)[\s\S]{0,300}(?:failed to allocate|out of memory)"),
-            (0.88, r"RESOURCE_EXHAUSTED: (?:Out of memory|Failed to allocate request|.{0,80}trying to allocate)"),
-            (0.85, r"RESOURCE_EXHAUSTED[\s\S]{0,300}(?:hbm|vmem|allocat)"),
+            (0.88, r"RESOURCE[_ ]EXHAUSTED: (?:Out of memory|Failed to allocate request|.{0,80}trying to allocate)"),
+            (0.85, r"RESOURCE_EXHAUSTED[\s\S]{0,300}(?:hbm|vmem|allocat)|out of memory in memory space (?:hbm|vmem)"),
             (0.85, r"Out of memory|trying to allocate", "ResourceExhaustedError"),  # XLA's own allocator
             (
                 0.8,
@@ -128,11 +128,18 @@ LINES: tuple[Rule, ...] = flatten(
             ),
             (0.9, r"(?:killed|terminated).{0,60}exceed(?:ed|ing) (?:the )?memory (?:limits?|request)"),
             (0.9, r"cgroup memory limit|memory limit of the (?:container|job)"),
+            (0.9, r"\bcontainer oom [0-9a-f]{12}|topic=/tasks/oom"),
+            (0.94, r"(?:srun|slurmstepd): error: .{0,120}\b(?:Out Of Memory|OOM)\b"),
+            (
+                0.9,
+                r"(?:over|exceed\w*) (?:the |its )?(?:memory limit of|hard limit .{0,20}(?:h_vmem|h_rss)|request_memory)",
+            ),
         ),
         rules(
             "host-memory-exhausted",
             (0.95, r"oom-kill:constraint=CONSTRAINT_(?:NONE|CPUSET|MEMORY_POLICY)"),
             (0.94, r"Out of memory: Kill(?:ed)? process \d+ \("),
+            (0.86, r"\bKilled process \d+ \([^)\n]{1,40}\),? (?:UID:? ?\d+,? )?(?:total-vm|anon-rss)"),
             (0.9, r"session crashed after using all available RAM|tried to allocate more memory than is available"),
             (0.9, r"low on resource: memory|killed due to memory pressure|node running low on memory"),
             (0.88, r"(?:earlyoom|systemd-oomd).{0,80}(?:kill|SIGTERM)|sending SIG\w+ to process \d+ .{0,80}badness"),
@@ -148,7 +155,7 @@ LINES: tuple[Rule, ...] = flatten(
             (0.93, r"insufficient shared memory|bus error.{0,80}shm|shared memory\(shm\)|No space left.{0,80}/dev/shm"),
             (
                 0.93,
-                r"NCCL WARN.{0,80}(?:creating shared memory segment|posix_fallocate failed|failed to extend /dev/shm)",
+                r"NCCL WARN.{0,80}(?:(?:creating|attaching to) shared memory segment|posix_fallocate failed|failed to (?:extend|create) .{0,20}(?:/dev/shm|shared memory)|Could not map /dev/shm)",
             ),
             (0.93, r"SemLock.{0,80}(?:\[Errno 28\]|No space left)"),
             (0.92, r"/dev/shm.{0,80}(?:No space|full|too small)|unable to (?:write|resize).{0,60}/torch_\d"),
@@ -165,6 +172,10 @@ LINES: tuple[Rule, ...] = flatten(
             ),
             (0.8, r"RESOURCE_EXHAUSTED: (?:Out of memory|Failed to allocate)"),
             (0.7, r"CU(?:BLAS|DNN)_STATUS_ALLOC_FAILED"),
+            (
+                0.8,
+                r"[Cc]ompil\w+ .{0,80}(?:unlikely to have|not) enough memory\b.{0,40}[Rr]equires|out of memory in memory space (?:hbm|vmem)",
+            ),
             (0.45, r"CUDNN_STATUS_NOT_INITIALIZED|Could not create cudnn handle|failed to create cublas handle"),
         ),
     )
@@ -190,12 +201,14 @@ SIZE = r"([\d.]+) ?(bytes|[KMGT]i?B|[KMGT])"
 WANTED = re.compile(r"[Tt]ried to allocate " + SIZE + r"|trying to allocate " + SIZE)
 TOTAL = re.compile(SIZE + r" total capacity|total capacity of " + SIZE)
 FREE = re.compile(SIZE + r" free\b|of which " + SIZE + r" is free")
-MINE = re.compile(SIZE + r" reserved in total|this process has " + SIZE + r" memory in use|" + SIZE + r" cached")
+MINE = re.compile(SIZE + r" reserved in total|this process has " + SIZE + r" memory in use")
+CACHED = re.compile(SIZE + r" cached")  # until PyTorch 1.3: what is kept beside what is allocated
 HELD = re.compile(SIZE + r" already allocated|memory " + SIZE + r" is allocated by PyTorch")
 IDLE = re.compile(SIZE + r" is reserved by PyTorch but unallocated")
 OTHER = re.compile(r"Process \d+ has " + SIZE + r" memory in use")
 UNITS = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 MOSTLY = 0.3  # of the card
+CONTEXT = 0.6 * (1 << 30)  # what CUDA itself and a desktop take, and no other job
 
 
 def weigh_gpu(raised: Raised) -> Finding | None:
@@ -204,9 +217,12 @@ def weigh_gpu(raised: Raised) -> Finding | None:
     wanted, total, free = size_in(WANTED, text), size_in(TOTAL, text), size_in(FREE, text)
     if wanted is None or total is None or free is None:
         return None
-    mine, held = size_in(MINE, text), size_in(HELD, text)
+    mine, held, cached = size_in(MINE, text), size_in(HELD, text), size_in(CACHED, text)
+    if mine is None and held is not None and cached is not None:
+        mine = held + cached
     idle = size_in(IDLE, text) or ((mine - held) if mine is not None and held is not None else 0.0)
-    others = sum(_bytes(*found) for found in OTHER.findall(text)) or (total - free - mine if mine is not None else 0.0)
+    named = sum(_bytes(*found) for found in OTHER.findall(text))
+    others = named or (max(0.0, total - free - mine - CONTEXT) if mine is not None else 0.0)
     sums = Evidence(
         f"asked for {_gib(wanted)}; of {_gib(total)} this process held {_gib(mine or held or 0)}, "
         f"others {_gib(max(0.0, others))}, {_gib(free)} were free",

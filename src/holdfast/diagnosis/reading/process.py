@@ -21,7 +21,7 @@ MOVED = any_of(
     r"filepath provided must end in|not a valid argument for kwarg|is deprecated in the new Keras optimizer|argument\(s\) (?:are|is) not supported",
     r"A KerasTensor cannot be used as input to a TensorFlow function|Weights only load failed|File format not supported",
     r"`?\w+`? is not available (?:when using|with) (?:TensorFlow|Keras|PyTorch|JAX) \d",
-    r"deprecat\w+ .{0,80}(?:use|switch to|replaced by) ",
+    r"deprecat\w+ .{0,80}(?:use|switch to|replaced by) |^AttributeError: \S{1,80} (?:is|was) deprecated|Only instances of `keras\.Layer` can be added|Argument\(s\) not recognized",
 )
 KERAS_OBJECTS = (
     r"'(?:Sequential|Functional|Model|Adam|SGD|RMSprop|History|Tensor|EagerTensor|KerasTensor|DataFrame|Index|Figure\w*|Trainer|TrainingArguments"
@@ -47,9 +47,12 @@ CLASHES = any_of(
     r"Initializing lib\w+[^\n]{0,80}but found [^\n]{0,60}already initialized|OMP: Error #15",
     r"undefined symbol|symbol lookup error|version `?(?:GLIBC|GLIBCXX|CXXABI)[\w.]*'? not found|Symbol not found",
     r"cannot enable executable stack as shared object|not defined in file \S{1,80} with link time reference|static TLS block|MKL FATAL ERROR|MKL_THREADING_LAYER|incompatible with libgomp",
-    r"File already exists in database|requires version [\d.]+ of the Protocol Buffer|Loaded runtime CuDNN library: [\d.]+[^\n]{0,60}but source was compiled",
+    r"File already exists in database|requires version [\d.]+ of the Protocol Buffer|Loaded (?:runtime )?cudnn library: [\d.]+[^\n]{0,60}but source was compiled",
     r"cuDNN version incompatibility|was compiled against .{0,60}but found runtime version|CUDNN_STATUS_(?:VERSION|SUBLIBRARY_VERSION)_MISMATCH",
     r"mach-o.{0,60}(?:wrong|incompatible) architecture|wrong ELF class|invalid ELF header|multiple libomp|_ZN\d+\w{6,}",
+)
+DIED = (
+    r"(?:child|sub-?|worker|helper|loader) ?process(?:es)?\b.{0,40}\b(?:abruptly|unexpectedly|died|was killed|crashed)"
 )
 HEAP = r"free\(\): |malloc\(\): |realloc\(\): |munmap_chunk\(\)|double free|corrupted (?:size|double|unsorted)|(?:or|memory) corruption|stack smashing"
 # What the shell says of a child that got SIGKILL, also in other tongues, also right behind a progress bar.
@@ -59,13 +62,13 @@ KILLED = (
 )
 CRASHED = any_of(
     r"段错误|已放弃 ?\(|中止 ?\(コアダンプ|Speicherzugriffsfehler|Erreur de segmentation|Ошибка сегментирования|세그멘테이션",
-    r"Segmentation fault|SIGSEGV|^Aborted\b(?! by)|\d Aborted\b|Aborted \(core|SIGABRT|Floating point exception|access violation|0xC0000005|core dumped",
+    r"Segmentation fault|SIGSEGV|^Aborted\b(?! by)|\d Aborted\b|Aborted \(core|\*\*\* Aborted at \d|\*\*\* SIG(?:SEGV|ABRT|BUS|FPE|ILL)\b.{0,20} received by|SIGABRT|Floating point exception|access violation|0xC0000005|core dumped",
     r"terminate called|pure virtual method called|exit ?code:? 13[49]\b|exitcode\s{0,4}: -(?:6|11)\b|Check failed:|-1073741819|3221225477",
 )
 DEVICES = any_of(
     r"Expected all tensors to be on the same device|Tensor on device \S+ is not on the expected device|on the same device, but (?:found|got)|but found at least two devices",
     r"Input type \(torch\.cuda\.\w+\) and weight type \(torch\.(?!cuda)|\(torch\.\w*Tensor\) and weight type \(torch\.cuda",
-    r"Expected object of (?:device type|backend) \w+ but got|is on cpu, but expected|is on CPU, but expected|on different (?:GPUs|devices)|conflicting devices",
+    r"type torch\.cuda\.\w+ but (?:found|got) type torch\.(?!cuda)|type torch\.(?!cuda)\w+ but (?:found|got) type torch\.cuda|Expected object of (?:device type|backend) \w+ but got|is on cpu, but expected|is on CPU, but expected|on different (?:GPUs|devices)|conflicting devices",
     r"must have its parameters and buffers on device|can't convert (?:CUDA|cuda|mps|xpu)[^\n]{0,40}to numpy|either on cpu or on the same device",
     r"Input, output and indices must be on the current device|incompatible devices for jitted|expected (?:it|them) to be on GPU|indices should be (?:either )?on",
     r"tensors? (?:should|must) be on (?:the same|cuda|gpu)|Expected a '?cuda'? device",
@@ -105,6 +108,15 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
                 frames=r"multiprocessing[/\\]+spawn|reduction\.pickle",
             ),
             rule(
+                "unpicklable-worker-object",
+                0.8,
+                r"^",
+                "AttributeError TypeError ImportError ModuleNotFoundError",
+                deepest=r"multiprocessing[/\\]+spawn\.py$",
+            ),
+            rule("unpicklable-worker-object", 0.85, r"failed to un-?serialize.{0,120}picklable"),
+            rule("worker-died", 0.76, DIED),
+            rule(
                 "worker-died",
                 0.78,
                 r"(?:DataLoader )?worker \(pid\(?s?\)?[^\n]{0,40}(?:exited unexpectedly|killed by signal)|BrokenProcessPool|TerminatedWorkerError|process pool was terminated abruptly",
@@ -126,6 +138,8 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
         rules(
             "native-library-conflict",
             (0.85, CLASHES),
+            (0.7, r"dynamic module does not define (?:init|module export) function"),
+            (0.62, r"RET_CHECK failure .{0,200}\bdnn != nullptr"),
             (0.72, r"DLL load failed[^\n]{0,200}specified procedure could not be found"),
             (0.6, r"DLL load failed[^\n]{0,60}_pywrap|Failed to load the native TensorFlow runtime"),
         ),
@@ -141,7 +155,7 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
                 "dependency-conflict",
                 0.74,
                 r"descriptor|proto",
-                "TypeError AttributeError",
+                "TypeError AttributeError SystemError ImportError RuntimeError",
                 frames=r"google[/\\]protobuf|_pb2\.py",
             ),
             rule("api-incompatible", 0.87, MOVED, unless=r"partially initialized module|circular import"),
@@ -154,6 +168,15 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
             rule("api-incompatible", 0.6, r"'str' object has no attribute 'decode'"),
             rule("api-incompatible", 0.66, KERAS_OBJECTS, "AttributeError"),
             rule("api-incompatible", 0.66, r"has no attribute '_(?:keras|inbound|outbound)\w*'", "AttributeError"),
+            # A class of a library, by its name, and no place: one of two libraries is of another time.
+            rule(
+                "api-incompatible",
+                0.56,
+                r"'(?-i:[A-Z]\w*[a-z]\w*[A-Z]\w*)' object has no attribute '|'(?:AdamW|Adam|SGD)' object has no attribute '",
+                "AttributeError",
+                unless="'NoneType'|'EagerTensor'|'DataFrame'",
+                outside=r"\S",
+            ),
             # A library does not find what it expects in an object of its own kind.
             rule(
                 "api-incompatible",
@@ -186,6 +209,15 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
             ),
             rule("api-incompatible", 0.6, r"cannot import name '?\w+'?$", "ImportError", outside=r"\S"),
             rule("api-incompatible", 0.58, r"got an unexpected keyword argument"),
+            # A model's description that was written by another version of Keras.
+            rule(
+                "api-incompatible",
+                0.68,
+                r"^",
+                "KeyError TypeError ValueError AttributeError",
+                frames=r"\b(?:from_config|layer_from_config|model_from_config|model_from_json|model_from_yaml|deserialize_keras_object|func_load)\b",
+                deepest=r"keras",
+            ),
             rule(
                 "api-incompatible",
                 0.55,
@@ -196,9 +228,15 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
                 0.97,
                 r"built using AVX|compiled to use (?:AVX|SSE)\w* instructions|Illegal instruction",
             ),
-            rule("terminated", 0.9, r"got signal: (?:15|12|10)\b|SIGTERM", "SignalException"),
+            rule(
+                "cuda-library-missing",
+                0.8,
+                r"'NoneType' and 'str'|expected str, bytes or os\.PathLike object, not NoneType|No such file or directory: '\S{0,80}nvcc",
+                frames=r"CUDA_HOME|bin[/\\]nvcc|get_cuda_bare_metal",
+            ),
+            rule("terminated", 0.9, r"got sig(?:nal|val): ?(?:15|12|10)\b|SIGTERM", "SignalException"),
             rule("terminated", 0.85, r"SIGTERM|preempt|time limit", unless=r"Exited|exit code"),
-            rule("terminal-closed", 0.9, r"got signal: 1\b|SIGHUP", "SignalException"),
+            rule("terminal-closed", 0.9, r"got sig(?:nal|val): ?1\b|SIGHUP", "SignalException"),
             rule("interrupted", 0.85, r"got signal: 2\b", "SignalException"),
             rule(
                 "io-stall",
@@ -236,7 +274,11 @@ LINES: tuple[Rule, ...] = flatten(
                 r"Illegal instruction|非法指令|SIGILL|exitcode\s{0,4}: -4\b|exit code 132|0xC000001D|compiled to use (?:AVX|SSE)\w* instructions|trap invalid opcode",
             ),
         ),
-        rules("native-library-conflict", (0.9, CLASHES)),
+        rules(
+            "native-library-conflict",
+            (0.9, CLASHES),
+            (0.6, r"RET_CHECK failure .{0,200}\bdnn != nullptr|already registered for platform"),
+        ),
         rules("native-crash", (0.62, r"\[\d+\]: segfault at|segfault at [0-9a-f]+ ip"), (0.63, HEAP), (0.6, CRASHED)),
         rules(
             "worker-spawn-unguarded",
@@ -253,7 +295,7 @@ LINES: tuple[Rule, ...] = flatten(
             ),
             (
                 0.9,
-                r"imminent node shutdown|\b(?:job|task|instance|node|pod|worker)\b.{0,40}\bpreempted\b|[Ss]pot (?:instance|VM).{0,40}(?:interrupt|reclaim|terminat)|has been preempted|Preempted by|received a shutdown signal",
+                r"imminent node shutdown|\b(?:job|task|instance|node|pod|worker)\b.{0,40}\bpreempted\b(?!,? or)|[Ss]pot (?:instance|VM).{0,40}(?:interrupt|reclaim|terminat)|has been preempted|Preempted by|received a shutdown signal",
             ),
             (
                 0.8,
@@ -263,11 +305,14 @@ LINES: tuple[Rule, ...] = flatten(
                 0.6,
                 r"^Terminated(?:: 15)?$|^.{0,200}: line \d+: *\d+ Terminated\b|[Cc]aught signal (?:15|SIGTERM)\b|exit (?:code|status):? 143\b|exitcode\s{0,4}: -15\b",
             ),
+            (0.8, r"Job allocation \d+ has been revoked"),
+            (0.62, r"lame workers found|TPU (?:node |worker )?(?:was |has been )?preempted"),
             (0.1, r"closing signal SIGTERM"),
         ),
         rules(
             "interrupted",
             (0.6, r"^\^C$|exit code 130\b"),
+            (0.66, r"^\^CTraceback \(most recent call last\)"),
             (0.85, r"got signal: 2\b"),
             (0.8, r"^\^C.{0,80}(?:[Ss]top|[Ii]nterrupt|signal)|[Ss]top signal received|(?:received|caught) SIGINT"),
         ),
@@ -288,14 +333,32 @@ LINES: tuple[Rule, ...] = flatten(
         rules(
             "io-stall",
             (0.85, r"task \S{1,40}:\d+ blocked for more than \d+ seconds|nfs: server \S+ not responding"),
+            (
+                0.8,
+                r"Lustre: .{0,300}(?:timed out for slow reply|was lost; in progress)|nfs: server \S+ (?:timed out|not responding)|ceph: .{0,60}(?:hung|session lost)",
+            ),
+            (
+                0.72,
+                r"CIFS: .{0,60}has not responded|nvme\S* .{0,60}(?:timeout, (?:aborting|reset)|controller is down)|ata\d[\d.]*: .{0,40}(?:hard resetting link|failed command)",
+            ),
+            (0.7, r"[Rr]emounting filesystem read-only|EXT4-fs error|XFS \(\S+\): .{0,60}(?:I/O error|shut ?down)"),
             (0.6, r"Stale (?:NFS )?file handle|I/O error, dev|Buffer I/O error|LustreError"),
         ),
-        rules("dependency-conflict", (0.8, VERSIONS), (0.6, r"pip's dependency resolver|which is incompatible")),
+        rules(
+            "dependency-conflict",
+            (0.8, VERSIONS),
+            (0.6, r"pip's dependency resolver|which is incompatible"),
+            (0.72, r"fatal error: [\w/.+-]{1,80}\.(?:h|hpp|cuh): No such file"),
+            (
+                0.6,
+                r"Error compiling objects for extension|error: command '\S*(?:gcc|g\+\+|nvcc|cl\.exe)\S*' failed|Failed building wheel for",
+            ),
+        ),
         rules(
             "worker-died",
             (
-                0.5,
-                r"exit codes of the workers are|DataLoader worker .{0,60}(?:killed|exited unexpectedly)|worker died unexpectedly|A worker died or was killed",
+                0.55,
+                r"could be because a worker has died|exit codes of the workers are|DataLoader worker .{0,60}(?:killed|exited unexpectedly)|worker died unexpectedly|A worker died or was killed",
             ),
             (0.55, r"has been shut down. This was caused by an exception on one of the ranks"),
         ),

@@ -8,8 +8,11 @@ TIMEOUT = any_of(
     r"Watchdog caught collective operation timeout|collective operation timeout|ran for \d+ milliseconds before timing out",
     r"Timed out waiting \d+ms for (?:recv|send)|failed to pass monitoredBarrier|[Bb]arrier timed out|Ranks? [\d, ]+ failed to",
     r"Timeout waiting for key|Timed out receiving the shared seed|stopped sending heartbeats|Timed out after \d+ seconds waiting for clients|Timed out initializing process group|wait timeout after \d+ ?ms",
-    r"submitted to be reduced, gathered or broadcasted by subset of ranks|Stalled (?:ranks|tensor)|[Ss]ocket Timeout|store->get\('?\S{0,40}'?\) got error",
-    r"Connected \d+/\d+ ranks|NCCL.{0,60}timed ?out|NCCL \w{0,20} ?timeout (?:error|after|occurred|detected)|heartbeat (?:monitor )?timed out|DEADLINE_EXCEEDED",
+    r"submitted to be reduced, gathered or broadcasted by subset of ranks|Stalled (?:ranks|tensor)|[Ss]ocket Timeout|store->get\('?\S{0,40}'?\) got error(?!: Connection)",
+    r"Connected \d+/\d+ ranks|NCCL.{0,60}timed ?out|NCCL \w{0,20} ?timeout (?:error|after|occurred|detected)|heartbeat (?:monitor )?(?:timed out|timeout)|DEADLINE_EXCEEDED",
+    # Of JAX's and TensorFlow's coordination service, and of XLA's own meeting points.
+    r"ERROR in coordination service|[Cc]oordination service agent (?:is )?in error|error from (?:the )?coordination service|calling /tensorflow\.CoordinationService|cluster registration failed|JAX distributed service detected|Wait_for_all_tasks_to_register",
+    r"waiting for `.{0,200}` for \d+ seconds and may be stuck|not all of them arrived on time|[Tt]ermination timeout for .{0,200}exceeded|RendezvousTimeout|HorovodTimeout",
 )
 DISAGREE = any_of(
     r"Mismatched (?:\w+ )?(?:data types|tensor shapes|collective|allreduce|allgather|broadcast|operations|\w+ tensor)",
@@ -17,6 +20,18 @@ DISAGREE = any_of(
     r"Expected to (?:have finished reduction in the prior iteration|mark a variable ready only once)|Message truncated|op\.preamble\.length|inconsistent \d+ params",
     r"(?:differs?|different|inconsistent|not the same)\b.{0,60}(?:across|on all|between) (?:the )?(?:ranks|processes|workers)|"
     r"(?:must|should|expects?|expected)\b.{0,60}\bsame\b.{0,60}(?:across|on all|between) (?:the )?(?:ranks|processes|workers)|Duplicate GPU detected",
+    r"(?:not|must be|should be|expected to be|should have|must have) (?:identical|the same|equal|consistent)\b.{0,60}across (?:all )?(?:ranks|processes|hosts|workers)|sync_global_devices name mismatch",
+    r"Bootstrap Root : (?:mismatch|rank \d+ of)|does not match the world size|mixed local \w+ device counts across ranks",
+)
+# NCCL: no way to the other ranks. The texts of its WARN() around sockets, interfaces and InfiniBand.
+UNREACHED = any_of(
+    r"[Cc]onnect to \S{1,80} (?:.{0,60})?(?:failed|returned)|connecting to address .{0,80}neither AF_INET|[Ss]ocket (?:progress|recv|poll|creation) (?:error|failed)",
+    r"[Nn]o (?:(?:usable|valid|socket|IP|listening) ?)*interfaces? found|error encountered when getting address info|Failed to initialize any NET plugin|No transport found for rank",
+    r"NET/IB ?:.{0,60}(?:async fatal event|Unable to (?:open|query)|incompatible devices|device is incompatible|Got CQE with error|Device \d+ marked as failed)",
+    r"Call to (?:connect|bind|socket|listen|ibv_\w+) .{0,60}failed|(?:message truncated|wrong (?:type|magic)) .{0,20}(?:!=|instead of)",
+)
+VERSIONS = (
+    r"Mismatched NCCL version detected|NCCL version mismatch with|compiled with NCCL version .{0,80}but is running"
 )
 LOST = any_of(
     r"Connection (?:reset|closed|refused)|No route to host|Network is unreachable|\[Errno (?:104|111|113|101|110)\]",
@@ -76,10 +91,12 @@ LINES: tuple[Rule, ...] = flatten(
                 0.82,
                 r"\bWARN .{0,40}NET/IB ?: (?:Got (?:completion .{0,80}with|async event ?: port) error|Unable to open device|Call to ibv_\w+ failed)",
             ),
+            (0.82, r"(?:\bWARN\b|^\S{0,40}\bnccl\w*:).{0,60}(?:" + UNREACHED + ")"),
             (0.72, r"connectFullMesh failed|unable to complete a TCP connection|caused by a firewall"),
             (0.62, r"Connection refused|Connection timed out|client socket has timed out"),
             (0.6, r"Temporary failure in name resolution|No route to host|Network is unreachable"),
         ),
+        rules("dependency-conflict", (0.9, VERSIONS)),
         rules("straggler", (0.6, r"[Ss]traggler.{0,80}(?:detected|rank)|rank \d+ is (?:slower|a straggler)")),
     )
 )

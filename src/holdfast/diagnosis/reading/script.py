@@ -25,10 +25,21 @@ SLIPS = CERTAIN_SLIPS | {
 MISUSED = re.compile(
     r"No gradients provided for any variable|must compile your model before|backward through the graph a second time|does not require grad and does not have a grad_fn|only for scalar outputs"
 )
+# What the interpreter itself says of a slip, whoever pasted it without its place.
+INTERPRETER = re.compile(
+    r"unsupported operand type|object is not (?:subscriptable|callable|iterable|an iterator)|(?:missing|takes) .{0,20}\d+ .{0,20}positional argument|can only concatenate"
+    r"|(?:list|string|tuple) ind(?:ices must be|ex out of range)|not supported between instances|^'(?:list|dict|str|int|float|tuple|set|function|method|bool|builtin_function_or_method)' object has no attribute"
+    r"|object does not support item assignment|local variable '|cannot unpack non-iterable|must be real number|unhashable type"
+)
 TRACERS = frozenset(
     ("ConcretizationTypeError", "TracerArrayConversionError", "TracerBoolConversionError", "TracerIntegerConversionError",
-     "UnexpectedTracerError", "NonConcreteBooleanIndexError")
+     "UnexpectedTracerError", "NonConcreteBooleanIndexError", "OperatorNotAllowedInGraphError")
 )  # fmt: skip
+# What is raised where a check found the symptom: whoever raised it, the reason lies elsewhere.
+SYMPTOM = re.compile(
+    r"\b(?:loss|gradients?|output|value|weights?)\b.{0,40}\b(?:NaN|nan|inf|Inf|infinite|non-?finite|not finite|diverged)\b|\b(?:NaN|nan)\b.{0,40}\b(?:loss|gradient|encountered)"
+    r"|found invalid values|device-side assert|CUDA error: unknown error|exit code|non-zero exit status"
+)
 SLIPS |= {"UnicodeDecodeError", "UnicodeEncodeError", "RecursionError"}
 
 
@@ -44,10 +55,14 @@ def of_the_script(chain: Sequence[Raised], launched: bool) -> Finding:
 def sure_of(root: Raised) -> float:
     """How surely the script's own code is to be mended: a slip at its own line, or something deep in a library."""
     own = user_frame(root.frames)
+    if SYMPTOM.search(root.first_line):
+        return 0.35
     if root.bare_type in TRACERS or MISUSED.search(root.message):
         return 0.7
     if not root.frames:
-        return 0.55 if root.bare_type in CERTAIN_SLIPS else 0.45
+        if root.bare_type in CERTAIN_SLIPS or INTERPRETER.search(root.message):
+            return 0.55
+        return 0.5 if root.bare_type in SLIPS else 0.45
     if own is not None and own == root.frames[-1]:
         return 0.88 if root.bare_type in CERTAIN_SLIPS else 0.78 if root.bare_type in SLIPS else 0.6
     return 0.58 if root.bare_type in SLIPS else 0.47

@@ -18,7 +18,9 @@ SURE = 0.5
 PROBABLY_MEMORY = 0.58
 FEW_LINES = 30
 MANY_LINES = 20_000
-LAUNCHERS_CHILD = re.compile(r"exitcode\s{0,4}: -9\b|return ?code =? ?-9\b|died with <Signals\.SIGKILL|\{SIGKILL\(-9\)")
+LAUNCHERS_CHILD = re.compile(
+    r"terminated with signal SIGKILL|exitcode\s{0,4}: -9\b|return ?code =? ?-9\b|died with <Signals\.SIGKILL|\{SIGKILL\(-9\)"
+)
 IMPORTING = re.compile(r"^(?:>>> |In \[\d+\]: )?(?:import|from) \w|-c [\"'].{0,200}\bimport \w")
 WARNED_MATH = re.compile(
     r"RuntimeWarning: (?:divide by zero|invalid value|overflow) encountered in (?:\w+ )?(?:log|sqrt|true_divide|divide|power|exp)"

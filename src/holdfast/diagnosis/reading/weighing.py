@@ -11,6 +11,7 @@ from holdfast.diagnosis.plain_text import Line
 from holdfast.diagnosis.reading.course import (
     of_a_loss_that_is_zero,
     of_memory_that_grows,
+    of_steps_that_overflow,
     of_the_gradients,
     of_the_loss,
     of_the_loss_scale,
@@ -27,7 +28,7 @@ CLOSE = 0.12  # causes nearly as likely: the earlier one is the cause
 CONTESTED = 0.75  # two that are both likely, and nothing says which: not more than this
 MOST = 0.97
 WORTH_A_GUESS = 0.42
-COURSES = (of_the_loss_scale, of_the_gradients, of_the_loss, of_a_loss_that_is_zero)
+COURSES = (of_the_loss_scale, of_steps_that_overflow, of_the_gradients, of_the_loss, of_a_loss_that_is_zero)
 WITHOUT_AN_END = (of_memory_that_grows, of_the_threads, of_the_waiting)  # they slow or stop a run, and raise nothing
 
 
