@@ -20,6 +20,7 @@ from holdfast.supervisor.guard import record
 from holdfast.supervisor.guard.place import let_go
 from holdfast.supervisor.guard.watching import Guarding
 from holdfast.supervisor.launch import CannotStart, Launcher, reap
+from holdfast.supervisor.launch_turn import turn_of
 from holdfast.supervisor.streams import Source, Streams
 from holdfast.supervisor.task import Task
 from holdfast.supervisor.tick import Watch
@@ -71,7 +72,10 @@ class Watcher:
             self._selector.register(guard, selectors.EVENT_READ, None)
             self._watch.on_answer = guard.answer
         if task.policy == "protect":
-            self._watch.event("job.contained", version=groups.version, controllers=sorted(groups.folders))
+            about = {"version": groups.version, "controllers": sorted(groups.folders)}
+            self._watch.event("job.contained", **about, **launcher.about_scope)
+        if launcher.gives_way:
+            self._watch.event("job.turn", **turn_of(script_pid))
 
     def run(self) -> None:
         while True:
