@@ -1,9 +1,9 @@
 #!/bin/bash
 # A machine with a real systemd, in namespaces of its own, in which `holdfast run` is tried as root and as a plain user.
 #
-#   systemd_machine.sh build ROOT.tar.xz   on a Debian 12 with systemd, dbus and /usr/bin/python3.11: copies those and the
+#   systemd_machine.sh build ROOT.tar[.xz] on a Debian 12 with systemd, dbus and /usr/bin/python3.11: copies those and the
 #                                          libraries they need (by ldd), psutil of the Python in $PYTHON, a few units
-#   systemd_machine.sh run ROOT.tar.xz     anywhere as root, with control groups of version 2: needs unshare, mount, chroot,
+#   systemd_machine.sh run ROOT.tar[.xz]   anywhere as root, with control groups of version 2: needs unshare, mount, chroot,
 #                                          tar, xz and nothing else of the machine; leaves nothing behind
 #
 # What is tried is systemd_cases.py, beside this file; it prints a line for each case and its exit code is that of `run`.
@@ -47,7 +47,7 @@ build() {
     find "$root" -name __pycache__ -prune -exec rm -rf {} +
     ln -sf python3.11 "$root/usr/bin/python3"
     furnish "$root"
-    tar -C "$root" -c . | xz -T0 -6 > "$out"
+    tar -C "$root" -c . | if [[ "$out" == *.xz ]]; then xz -T0 -6; else cat; fi > "$out"
     rm -rf "$root"
     ls -l "$out"
 }
@@ -118,26 +118,42 @@ UNIT
 }
 
 run() {
-    local tarball="$1" code
-    tarball="$(readlink -f "$tarball")"
-    root="$(mktemp -d)"
+    local tarball code
+    tarball="$(readlink -f "$1")"
     unified="$(awk '$3 == "cgroup2" {print $2; exit}' /proc/mounts)"
     [ -n "$unified" ] || { echo "no control groups of version 2 are mounted here"; exit 77; }
     group="$unified/holdfast-machine-$$"
-    mkdir "$group"
+    aside="$unified/holdfast-aside-$$"
+    handed_down=" $(cat "$unified/cgroup.subtree_control") "
+    mkdir "$group" || { echo "no control groups can be made here"; exit 77; }
+    root="$(mktemp -d)"
     trap finish EXIT
     # Its own root of control groups, with all that can be handed down; afterwards ours hands down what it did before.
-    handed_down=" $(cat "$unified/cgroup.subtree_control") "
-    for controller in $(cat "$unified/cgroup.controllers"); do
-        echo "+$controller" 2>/dev/null > "$unified/cgroup.subtree_control" || true
-    done
+    hand_down
+    if grep -qw memory "$unified/cgroup.controllers" && ! grep -qw memory "$unified/cgroup.subtree_control"; then
+        mkdir "$aside"  # in a container we stand at the top ourselves, and who stands there can hand nothing down
+        move "$unified" "$aside"
+        hand_down
+    fi
     # Only systemd itself may stand in that group, or it can hand nothing down: so it enters last.
     timeout -k 5 300 unshare --pid --fork --kill-child --mount --uts --ipc --propagation private \
         "$BASH" "$HERE/systemd_machine.sh" enter "$root" "$tarball" "$group" >> "$root.log" 2>&1 < /dev/null || true
     cat "$root.told" 2>/dev/null || true
     code="$(grep . "$root.ended" 2>/dev/null || echo 1)"
-    [ "$code" = 0 ] || { echo "--- systemd's own words"; tail -n 40 "$root.log"; }
+    [ "$code" = 0 ] || { echo "--- what else was said"; tail -n 40 "$root.log"; }
     exit "$code"
+}
+
+hand_down() {
+    for controller in $(cat "$unified/cgroup.controllers"); do
+        echo "+$controller" 2>/dev/null > "$unified/cgroup.subtree_control" || true
+    done
+}
+
+move() {
+    for _ in 1 2 3; do
+        for pid in $(cat "$1/cgroup.procs"); do echo "$pid" 2>/dev/null > "$2/cgroup.procs" || true; done
+    done
 }
 
 finish() {
@@ -150,18 +166,22 @@ finish() {
     for controller in $(cat "$unified/cgroup.subtree_control"); do
         [[ "$handed_down" == *" $controller "* ]] || echo "-$controller" > "$unified/cgroup.subtree_control" || true
     done
+    if [ -d "$aside" ]; then
+        move "$aside" "$unified"
+        rmdir "$aside" || true
+    fi
     rm -rf "$root" "$root.log" "$root.told" "$root.ended"
 }
 
 enter() {
-    echo 0 > "$3/cgroup.procs"
+    echo $$ > "$3/cgroup.procs"
     exec unshare --cgroup "$BASH" "$HERE/systemd_machine.sh" inside "$1" "$2"
 }
 
 inside() {
     local root="$1" tarball="$2"
     mount -t tmpfs -o mode=755,size=700M trial "$root"
-    xz -dc "$tarball" | tar -C "$root" -x
+    tar -C "$root" -xf "$tarball"
     furnish "$root"  # this script's units, whatever the tarball's age
     chown 1000:1000 "$root/home/plain"
     chmod 755 "$root"

@@ -108,26 +108,11 @@ class Manager:
             raise OSError("an answer of unlikely length")
         fields = self._receive(fields_bytes + -fields_bytes % 8)[:fields_bytes]
         body = self._receive(body_bytes)
-        answers, error, at = 0, "", 0
-        while at < len(fields):
-            at += -at % 8
-            code, type_bytes = fields[at], fields[at + 1]
-            type_code = chr(fields[at + 2])
-            at += 2 + type_bytes + 1
-            if type_code == "g":
-                at += 1 + fields[at] + 1
-                continue
-            at += -at % 4
-            (number,) = struct.unpack_from(f"{order}I", fields, at)
-            if type_code in "so":
-                error = fields[at + 4 : at + 4 + number].decode("utf-8", "replace") if code == ERROR_NAME else error
-                at += 4 + number + 1
-            else:
-                answers = number if code == REPLY_TO else answers
-                at += 4
-        text = ""
-        if kind == ERROR and len(body) > 4:
-            text = body[4 : 4 + struct.unpack_from(f"{order}I", body)[0]].decode("utf-8", "replace")
+        try:
+            answers, error = _fields(fields, order)
+            text = _text(body, 0, order) if kind == ERROR and body else ""
+        except (IndexError, struct.error):
+            raise OSError("an answer that cannot be read") from None
         return kind, answers, error, text
 
     def _receive(self, count: int) -> bytes:
@@ -144,6 +129,31 @@ class Manager:
         if self.left_s <= 0:
             raise TimeoutError("no answer in time")
         self._socket.settimeout(self.left_s)
+
+
+def _fields(data: bytes, order: str) -> tuple[int, str]:
+    """Of a header: which call it answers, and the name of an error."""
+    answers, error, at = 0, "", 0
+    while at < len(data):
+        at += -at % 8
+        code, type_code = data[at], chr(data[at + 2])
+        at += 2 + data[at + 1] + 1
+        if type_code == "g":
+            at += 1 + data[at] + 1
+            continue
+        at += -at % 4
+        if type_code in "so":
+            error = _text(data, at, order) if code == ERROR_NAME else error
+            at += 4 + int(struct.unpack_from(f"{order}I", data, at)[0]) + 1
+        else:
+            answers = int(struct.unpack_from(f"{order}I", data, at)[0]) if code == REPLY_TO else answers
+            at += 4
+    return answers, error
+
+
+def _text(data: bytes, at: int, order: str) -> str:
+    (count,) = struct.unpack_from(f"{order}I", data, at)
+    return data[at + 4 : at + 4 + count].decode("utf-8", "replace")
 
 
 class Body:

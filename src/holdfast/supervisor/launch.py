@@ -19,7 +19,7 @@ from holdfast.inside import room, settings
 from holdfast.supervisor import budget, learned, signals
 from holdfast.supervisor.given_input import GivenInput
 from holdfast.supervisor.guard.place import contain_in_scope
-from holdfast.supervisor.launch_turn import give_way, gives_way
+from holdfast.supervisor.launch_turn import give_way, gives_way, turn_of
 from holdfast.supervisor.streams import Streams
 from holdfast.supervisor.task import Task
 from holdfast.supervisor.toughen import restore_oom_score
@@ -42,7 +42,8 @@ class Launcher:
         self._task = task
         self.groups = groups
         self.about_scope: dict[str, str | float] = {}  # for the record, where one was needed
-        self.gives_way = gives_way(task.policy, os.environ)
+        self._gives_way = gives_way(task.policy, os.environ)
+        self.turn: dict[str, int | None] = {}  # the job's at processors and disks, for the record, where it was changed
         self._streams = streams
         self._signal_mask = signal_mask
         self._oom_score = oom_score
@@ -77,6 +78,8 @@ class Launcher:
 
     def contain_first(self, script_pid: int, relay_pid: int) -> None:
         """The same for the first attempt: a scope that has to be made for it stays for the others."""
+        if self._gives_way:
+            self.turn = turn_of(script_pid)
         if self._task.policy == "protect":
             with contextlib.suppress(OSError):
                 self.groups, self.about_scope = contain_in_scope(self.groups, relay_pid, script_pid)
@@ -115,7 +118,7 @@ class Launcher:
             if copy != target:
                 os.dup2(copy, target, inheritable=True)
         restore_oom_score(self._oom_score)
-        if self.gives_way:
+        if self._gives_way:
             give_way()
         for number in signals.FORWARDED:
             signal.signal(number, signal.SIG_IGN if number in self._ignored else signal.SIG_DFL)

@@ -20,7 +20,6 @@ from holdfast.supervisor.guard import record
 from holdfast.supervisor.guard.place import let_go
 from holdfast.supervisor.guard.watching import Guarding
 from holdfast.supervisor.launch import CannotStart, Launcher, reap
-from holdfast.supervisor.launch_turn import turn_of
 from holdfast.supervisor.streams import Source, Streams
 from holdfast.supervisor.task import Task
 from holdfast.supervisor.tick import Watch
@@ -74,8 +73,8 @@ class Watcher:
         if task.policy == "protect":
             about = {"version": groups.version, "controllers": sorted(groups.folders)}
             self._watch.event("job.contained", **about, **launcher.about_scope)
-        if launcher.gives_way:
-            self._watch.event("job.turn", **turn_of(script_pid))
+        if launcher.turn:
+            self._watch.event("job.turn", **launcher.turn)
 
     def run(self) -> None:
         while True:
