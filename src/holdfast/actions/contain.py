@@ -1,7 +1,7 @@
 """Groups of the job's own, below the one we are in and never outside it: so a scheduler's limits keep holding.
 
-Version 1: memory and freezer each have a tree. Version 2: one group, with memory where it is handed down. The job's
-share of processors and disks stays what it was: to be watched may not make it slower.
+Version 1: memory and freezer each have a tree. Version 2: one group, with memory where it is handed down; where it cannot
+be, `scope` may have another group made. The job's share of processors and disks stays what it was.
 """
 
 from __future__ import annotations
