@@ -1,7 +1,7 @@
 """Groups of the job's own, below the one we are in and never outside it: so a scheduler's limits keep holding.
 
-Version 1: memory and freezer each have a tree. Version 2: one group, with memory where it is handed down. The job's
-share of processors and disks stays what it was: to be watched may not make it slower.
+Version 1: memory and freezer each have a tree. Version 2: one group, with memory where it is handed down; where it cannot
+be, `scope` may have another group made. The job's share of processors and disks stays what it was.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 
 PREFIX = "holdfast-job-"
 OURS = "holdfast-keepers"
+HANDED_DOWN = "memory"  # in version 2, to the job's own group
 REMOVAL_S = 1.0
 ROUNDS = 5  # a shell has forked its first command within the time it takes
 OLD_S = 60.0  # younger ones may be about to be entered
@@ -73,21 +74,21 @@ def _made(folder: str) -> bool:
 
 def _hands_down_memory(parent: str, first_of_us: int) -> bool:
     """A group that holds processes may hand nothing down. Where all of them are ours they step aside into a leaf."""
-    if "memory" not in _read(f"{parent}/cgroup.controllers").split():
+    if HANDED_DOWN not in _read(f"{parent}/cgroup.controllers").split():
         return False
     control = f"{parent}/cgroup.subtree_control"
     for _ in range(ROUNDS):  # one of us may be forked meanwhile
-        if "memory" in _read(control).split() or _write(control, "+memory"):
+        if HANDED_DOWN in _read(control).split() or _write(control, f"+{HANDED_DOWN}"):
             break
         there = {int(pid) for pid in _read(f"{parent}/cgroup.procs").split()}
-        if not there <= {first_of_us} | _below(first_of_us):
+        if not there <= {first_of_us} | below(first_of_us):
             break
         leaf = f"{parent}/{OURS}"
         with contextlib.suppress(OSError):
             os.makedirs(leaf, exist_ok=True)  # noqa: PTH103
         for pid in there:
             _write(f"{leaf}/cgroup.procs", str(pid))
-    handed_down = "memory" in _read(control).split()
+    handed_down = HANDED_DOWN in _read(control).split()
     if not handed_down:
         _step_back(parent)
     return handed_down
@@ -112,15 +113,21 @@ def bring_in(groups: Groups, first: int) -> None:
             for folder in dict.fromkeys(groups.folders.values()):
                 _write(f"{folder}/cgroup.procs", str(pid))
         inside |= fresh
-        fresh = _below(os.getpid()) - inside
+        fresh = below(os.getpid()) - inside
 
 
-def _below(pid: int) -> set[int]:
+def below(pid: int) -> set[int]:
     """Children and theirs; an orphan among them is ours."""
     found: set[int] = set()
     for file in Path(f"/proc/{pid}/task").glob("*/children"):
         found |= {int(child) for child in _read(str(file)).split()}
-    return found.union(*(_below(child) for child in found))
+    return found.union(*(below(child) for child in found))
+
+
+def group_of(pid: int) -> str:
+    """In version 2, as the kernel names it; empty where it has ended."""
+    lines = _read(f"/proc/{pid}/cgroup").splitlines()
+    return next((line.removeprefix("0::") for line in lines if line.startswith("0::")), "")
 
 
 def remove_groups(groups: Groups, patience_s: float = REMOVAL_S) -> bool:

@@ -18,6 +18,8 @@ from holdfast.actions.contain import Groups, bring_in
 from holdfast.inside import room, settings
 from holdfast.supervisor import budget, learned, signals
 from holdfast.supervisor.given_input import GivenInput
+from holdfast.supervisor.guard.place import contain_in_scope
+from holdfast.supervisor.launch_turn import give_way, gives_way, turn_of
 from holdfast.supervisor.streams import Streams
 from holdfast.supervisor.task import Task
 from holdfast.supervisor.toughen import restore_oom_score
@@ -38,7 +40,10 @@ class Launcher:
         self, task: Task, streams: Streams, signal_mask: set[int], oom_score: str | None, groups: Groups
     ) -> None:
         self._task = task
-        self._groups = groups
+        self.groups = groups
+        self.about_scope: dict[str, str | float] = {}  # for the record, where one was needed
+        self._gives_way = gives_way(task.policy, os.environ)
+        self.turn: dict[str, int | None] = {}  # the job's at processors and disks, for the record, where it was changed
         self._streams = streams
         self._signal_mask = signal_mask
         self._oom_score = oom_score
@@ -69,7 +74,16 @@ class Launcher:
 
     def contain(self, script_pid: int) -> None:
         """Right after the start, and after the relay was told: the kernel takes its time for it."""
-        bring_in(self._groups, script_pid)
+        bring_in(self.groups, script_pid)
+
+    def contain_first(self, script_pid: int, relay_pid: int) -> None:
+        """The same for the first attempt: a scope that has to be made for it stays for the others."""
+        if self._gives_way:
+            self.turn = turn_of(script_pid)
+        if self._task.policy == "protect":
+            with contextlib.suppress(OSError):
+                self.groups, self.about_scope = contain_in_scope(self.groups, relay_pid, script_pid)
+        self.contain(script_pid)
 
     def _fork(self, command: Sequence[str], environment: Mapping[str, str]) -> int:
         told, tell = os.pipe()
@@ -104,6 +118,8 @@ class Launcher:
             if copy != target:
                 os.dup2(copy, target, inheritable=True)
         restore_oom_score(self._oom_score)
+        if self._gives_way:
+            give_way()
         for number in signals.FORWARDED:
             signal.signal(number, signal.SIG_IGN if number in self._ignored else signal.SIG_DFL)
         for ignored_by_python in (signal.SIGPIPE, signal.SIGXFSZ):

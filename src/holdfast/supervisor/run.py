@@ -90,7 +90,8 @@ def _start_and_watch(
     task: Task, streams: Streams, link: Link, signal_mask: set[int], oom_score: str | None, *, guard: Guarding | None
 ) -> None:
     os.setsid()
-    groups = contain_job(task.policy, os.getppid())
+    relay_pid = os.getppid()
+    groups = contain_job(task.policy, relay_pid)
     become_subreaper()
     launcher = Launcher(task, streams, signal_mask, oom_score, groups)
     try:
@@ -102,7 +103,8 @@ def _start_and_watch(
     if not task.may_restart:  # else a next attempt writes where this one does
         streams.close_script_side()
     link.tell("started", pid=script_pid)
-    launcher.contain(script_pid)
+    launcher.contain_first(script_pid, relay_pid)
+    groups = launcher.groups
     if guard is not None:
         guard.begin(script_pid, groups)
     _let_go_of_the_terminal()

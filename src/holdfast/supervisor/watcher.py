@@ -71,7 +71,10 @@ class Watcher:
             self._selector.register(guard, selectors.EVENT_READ, None)
             self._watch.on_answer = guard.answer
         if task.policy == "protect":
-            self._watch.event("job.contained", version=groups.version, controllers=sorted(groups.folders))
+            about = {"version": groups.version, "controllers": sorted(groups.folders)}
+            self._watch.event("job.contained", **about, **launcher.about_scope)
+        if launcher.turn:
+            self._watch.event("job.turn", **launcher.turn)
 
     def run(self) -> None:
         while True:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from holdfast.actions.contain import OURS, Groups, find_groups, make_groups, process_name
+from holdfast.actions import contain
+from holdfast.actions.contain import OURS, PREFIX, Groups, below, find_groups, make_groups, process_name
 from holdfast.actions.hold import Freezer
 from holdfast.probes.cgroup_paths import hierarchy_of, membership
 from holdfast.supervisor.guard.gauges import Gauge, Use
+from holdfast.supervisor.launch_where import scheduler
 
 CONTROLLERS = ("memory", "freezer")
 ROOT = Path("/")
@@ -24,10 +27,51 @@ def contain_job(policy: str, relay_pid: int) -> Groups:
     return make_groups(version, parents, process_name(relay_pid), relay_pid)
 
 
+def contain_in_scope(groups: Groups, relay_pid: int, script_pid: int) -> tuple[Groups, dict[str, str | float]]:
+    """Once the script runs, where its groups lack memory: in a scope that systemd makes. What it has then, and a word."""
+    place = hierarchy_of("memory", membership(ROOT, os.getpid()), ROOT, os.getpid(), mark="cgroup.procs")
+    if "memory" in groups.folders or place is None or place.version != 2:
+        return groups, {}
+    from holdfast.actions.scope import move_into_scope  # noqa: PLC0415 - few need it
+
+    folder, top = place.folders[0].removesuffix(f"/{OURS}"), place.folders[-1]
+    if reason := _no_scope(place.path, folder, top):
+        return groups, {"no_scope": reason}
+    name = process_name(relay_pid)
+    began = time.monotonic()
+    found, reason = move_into_scope(groups, folder, top, name=name, script_pid=script_pid)
+    about = {"no_scope": reason} if reason else {"scope": f"holdfast-{name}.scope"}
+    return found, {**about, "scope_ms": round((time.monotonic() - began) * 1000, 1)}
+
+
+def _no_scope(path: str, folder: str, top: str) -> str:
+    """Why none is to be asked for."""
+    from holdfast.actions.scope import why_not  # noqa: PLC0415
+
+    if contain.HANDED_DOWN not in (Path(top) / "cgroup.controllers").read_text().split():
+        return "memory is not controlled in version 2 here"
+    if name := scheduler(os.environ):
+        return f"the job is {name}'s"
+    if top + path.removesuffix(f"/{OURS}") != folder:
+        return "the group is not where the kernel says"
+    return why_not(folder, os.geteuid())
+
+
 def groups_of(relay_pid: int) -> Groups:
     """Those that are there, for a relay whose watcher was killed."""
     version, parents = _parents()
-    return find_groups(version, parents, process_name(relay_pid))
+    found = find_groups(version, parents, process_name(relay_pid))
+    return found if found.folders or version != 2 else _in_scope(relay_pid)
+
+
+def _in_scope(relay_pid: int) -> Groups:
+    """Where the job stands. One that has ended has left nothing: systemd removes an empty scope."""
+    for pid in below(relay_pid):
+        with contextlib.suppress(OSError):
+            place = hierarchy_of("memory", membership(ROOT, pid), ROOT, pid, mark="cgroup.procs")
+            if place is not None and place.path.endswith(f"/{PREFIX}{process_name(relay_pid)}"):
+                return Groups(place.version, dict.fromkeys(CONTROLLERS, place.folders[0]))
+    return Groups()
 
 
 def let_go(groups: Groups) -> None:
