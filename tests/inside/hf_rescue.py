@@ -5,15 +5,23 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-import warnings
 from typing import Any
 
-os.environ.update(OMP_NUM_THREADS="1", HF_HUB_OFFLINE="1", TRANSFORMERS_VERBOSITY="error")
-warnings.filterwarnings("ignore")
+os.environ["OMP_NUM_THREADS"] = "1"
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["TRANSFORMERS_VERBOSITY"] = "error"
 
 import torch
-from transformers import BertConfig, BertForSequenceClassification, GPT2Config, GPT2LMHeadModel, Trainer
-from transformers import TrainerCallback, TrainingArguments
+import torch.utils.checkpoint
+from transformers import (
+    BertConfig,
+    BertForSequenceClassification,
+    GPT2Config,
+    GPT2LMHeadModel,
+    Trainer,
+    TrainerCallback,
+    TrainingArguments,
+)
 from transformers.trainer_callback import PrinterCallback
 
 from holdfast.inside import guard, start
@@ -62,6 +70,18 @@ class Normed(nn.Module):
 
     def forward(self, x: Any) -> Any:
         return self.inner(x.transpose(1, 2)).transpose(1, 2)
+
+
+class Shared(nn.Module):
+    """One layer, used twice within checkpoints that enter the backward pass anew: its gradient comes in two parts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.Linear(16, 16)
+
+    def forward(self, x: Any) -> Any:
+        once = torch.utils.checkpoint.checkpoint(self.inner, x, use_reentrant=True)
+        return torch.utils.checkpoint.checkpoint(self.inner, Take.apply(once), use_reentrant=True)
 
 
 class Counting(nn.Module):
@@ -142,7 +162,9 @@ class Seen(TrainerCallback):
         self.logs: list[dict[str, float]] = []
 
     def on_log(self, _args: Any, _state: Any, _control: Any, logs: Any = None, **_: Any) -> None:
-        self.logs.append({name: value for name, value in logs.items() if name in ("loss", "learning_rate", "grad_norm")})
+        self.logs.append(
+            {name: value for name, value in logs.items() if name in ("loss", "learning_rate", "grad_norm")}
+        )
 
     def on_substep_end(self, *_: Any, **__: Any) -> None:
         self.calls.append("substep")
@@ -151,7 +173,9 @@ class Seen(TrainerCallback):
         self.calls.append("step")
 
 
-def train(case: dict[str, Any], rows: int = 10**9, where: str = "backward", accumulate: int = 1) -> dict[str, Any]:
+def train(
+    case: dict[str, Any], rows: int = 10**9, where: str = "backward", accumulate: int = 1, batch: int = 21
+) -> dict[str, Any]:
     Memory.allow(rows, where)
     torch.manual_seed(1)
     model = case["model"]().double()
@@ -161,7 +185,7 @@ def train(case: dict[str, Any], rows: int = 10**9, where: str = "backward", accu
     trainer = case.get("trainer", Trainer)(
         model=model,
         args=TrainingArguments(
-            output_dir=PLACE, num_train_epochs=2, per_device_train_batch_size=21, optim="sgd", learning_rate=0.1,
+            output_dir=PLACE, num_train_epochs=2, per_device_train_batch_size=batch, optim="sgd", learning_rate=0.1,
             gradient_accumulation_steps=accumulate, save_strategy="no", report_to=[], use_cpu=True, disable_tqdm=True,
             logging_steps=1, **how,
         ),
@@ -171,7 +195,13 @@ def train(case: dict[str, Any], rows: int = 10**9, where: str = "backward", accu
     trainer.remove_callback(PrinterCallback)
     trainer.train()
     state = torch.cat([value.double().flatten() for value in model.state_dict().values()])
-    return {"state": state - began, "logs": seen.logs, "calls": seen.calls, "steps": trainer.state.global_step, "refusals": Memory.refusals}
+    return {
+        "state": state - began,
+        "logs": seen.logs,
+        "calls": seen.calls,
+        "steps": trainer.state.global_step,
+        "refusals": Memory.refusals,
+    }
 
 
 CASES: dict[str, dict[str, Any]] = {
@@ -200,7 +230,7 @@ def apart(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-WAYS = [(where, accumulate) for where in ("forward", "backward") for accumulate in (1, 2)]
+WAYS = (("backward", 1), ("forward", 2), ("backward", 2))
 bare = {(name, accumulate): train(case, accumulate=accumulate) for name, case in CASES.items() for accumulate in (1, 2)}
 told: list[tuple[str, dict[str, Any]]] = []
 
@@ -231,7 +261,9 @@ for name, case in CASES.items():
     for accumulate in (1, 2):
         healthy = train(case, accumulate=accumulate)
         before = bare[name, accumulate]
-        found[f"healthy {accumulate}"] = bool((healthy["state"] == before["state"]).all()) and healthy["logs"] == before["logs"]
+        found[f"healthy {accumulate}"] = (
+            bool((healthy["state"] == before["state"]).all()) and healthy["logs"] == before["logs"]
+        )
     for where, accumulate in WAYS:
         pieces = train(case, 4, where, accumulate)
         found[f"{where} {accumulate}"] = apart(bare[name, accumulate], pieces)
@@ -242,7 +274,7 @@ for name, case in CASES.items():
     results[name] = found
 quiet = said("inside.failed") + said("rescue.refused") + said("rescue.disclosed")
 ks = sorted({data["k"] for kind, data in told if kind == "rescue.k"})
-caught = [data for kind, data in told if kind == "rescue.caught"][0]
+caught = next(data for kind, data in told if kind == "rescue.caught")
 
 refused: dict[str, Any] = {}
 REFUSED: dict[str, dict[str, Any]] = {
@@ -260,10 +292,38 @@ for name, case in REFUSED.items():
         error = str(raised) + "".join(getattr(raised, "__notes__", []))
     refused[name] = {"error": error, "reasons": said("rescue.refused"), "failed": said("inside.failed")}
 
+# Two parts of a gradient that was there before: one of them may be in it.
+told.clear()
+Memory.spare = 2
+try:
+    train({"model": lambda: Tagger(Shared())}, 4, accumulate=2)
+except torch.OutOfMemoryError as raised:
+    refused["half of a gradient"] = {
+        "error": str(raised),
+        "reasons": said("rescue.refused"),
+        "failed": said("inside.failed"),
+    }
+Memory.spare = 0
+
+# Two rows, of which only one fits: its gradient cannot be tried in one piece, but its loss can.
+told.clear()
+narrow = apart(train(CASES["mean over tokens"], batch=2), train(CASES["mean over tokens"], 1, batch=2))
+narrow["said"] = said("inside.failed") + said("rescue.refused")
+
+# A run that was killed before begins in pieces, with no failure.
+told.clear()
+recorder.settings["rescue"]["k"] = 5
+begun = apart(bare["mean over tokens", 2], train(CASES["mean over tokens"], accumulate=2))
+begun["caught"], begun["ready"] = said("rescue.caught"), said("rescue.ready")
+try:
+    train(REFUSED["contrastive"], accumulate=2)
+    begun["refused"] = said("rescue.refused")
+finally:
+    recorder.settings["rescue"]["k"] = None
+
 told.clear()
 normed = {"model": lambda: Tagger(Normed(), nn.Dropout(0.1))}
-Memory.allow(10**9)
-torch.manual_seed(1)
 whole, pieces = train(normed), train(normed, 4)
 disclosed = {"texts": said("rescue.disclosed"), "apart": apart(whole, pieces), "failed": said("inside.failed")}
-print(json.dumps({"cases": results, "quiet": quiet, "ks": ks, "caught": caught, "refused": refused, "disclosed": disclosed}))
+found_all = {"cases": results, "quiet": quiet, "ks": ks, "caught": caught, "refused": refused, "disclosed": disclosed}
+print(json.dumps({**found_all, "narrow": narrow, "begun": begun}))

@@ -95,7 +95,7 @@ class Split:
         self._effects = Effects(self._torch, self._traces)
         k = int((recorder.settings.get("rescue") or {}).get("k") or 1)
         # A run that was killed on the CPU begins in pieces, and would be killed again by larger ones.
-        tries = k == 1 or bool(self._torch.cuda.is_available())
+        tries = k == 1 or bool(self._torch.cuda.is_initialized())
         self.pieces = _ByLength(k, least=2 if self._traces.normalising else 1, tries=tries)
         if not unfit:
             recorder.event("rescue.ready", k=k)
