@@ -232,6 +232,8 @@ def apart(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
 
 WAYS = (("backward", 1), ("forward", 2), ("backward", 2))
 bare = {(name, accumulate): train(case, accumulate=accumulate) for name, case in CASES.items() for accumulate in (1, 2)}
+NORMED = {"model": lambda: Tagger(Normed(), nn.Dropout(0.1))}
+bare_normed = train(NORMED)
 told: list[tuple[str, dict[str, Any]]] = []
 
 
@@ -322,8 +324,8 @@ finally:
     recorder.settings["rescue"]["k"] = None
 
 told.clear()
-normed = {"model": lambda: Tagger(Normed(), nn.Dropout(0.1))}
-whole, pieces = train(normed), train(normed, 4)
+whole, pieces = train(NORMED), train(NORMED, 4)
 disclosed = {"texts": said("rescue.disclosed"), "apart": apart(whole, pieces), "failed": said("inside.failed")}
+disclosed["healthy"] = bool((whole["state"] == bare_normed["state"]).all())
 found_all = {"cases": results, "quiet": quiet, "ks": ks, "caught": caught, "refused": refused, "disclosed": disclosed}
 print(json.dumps({**found_all, "narrow": narrow, "begun": begun}))

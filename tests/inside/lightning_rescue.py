@@ -181,6 +181,7 @@ def apart(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
 WAYS = (("backward", 1), ("forward", 2), ("backward", 2))
 bare = {(name, accumulate): train(case, accumulate=accumulate) for name, case in CASES.items() for accumulate in (1, 2)}
 clipped = train(Model, gradient_clip_val=0.1)
+bare_normed = train(lambda: Model(nn.BatchNorm1d(16), nn.Dropout(0.1)))
 told: list[tuple[str, dict[str, Any]]] = []
 
 
@@ -242,6 +243,7 @@ disclosed = {
     "failed": said("inside.failed"),
     "steps": [whole["steps"], pieces["steps"]],
 }
+disclosed["healthy"] = bool((whole["state"] == bare_normed["state"]).all())
 told.clear()
 train(Odd, 4)
 odd = said("rescue.disclosed")

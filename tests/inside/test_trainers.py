@@ -49,6 +49,7 @@ def ran(request: pytest.FixtureRequest) -> dict[str, Any]:
 def test_a_run_that_fits_is_the_same_bit_for_bit(ran: dict[str, Any]) -> None:
     for name, case in ran["cases"].items():
         assert case["healthy 1"] and case["healthy 2"], name
+    assert ran["disclosed"]["healthy"], "nor with batch normalisation and dropout"
 
 
 def test_a_run_in_pieces_is_the_run_in_one(ran: dict[str, Any]) -> None:

@@ -110,12 +110,16 @@ class Split:
             done = self._begun_in_pieces(step)
             if done is not None:
                 return done[0]
-        noted = self._note(step.keeps_gradients)
+        noted = not self.refused and self._note(step.keeps_gradients)
         try:
             result = step.whole()
         except (MemoryError, RuntimeError) as error:  # PyTorch's own is one of these
             unseen(error)
-            if not noted or not is_out_of_memory(error):
+            if not is_out_of_memory(error):
+                raise
+            self._caught(1, error)
+            if not noted:
+                self._refuse(self.refused or "what it changes could not be noted", error)
                 raise
             failure = error
         else:
@@ -166,15 +170,10 @@ class Split:
         raise failure
 
     def _undone(self, step: Step, failure: BaseException) -> tuple[int, Any, list[Any]]:
-        torch = self._torch
-        if self.refused:
-            self._caught(1, failure)
-            raise CannotSplit(self.refused)
         step.failed(failure)
         forget(failure)
         complete = self._traces.undo()
-        self._caught(1, failure)
-        rows, tail = rows_of(step.batch, torch), tail_of(step.batch, torch)
+        rows, tail = rows_of(step.batch, self._torch), tail_of(step.batch, self._torch)
         self._shrunk(rows, tail, rows)
         return rows, tail, complete
 
