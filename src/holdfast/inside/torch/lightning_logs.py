@@ -163,7 +163,7 @@ class Logs:
             found.update({LARGEST: max(a, b), SMALLEST: min(a, b)})
             good = [way for way, joined in found.items() if abs(joined - value) <= CLOSE * max(abs(value), 1e-6)]
             known = self._ways.get(name)
-            self._ways[name] = [way for way in known if way in good] if known is not None else good
+            self._ways[name] = good if known is None else [way for way in known if way in good or way not in found]
 
     def unclear(self, known: list[str]) -> bool:
         return any(len(self._kinds(name, known)) > 1 for name in self._ways)

@@ -47,8 +47,8 @@ TENSOR_FLOAT, HALF = Precision(5e-3, 1e-4), Precision(2e-2, 2e-3)
 
 
 def precision_of(torch: Any, parameters: list[Any], mixed: bool) -> Precision:
-    kinds = {parameter.dtype for parameter in parameters if parameter.requires_grad}
-    if mixed or kinds & {torch.float16, torch.bfloat16}:
+    kinds = {parameter.dtype for parameter in parameters}
+    if mixed or kinds - {torch.float32, torch.float64}:  # half, or quantised: those compute in half
         return HALF
     if kinds == {torch.float64}:
         return DOUBLE
@@ -68,19 +68,22 @@ def weighings(batch: Any, rows: int, torch: Any, known: Optional[list[str]] = No
         if tensor.dim() > 1 and tensor.shape[-1] > 1:
             parts[f"{name}, shifted"] = tensor[..., 1:]  # a token predicts the next one
         for part_name, part in parts.items():
-            for how, amounts in _amounts(part.reshape(rows, -1)):
+            for way, amounts in _amounts(part_name, part.reshape(rows, -1), known):
                 if sum(amounts) > 0:
-                    found[f"{part_name} {how}"] = amounts
+                    found[way] = amounts
     return found
 
 
-def _amounts(table: Any) -> Iterable[tuple[str, list[float]]]:
+def _amounts(name: str, table: Any, known: Optional[list[str]]) -> Iterable[tuple[str, list[float]]]:
     if table.is_floating_point():  # weights of rows, a mask; not an image
-        if table.shape[1] <= 1 << 16 and bool((table >= 0).all()):
-            yield "summed", table.double().sum(1).tolist()
+        way = f"{name} summed"
+        if (known is None or way in known) and table.shape[1] <= 1 << 16 and bool((table >= 0).all()):
+            yield way, table.double().sum(1).tolist()
         return
     for value in IGNORED:
-        yield f"other than {value}", (table != value).double().sum(1).tolist()
+        way = f"{name} other than {value}"
+        if known is None or way in known:
+            yield way, (table != value).double().sum(1).tolist()
 
 
 def share_of(weighing: Weighing, begin: int, end: int) -> float:

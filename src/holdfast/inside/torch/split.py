@@ -22,7 +22,7 @@ from .shares import CannotSplit, CannotTell, Precision, Shares, Weighing, precis
 from .slicing import CannotSlice, cut, rows_of, tail_of
 from .traces import Traces, additions, aside, without_chance
 
-MORE_TRIALS = 4
+MORE_TRIALS, MORE_BATCHES = 4, 3  # in a batch, and such batches
 SAMPLE = 4096  # numbers of each parameter's gradient that are compared
 
 
@@ -90,6 +90,7 @@ class Split:
         self._recorder = recorder
         self.refused = unfit  # in words; then steps are the trainer's own, and nothing else
         self._said: set[str] = set()
+        self._more = MORE_BATCHES
         self._traces = Traces(self._torch, model)
         self._shares = Shares()
         self._effects = Effects(self._torch, self._traces)
@@ -324,6 +325,9 @@ class Split:
     def _try_more(self, step: Step, rows: int, few: int) -> None:
         """On as many rows as were just seen to fit, without gradients."""
         torch = self._torch
+        if not self._more or not step.wants_more(self._shares.known or []):
+            return
+        self._more -= 1
         batch = weighings(step.batch, rows, torch)
         few = min(max(2, few), rows)
         self._traces.note(gradients=False)
@@ -346,9 +350,11 @@ class Split:
     def _loss(self, step: Step, part: Any, gradients: bool = False) -> Any:
         try:
             return step.trial(part, gradients).detach().double().reshape(1).cpu()
-        except (MemoryError, RuntimeError) as error:
+        except CannotSplit:
+            raise
+        except Exception as error:  # noqa: BLE001 - the batch itself may be fine: it is not split
             if not is_out_of_memory(error):
-                raise
+                raise CannotSplit(f"a few rows of it fail: {type(error).__name__}: {error}"[:200]) from None
             failure = error
         forget(failure)
         give_back()

@@ -47,10 +47,12 @@ class Traces:
 
     def let_go(self) -> None:
         """Once the step is over: what it held is not ours to keep."""
-        self._gradients = []
+        self._gradients, self._random = [], []
 
     def undo(self) -> list[Any]:
         """Returns the parameters whose gradient has all rows of the failed attempt in it."""
+        if not self._random:  # nothing is noted
+            return []
         torch = self._torch
         torch.set_rng_state(self._random[0])
         if len(self._random) > 1:
