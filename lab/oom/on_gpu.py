@@ -1,4 +1,5 @@
-"""On a GPU made small with `set_per_process_memory_fraction`: PyTorch with the one call, Keras on torch unedited."""
+"""On a GPU made small with `set_per_process_memory_fraction`: PyTorch with the one call; Keras on torch, Hugging Face's
+and Lightning's Trainer unedited."""
 
 from __future__ import annotations
 
@@ -15,7 +16,12 @@ from lab.oom.table import Row
 HEADINGS = ("program", "cap", "rows", "needs", "exit", "how", "k", "why", "peak", "apart", "seconds")
 PROGRAMS = Path(__file__).parent
 PATIENCE_S = 60.0
-CASES = (("gpu_torch.py", 2048, 1e-9), ("gpu_keras.py", 3000, 1e-4))
+CASES = (
+    ("gpu_torch.py", 2048, 1e-9),
+    ("gpu_keras.py", 3000, 1e-4),
+    ("gpu_hf.py", 256, 1e-7),  # its loss is in float32, whatever the model is
+    ("gpu_lightning.py", 1024, 1e-9),
+)
 CAPS_GIB = (8.0, 2.0)
 
 

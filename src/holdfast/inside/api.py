@@ -192,7 +192,7 @@ def _adapt(channel: str) -> None:
     waiting.load = lambda: start
     sys.modules.setdefault("holdfast_inside.start", start)
     sys.meta_path.insert(0, waiting)
-    for framework in FRAMEWORKS:
+    for framework in (*FRAMEWORKS, *start.TRAINERS):
         if framework in sys.modules:
             start.imported(framework, channel)
     atexit.register(_goodbye)

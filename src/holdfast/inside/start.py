@@ -13,6 +13,14 @@ from .room import new_ring
 from .telemetry import Recorder
 
 ADAPTERS = {"torch", "tensorflow", "keras"}
+TRAINERS = {  # built on torch: a module whose import completes one
+    "transformers.trainer": "hf_trainer",
+    **{
+        f"{package}.loops.optimization.{kind}": "lightning_trainer"
+        for package in ("lightning.pytorch", "pytorch_lightning")
+        for kind in ("automatic", "manual")
+    },
+}
 
 
 class _Process:
@@ -33,6 +41,9 @@ def imported(name: str, channel: str) -> None:
         return
     _here.adapted.add(name)
     recorder = open_channel(channel)
+    if name in TRAINERS:
+        _install_trainer(name, recorder)
+        return
     version = str(getattr(sys.modules[name], "__version__", "?"))
     recorder.event("framework.loaded", name=name, version=version)
     if name in ADAPTERS:
@@ -42,6 +53,13 @@ def imported(name: str, channel: str) -> None:
 @guard.guarded
 def _install(module: str, recorder: Recorder) -> None:
     importlib.import_module(module).install(recorder)
+
+
+@guard.guarded
+def _install_trainer(name: str, recorder: Recorder) -> None:
+    """What survives a lack of memory; steps are counted by torch's own adapter."""
+    if recorder.settings.get("policy") == "protect" and isinstance(recorder.settings.get("rescue"), dict):
+        importlib.import_module(f"{__package__}.torch.{TRAINERS[name]}").install(recorder, name)
 
 
 def recorder() -> Optional[Recorder]:

@@ -29,7 +29,9 @@ class _Waiting(object):
     """Sees the import of a framework coming; after it, tells Holdfast."""
 
     def __init__(self, inside, channel):
-        self.frameworks = {"keras", "tensorflow", "torch", "jax"}
+        self.frameworks = {"keras", "tensorflow", "torch", "jax", "transformers.trainer"}
+        for package in ("lightning.pytorch", "pytorch_lightning"):
+            self.frameworks |= {package + ".loops.optimization." + kind for kind in ("automatic", "manual")}
         self.inside = inside
         self.channel = channel
         self.looking = set()
