@@ -200,7 +200,7 @@ def main() -> None:
             if find_spec(package) is None:
                 print(f"{name}: {package} is not installed")
                 continue
-            print(f"{gib} GiB, {name}: {measured(name, gib, asked.rows)}", flush=True)
+            print(f"{gib:3.0f} GiB  {name:15}  {measured(name, gib, asked.rows)}", flush=True)
 
 
 def measured(name: str, gib: float, rows: int) -> str:
@@ -212,7 +212,12 @@ def measured(name: str, gib: float, rows: int) -> str:
         return f"not done after {PATIENCE_S:.0f} s"
     if done.returncode:
         return f"failed: {(done.stderr.strip().splitlines() or ['without a word'])[-1]}"
-    return str(json.loads(done.stdout.splitlines()[-1]))
+    found = json.loads(done.stdout.splitlines()[-1])
+    kept = "kept" if found["rows_per_step"] == rows else f"of {rows}"
+    speed = f"{found['rows_per_s']:.0f} rows/s afterwards" if found["rows_per_s"] else "it only searches"
+    return (
+        f"{found['first_s']:5.2f} s until a step was finished, {found['rows_per_step']} rows a step ({kept}), {speed}"
+    )
 
 
 if __name__ == "__main__":

@@ -8,8 +8,10 @@ do not count for it. Statistics of batch normalisation are small and copied; ran
 from __future__ import annotations
 
 import contextlib
+import sys
 from typing import Any, Iterator, Optional
 
+from .chance import without_draws
 from .shares import CannotSplit
 
 
@@ -175,11 +177,11 @@ def shadowed(owner: Any, name: str, stand_in: Any) -> Iterator[None]:
 
 @contextlib.contextmanager
 def without_chance(model: Any) -> Iterator[None]:
-    """No dropout, no statistics of a batch: those differ by themselves. A `train()` within does not change that."""
+    """No draws, no statistics of a batch: those differ by themselves. A `train()` within does not change that."""
     states = [(module, module.training) for module in model.modules()]
     model.eval()
     try:
-        with contextlib.ExitStack() as stack:
+        with without_draws(sys.modules["torch"]), contextlib.ExitStack() as stack:
             for module, _ in states:
                 stack.enter_context(shadowed(module, "train", _stays(module)))
             yield
