@@ -209,5 +209,5 @@ def check_fault_stays_inside(bare: Ran, faulty: Ran, thrown: bool = True) -> Non
 
 def faults(*names: str) -> list[Any]:
     """The broad ones in every run; one hook at a time with `pytest -m slow`, since each is a process of its own."""
-    quick = ("all", "guarded")
+    quick = ("guarded",)
     return [name if name in quick else pytest.param(name, marks=pytest.mark.slow) for name in names]

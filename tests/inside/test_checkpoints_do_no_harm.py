@@ -66,7 +66,7 @@ def test_a_script_that_is_saved_all_the_time_is_left_as_it_was(name: str, tmp_pa
         assert not refused
 
 
-@pytest.mark.parametrize("fault", ["guarded", *(pytest.param(f, marks=pytest.mark.slow) for f in ("all", "sometimes"))])
+@pytest.mark.parametrize("fault", [pytest.param(f, marks=pytest.mark.slow) for f in ("guarded", "all", "sometimes")])
 def test_a_fault_of_ours_stays_with_us(fault: str, tmp_path: Path) -> None:
     thrown = tmp_path / "thrown"
     bare, kept = both(

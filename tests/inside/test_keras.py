@@ -14,8 +14,8 @@ SCRIPTS = (
     "keras_functional",
     pytest.param("keras_subclassed", marks=pytest.mark.slow),
     pytest.param("keras_tf_data", marks=pytest.mark.slow),
-    "keras_generator",
-    "keras_custom_train_step",
+    pytest.param("keras_generator", marks=pytest.mark.slow),
+    pytest.param("keras_custom_train_step", marks=pytest.mark.slow),
     pytest.param("keras_steps_per_execution", marks=pytest.mark.slow),
     "keras_train_on_batch",
 )

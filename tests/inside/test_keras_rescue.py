@@ -26,15 +26,8 @@ WHOLE_BATCH = (
     "a loss over the whole batch", "in-batch negatives", "a correlation", "a softmax over rows",
     "Keras's own circle loss", "a layer across rows",
 )  # fmt: skip
-QUICK = (
-    "dense",
-    "Adam",
-    "masked sequence",
-    "draws of every kind",
-    "an autoencoder's own step",
-    *WHOLE_BATCH,
-    "two updates",
-)
+TRAINED = ("dense", "Adam", "masked sequence", "draws of every kind", "an autoencoder's own step")
+QUICK = (*TRAINED, WHOLE_BATCH[0], WHOLE_BATCH[-1])
 REST = (
     "sample weights", "class weights", "sum and regularisation", "weights in the mean", "masked sequence, weights",
     "LSTM", "attention", "convolution", "two outputs", "own train_step", "own loss, a mean", "own loss, a sum",
@@ -88,7 +81,7 @@ def check(name: str, case: dict[str, Any]) -> None:
         assert max(case["logs_apart"]) < 1e-5
 
 
-@pytest.mark.parametrize("name", QUICK[:5])
+@pytest.mark.parametrize("name", TRAINED)
 def test_fifty_rescued_steps_are_those_of_the_run_that_had_enough(name: str, quick: dict[str, Any]) -> None:
     check(name, quick[name])
 
@@ -99,17 +92,29 @@ def test_so_they_are_for_every_kind_of_step(name: str) -> None:
     check(name, rest(REST.index(name) % GROUPS)[name])
 
 
+@functools.cache
+def further_refusals() -> dict[str, Any]:
+    return found_in((*WHOLE_BATCH[1:-1], "two updates"))
+
+
+@pytest.mark.parametrize("name", QUICK[len(TRAINED) :])
+def test_what_may_not_be_split_is_refused_and_the_error_is_the_users(name: str, quick: dict[str, Any]) -> None:
+    check_refused(quick[name], "not that of its parts together")
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        *((name, "not that of its parts together") for name in WHOLE_BATCH),
+        *((name, "not that of its parts together") for name in WHOLE_BATCH[1:-1]),
         ("two updates", "updates its weights more than once"),
     ],
 )
-def test_what_may_not_be_split_is_refused_and_the_error_is_the_users(
-    name: str, reason: str, quick: dict[str, Any]
-) -> None:
-    case = quick[name]
+def test_so_is_whatever_else_may_not_be_split(name: str, reason: str) -> None:
+    check_refused(further_refusals()[name], reason)
+
+
+def check_refused(case: dict[str, Any], reason: str) -> None:
     assert case["error"] == "ResourceExhaustedError"
     assert any(reason in data.get("reason", "") for kind, data in case["told"] if kind == "rescue.refused")
 

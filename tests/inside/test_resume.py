@@ -19,7 +19,7 @@ from tests.inside.attempts import Attempt, Run
 
 pytestmark = pytest.mark.skipif(find_spec("keras") is None, reason="needs Keras and TensorFlow")
 
-QUICK = ("arrays", "torch_nested")
+QUICK = ("arrays",)
 
 
 @pytest.mark.parametrize(

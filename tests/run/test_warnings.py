@@ -58,6 +58,7 @@ def test_a_budget_of_the_users_own_is_watched_too(workplace: Workplace) -> None:
     assert "the job's memory budget" in said
 
 
+@pytest.mark.slow
 def test_a_job_that_sits_at_95_percent_is_left_alone(workplace: Workplace) -> None:
     source = """
         import time
@@ -68,6 +69,7 @@ def test_a_job_that_sits_at_95_percent_is_left_alone(workplace: Workplace) -> No
     assert (code, said) == (0, "")
 
 
+@pytest.mark.slow
 def test_page_cache_is_not_memory_in_use(workplace: Workplace) -> None:
     source = """
         import time
