@@ -99,7 +99,7 @@ CORRUPT = any_of(
     r"tarfile\.ReadError|Parquet magic bytes|Error while deserializing header|HeaderTooLarge|InvalidHeaderDeserialization|MetadataIncompleteBuffer",
     r"as a pickle|No data left in file|checksum (?:does not|mismatch)|hash mismatch|(?:may|might|is|are|be) (?:\w+ )?corrupt(?:ed)?\b|file is corrupt",
     r"moov atom not found|Invalid data found when processing input|Format not recognised|Error tokenizing data|MDB_CORRUPTED|Error parsing message|IDAT: (?:CRC|incorrect)|not a valid (?:TFRecord|HDF5|checkpoint) file|incomplete (?:download|metadata)|cannot mmap an empty file",
-    r"unexpected end of (?:data|file|stream)|EOF (?:reached|where not expected)|magic number .{0,30}(?:wrong|invalid|expected)|Failed to load .{0,80}truncated",
+    r"storage has wrong (?:byte )?size: expected|unexpected end of (?:data|file|stream)|EOF (?:reached|where not expected)|magic number .{0,30}(?:wrong|invalid|expected)|Failed to load .{0,80}truncated",
 )
 MISSING = any_of(
     r"No such file or directory|\[Errno 2\]|Failed to find any matching files|errno = 2\b|unable to open file",
@@ -127,6 +127,7 @@ LOADS_WEIGHTS = (
     r"load_weights|load_state_dict|weights_for_loading|set_weights|from_pretrained|restore_checkpoint|load_checkpoint"
 )
 
+ENDED = r"Out of range: .{0,40}StopIteration"  # also of healthy runs, at the end of each epoch
 SPAWNING = r"multiprocessing[/\\]+spawn|reduction\.pickle\.load"
 
 EXCEPTIONS: tuple[Rule, ...] = flatten(
@@ -284,6 +285,7 @@ LINES: tuple[Rule, ...] = flatten(
             "data-exhausted",
             (0.85, r"ran out of data; interrupting training"),
             (0.2, r"OUT_OF_RANGE: End of sequence"),
+            (0.4, ENDED),
         ),
         rules(
             "corrupt-file",

@@ -190,6 +190,10 @@ def read_xid(text: str) -> Finding | None:
 HAD = re.compile(r"Total memory: ?(?P<total>[\d.]+)GiB\s+Free memory: ?(?P<free>[\d.]+)(?P<unit>[MG])iB")
 HAD_LATER = re.compile(r"Created (?:TensorFlow )?device .{0,80}GPU:\d+ with (?P<free>\d+) MB memory")
 
+# What TensorFlow's allocator was given of the card when it started; it takes nearly all that is free.
+POOL = re.compile(r"^Limit: {1,40}(?P<limit>\d{1,15})\s+InUse: ", re.MULTILINE)
+SMALL_POOL = 512 << 20
+
 
 def was_taken_before(text: str) -> str:
     """What was free when the framework looked at the card first; empty where that was most of it."""
@@ -200,4 +204,7 @@ def was_taken_before(text: str) -> str:
     for found in HAD_LATER.finditer(text):
         if int(found["free"]) < 1024:
             return f"at the start only {found['free']} MB of the card could be had"
+    for found in POOL.finditer(text):
+        if int(found["limit"]) < SMALL_POOL:
+            return f"TensorFlow could have only {int(found['limit']) >> 20} MiB of the card"
     return ""

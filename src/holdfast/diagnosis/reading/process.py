@@ -311,7 +311,7 @@ LINES: tuple[Rule, ...] = flatten(
         ),
         rules(
             "interrupted",
-            (0.6, r"^\^C$|exit code 130\b"),
+            (0.6, r"^\^C$|\d(?:s/it|it/s)[^\n]{0,200}\]\^C$|exit code 130\b"),
             (0.66, r"^\^CTraceback \(most recent call last\)"),
             (0.85, r"got signal: 2\b"),
             (0.8, r"^\^C.{0,80}(?:[Ss]top|[Ii]nterrupt|signal)|[Ss]top signal received|(?:received|caught) SIGINT"),
@@ -328,6 +328,10 @@ LINES: tuple[Rule, ...] = flatten(
                 r"DUE TO NODE FAILURE|NODE_FAIL|Kernel panic|system is going down for (?:reboot|power)|-- Boot [0-9a-f]{20,}",
             ),
             (0.45, r"BUG: soft lockup|rcu_\w+ (?:self-)?detected stall"),
+            (
+                0.85,
+                r"[Uu]nexpectedly re(?:boot|start|$|\b)|[Uu]nexpected (?:reboot|shutdown|restart|power)|rebooted without cleanly shutting down|Kernel-Power",
+            ),
             (0.7, r"-- Reboot --|hard LOCKUP|node .{0,60}marked (?:as )?dead"),
         ),
         rules(

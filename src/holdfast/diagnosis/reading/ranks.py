@@ -92,6 +92,7 @@ LINES: tuple[Rule, ...] = flatten(
                 r"\bWARN .{0,40}NET/IB ?: (?:Got (?:completion .{0,80}with|async event ?: port) error|Unable to open device|Call to ibv_\w+ failed)",
             ),
             (0.82, r"(?:\bWARN\b|^\S{0,40}\bnccl\w*:).{0,60}(?:" + UNREACHED + ")"),
+            (0.7, r"failed to send a keep-alive heartbeat|RendezvousConnectionError"),
             (0.72, r"connectFullMesh failed|unable to complete a TCP connection|caused by a firewall"),
             (0.62, r"Connection refused|Connection timed out|client socket has timed out"),
             (0.6, r"Temporary failure in name resolution|No route to host|Network is unreachable"),

@@ -38,6 +38,7 @@ def together(found: dict[str, Finding], clues: Sequence[Clue], lines: Sequence[L
     _killed_for_memory(found, lines, only_the_text)
     _crashed_at_import(found, lines)
     _numpy_had_warned(found, lines)
+    _ended_early(found, lines)
     _on_the_cpu(found, lines, raised=any(clue.kind != "line" for clue in clues))
 
 
@@ -99,6 +100,15 @@ def _numpy_had_warned(found: dict[str, Finding], lines: Sequence[Line]) -> None:
     if warned is not None and any("nan" in line.text.lower() and NAN_LOSS.search(line.text) for line in lines):
         said = Evidence(f"line {warned.number}: {warned.text.strip()[:160]}", "log", warned.at)
         found["invalid-math"] = Finding("invalid-math", 0.66, (said,))
+
+
+def _ended_early(found: dict[str, Finding], lines: Sequence[Line]) -> None:
+    """Somebody cut out just this: the generator had no more to give, and no report of training follows."""
+    ended = found.get("data-exhausted")
+    if ended is None or ended.confidence >= SURE or len(lines) > FEW_LINES:
+        return
+    if any("StopIteration" in item.text for item in ended.evidence) and not any(is_progress(x.text) for x in lines):
+        found["data-exhausted"] = replace(ended, confidence=0.56)
 
 
 def _on_the_cpu(found: dict[str, Finding], lines: Sequence[Line], raised: bool) -> None:
