@@ -56,7 +56,9 @@ IMPLIED = (
     (re.compile(r"^\s*[\w.]+\(\) (?:got an unexpected keyword|missing \d|takes \d)"), "TypeError"),
 )
 GUESSED = 0.55
-CALLED_AN_ERROR = re.compile(r"^\s{0,8}(?:\[?(?:ERROR|Error|error|FATAL|Fatal|fatal)\]?(?: error)?: |[\w./-]{1,40}: (?:fatal )?error: )")
+CALLED_AN_ERROR = re.compile(
+    r"^\s{0,8}(?:\[?(?:ERROR|Error|error|FATAL|Fatal|fatal)\]?(?: error)?: |[\w./-]{1,40}: (?:fatal )?error: )"
+)
 TOLD_BY_A_PROGRAM = 0.74  # its own words for what stopped it: nearly an exception
 LIKELY = 0.84  # of a message that was pasted by itself
 OFTEN_SAID = frozenset({"missing-file", "mixed-precision-overflow", "terminated"})  # in passing, by healthy runs too

@@ -98,6 +98,7 @@ LINES: tuple[Rule, ...] = flatten(
                 + r")|Unable to load CUDA/cuDNN",
             ),
             (0.94, r"could not find cudnn\w+ in .{0,40}DSO"),
+            (0.62, r"Couldn't open CUDA library libcu\w+|Unable to load cu\w+ DSO"),
             (0.93, r"ImportError: " + CUDA_LIBRARY),
             (0.68, r"Failed to find CUDA library|WARN .{0,80}\blibcuda\.so\S{0,4}: cannot open shared object"),
             (
@@ -155,7 +156,7 @@ LINES: tuple[Rule, ...] = flatten(
             "cpu-overheating",
             (
                 0.85,
-                r"temperature above threshold, cpu clock (?:is )?throttled|CPU\d*:? .{0,30}(?:overheat|thermal throttl)",
+                r"temperature above threshold, cpu clock (?:is )?throttled|Processor \d+ heated above trip temperature|CPU \d+ THERMAL EVENT|thermal thermal_zone\d+: critical temperature reached|System Overheating|CPU\d*:? .{0,30}(?:overheat|thermal throttl)",
             ),
         ),
     )

@@ -121,7 +121,7 @@ LINES: tuple[Rule, ...] = flatten(
             (0.95, r"Memory cgroup out of memory: Kill(?:ed)? process"),
             (0.94, r"\bOOMKilled\b|OOM[- ]?Killed"),
             (0.93, r"(?:Exceeded|exceeded) (?:its |the |job |step )?memory limit|exceeded memory limit \("),
-            (0.93, r"oom[-_]kill event|cgroup out-of-memory handler|\bOUT_OF_ME(?:MORY|\+)"),
+            (0.93, r"oom[-_]kill event|cgroup out-of-memory handler|(?-i:\bOUT_OF_ME(?:MORY|\+))"),
             (
                 0.93,
                 r"TERM_MEMLIMIT|job killed: (?:v|p)?mem [\d.]+\w* exceeded limit|running beyond (?:physical|virtual) memory",

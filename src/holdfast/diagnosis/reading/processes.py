@@ -13,7 +13,9 @@ UNINTERRUPTIBLE = re.compile(r"^\s{0,8}(?:[\w+-]{1,32} +)?\d{1,8}\s(?:[\d.:?/\w 
 # A row of top: share of the processors, share of memory, time, and the kernel's thread that frees pages.
 PAGING = re.compile(r"\b[RSD]\s+(?P<cpu>\d{1,3}(?:[.,]\d)?)\s+\d+(?:[.,]\d)?\s+[\d:.]+\s+\[?kswapd\d")
 # free, without and with units; top's own head
-SWAP = re.compile(r"^\s{0,4}Swap:\s+(?P<total>[\d.]+)(?P<unit>[KMGT]?)i?B?\s+(?P<used>[\d.]+)(?P<used_unit>[KMGT]?)i?B?\b")
+SWAP = re.compile(
+    r"^\s{0,4}Swap:\s+(?P<total>[\d.]+)(?P<unit>[KMGT]?)i?B?\s+(?P<used>[\d.]+)(?P<used_unit>[KMGT]?)i?B?\b"
+)
 BUSY = 30.0  # percent of a core: on a machine with room it is idle
 FEW = 3
 UNITS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}

@@ -19,13 +19,16 @@ PROBABLY_MEMORY = 0.58
 FEW_LINES = 30
 MANY_LINES = 20_000
 LAUNCHERS_CHILD = re.compile(
-    r"terminated with signal SIGKILL|exitcode\s{0,4}: -9\b|return ?code =? ?-9\b|died with <Signals\.SIGKILL|\{SIGKILL\(-9\)"
+    r"terminated with signal SIGKILL|exitcode\s{0,4}: -9\b|return ?code =? ?-9\b|died with <Signals\.SIGKILL|interrupted by signal 9\b|\{SIGKILL\(-9\)"
 )
 IMPORTING = re.compile(r"^(?:>>> |In \[\d+\]: )?(?:import|from) \w|-c [\"'].{0,200}\bimport \w")
 WARNED_MATH = re.compile(
     r"RuntimeWarning: (?:divide by zero|invalid value|overflow) encountered in (?:\w+ )?(?:log|sqrt|true_divide|divide|power|exp)"
 )
 NAN_LOSS = re.compile(r"loss\W{0,6}(?:tensor\()?nan\b", re.IGNORECASE)
+WORKERS = re.compile(
+    r"will create (?P<wanted>\d{1,6}) worker processes in total.{0,80}max number of worker in current system is (?P<fit>\d{1,6})"
+)
 ASKED_FOR_GPU = re.compile(
     r"cuda\.is_available\(\)\)?\s*\n\s*False|list_physical_devices\(['\"]GPU['\"]\)\)*\s*\n\s*\[\]"
     r"|jax\.devices\(\)\)?\s*\n\s*\[CpuDevice"
@@ -39,6 +42,7 @@ def together(found: dict[str, Finding], clues: Sequence[Clue], lines: Sequence[L
     _crashed_at_import(found, lines)
     _numpy_had_warned(found, lines)
     _ended_early(found, lines)
+    _more_workers_than_cores(found, lines)
     _on_the_cpu(found, lines, raised=any(clue.kind != "line" for clue in clues))
 
 
@@ -100,6 +104,20 @@ def _numpy_had_warned(found: dict[str, Finding], lines: Sequence[Line]) -> None:
     if warned is not None and any("nan" in line.text.lower() and NAN_LOSS.search(line.text) for line in lines):
         said = Evidence(f"line {warned.number}: {warned.text.strip()[:160]}", "log", warned.at)
         found["invalid-math"] = Finding("invalid-math", 0.66, (said,))
+
+
+def _more_workers_than_cores(found: dict[str, Finding], lines: Sequence[Line]) -> None:
+    """PyTorch warns of every worker too many; twice as many, and nothing else pasted, is what slows the run."""
+    if len(lines) > FEW_LINES or any(f.confidence >= SURE for f in found.values()):
+        return
+    said = next((line for line in lines if "worker processes in total" in line.text), None)
+    counts = WORKERS.search(said.text) if said is not None else None
+    if any(is_progress(line.text) for line in lines):
+        return
+    if said is None or counts is None or int(counts["wanted"]) < 2 * max(1, int(counts["fit"])):
+        return
+    told = Evidence(f"line {said.number}: {counts['wanted']} workers where {counts['fit']} fit", "log", said.at)
+    found["cpu-oversubscribed"] = Finding("cpu-oversubscribed", 0.58, (told,))
 
 
 def _ended_early(found: dict[str, Finding], lines: Sequence[Line]) -> None:
