@@ -52,6 +52,7 @@ SKIPPED = re.compile(
     r"overflow\b.{0,80}(?:skipping|reducing).{0,80}(?:loss )?scale|(?:reducing|decreasing|lowering).{0,20}loss scale",
     re.IGNORECASE,
 )
+LOG_SCALE = re.compile(r"\blg_loss_scale(?: to)?[\s|:=]{1,20}(?P<value>-?\d+(?:\.\d+)?)")
 CUT_OUT = 40  # lines at most that a person cuts out of a log to show one thing
 TINY_SCALE = 1 / 64  # it starts at 2**15 or more, and what is left of it now scales nothing
 SCORE = re.compile(
@@ -127,6 +128,11 @@ def of_the_gradients(lines: Sequence[Line]) -> list[Finding]:
 
 def of_the_loss_scale(lines: Sequence[Line]) -> list[Finding]:
     """Halved again and again until it scales nothing: half precision overflows whatever is done."""
+    powers = _readings(lines, "lg_loss_scale", LOG_SCALE)
+    if powers and powers[-1][0] < 0:  # of two; it starts at 20
+        line = powers[-1][1]
+        told = f"line {line.number}: the loss scale fell to 2 to the power of {powers[-1][0]:g}"
+        return [Finding("mixed-precision-overflow", 0.64, (Evidence(told, "log", line.at),))]
     read = _readings(lines, "cale", SCALE)
     values = [value for value, _ in read]
     if len(values) < FEW or values[-1] > TINY_SCALE or any(after > before for before, after in pairwise(values)):

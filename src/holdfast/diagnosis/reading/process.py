@@ -43,7 +43,7 @@ VERSIONS = any_of(
 OF_ANOTHER_TIME = any_of(
     r"'dict' object has no attribute '(?:iteritems|itervalues|iterkeys|has_key|unfreeze|freeze)'|'dict_\w+' object (?:is not subscriptable|does not support indexing)",
     r"'(?:map|filter|zip|range|dict_\w+)' object (?:is not subscriptable|has no attribute '(?:sort|append|index|shape|reverse)')|object of type '(?:map|filter|zip)' has no len",
-    r"name '(?:xrange|unicode|raw_input|basestring|unichr|execfile|reload|cmp)' is not defined|Missing parentheses in call to 'print'|No module named '?(?:cPickle|urllib2|Queue|ConfigParser|StringIO|commands|cStringIO|HTMLParser|itertools\.izip)'?",
+    r"\bname '(?:xrange|unicode|raw_input|basestring|unichr|execfile|reload|cmp)' is not defined|Missing parentheses in call to 'print'|No module named '?(?:cPickle|urllib2|Queue|ConfigParser|StringIO|commands|cStringIO|HTMLParser|itertools\.izip)(?![\w.])",
     r"module '(?:string|itertools|time|os|sys|types|asyncio|collections|inspect|fractions|math|imp)' has no attribute '",
 )
 PICKLE = any_of(
@@ -54,7 +54,7 @@ CLASHES = any_of(
     r"Initializing lib\w+[^\n]{0,80}but found [^\n]{0,60}already initialized|OMP: Error #15",
     r"undefined symbol|symbol lookup error|version `?(?:GLIBC|GLIBCXX|CXXABI)[\w.]*'? not found|Symbol not found",
     r"cannot enable executable stack as shared object|not defined in file \S{1,80} with link time reference|static TLS block|MKL FATAL ERROR|MKL_THREADING_LAYER|incompatible with libgomp",
-    r"File already exists in database|requires version [\d.]+ of the Protocol Buffer|Loaded (?:runtime )?cudnn library: [\d.]+[^\n]{0,60}but source was compiled",
+    r"File already exists in database|requires version [\d.]+ of the Protocol Buffer|Loaded (?:runtime )?cudnn library: [\d.]+[^\n]{0,60}but source was compiled|Found \w+ version \d+, but JAX was built against version \d",
     r"cuDNN version incompatibility|was compiled against .{0,60}but found runtime version|CUDNN_STATUS_(?:VERSION|SUBLIBRARY_VERSION)_MISMATCH",
     r"mach-o.{0,60}(?:wrong|incompatible) architecture|wrong ELF class|invalid ELF header|multiple libomp|_ZN\d+\w{6,}",
 )
@@ -341,7 +341,8 @@ LINES: tuple[Rule, ...] = flatten(
             (0.45, r"BUG: soft lockup|rcu_\w+ (?:self-)?detected stall"),
             (
                 0.85,
-                r"[Uu]nexpectedly re(?:boot|start|$|\b)|[Uu]nexpected (?:reboot|shutdown|restart|power)|rebooted without cleanly shutting down|Kernel-Power",
+                # sinfo cuts a reason off after 20 characters
+                r"[Nn]ode unexpectedly re(?:boot|\s|$)|[Uu]nexpected(?:ly)? (?:reboot|power (?:loss|off|cycle|outage))|rebooted without cleanly shutting down|Kernel-Power\W.{0,60}\b41\b|\b41\b.{0,60}Kernel-Power",
             ),
             (0.7, r"-- Reboot --|hard LOCKUP|node .{0,60}marked (?:as )?dead"),
         ),

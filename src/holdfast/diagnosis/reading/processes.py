@@ -1,4 +1,4 @@
-"""What top, ps and free print of a machine that is slow: who waits for a device, who looks for memory."""
+"""What top, ps, free and nvidia-smi print of a machine that is slow: who waits, who looks for memory, who is dead or hot."""
 
 from __future__ import annotations
 
@@ -16,6 +16,10 @@ PAGING = re.compile(r"\b[RSD]\s+(?P<cpu>\d{1,3}(?:[.,]\d)?)\s+\d+(?:[.,]\d)?\s+[
 SWAP = re.compile(
     r"^\s{0,4}Swap:\s+(?P<total>[\d.]+)(?P<unit>[KMGT]?)i?B?\s+(?P<used>[\d.]+)(?P<used_unit>[KMGT]?)i?B?\b"
 )
+DEAD = re.compile(r"\sZ[sSlLN<+]{0,4}\s.{0,40}\[python[\w.]{0,6}\] <defun")
+ALIVE = re.compile(r"\s[RSD][sSlLN<+]{0,4}\s.{0,40}\bpython")
+HEAT = re.compile(r"^\s{0,20}GPU (?P<of>Current|Slowdown|Max Operating) Temp\s{1,40}: (?P<value>\d{1,3}) C\s*$")
+NEARLY = 2  # degrees below its limit a card holds its clocks down
 BUSY = 30.0  # percent of a core: on a machine with room it is idle
 FEW = 3
 UNITS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
@@ -27,6 +31,14 @@ def of_the_processes(lines: Sequence[Line]) -> list[Finding]:
     if len(stuck) >= FEW:
         told = f"line {stuck[0].number}: {len(stuck)} processes wait for a device: {stuck[0].text.strip()[:120]}"
         return [Finding("io-stall", 0.62, (Evidence(told, "log", stuck[0].at),))]
+    dead = [line for line in lines if "<defun" in line.text and DEAD.search(line.text)]
+    if len(dead) > 1 and any("python" in line.text and ALIVE.search(line.text) for line in lines):
+        told = f"line {dead[0].number}: {len(dead)} of its processes are dead: {dead[0].text.strip()[:120]}"
+        return [Finding("worker-died", 0.56, (Evidence(told, "log", dead[0].at),))]
+    return _of_paging(lines) or _of_heat(lines)
+
+
+def _of_paging(lines: Sequence[Line]) -> list[Finding]:
     for line in lines:
         if "kswapd" in line.text and (busy := PAGING.search(line.text)) and _number(busy["cpu"]) >= BUSY:
             told = f"line {line.number}: the kernel spends {busy['cpu']} % of a core on freeing memory"
@@ -36,6 +48,22 @@ def of_the_processes(lines: Sequence[Line]) -> list[Finding]:
             if total > 0 and used >= FULL * total:
                 told = f"line {line.number}: nearly all swap is used: {line.text.strip()[:120]}"
                 return [Finding("swap-thrash", 0.56, (Evidence(told, "log", line.at),))]
+    return []
+
+
+def _of_heat(lines: Sequence[Line]) -> list[Finding]:
+    """A card as hot as it may be; each card's own figures follow one another."""
+    now: tuple[int, Line] | None = None
+    for line in lines:
+        found = HEAT.match(line.text) if " Temp " in line.text else None
+        if found is None:
+            continue
+        value = int(found["value"])
+        if found["of"] == "Current":
+            now = (value, line)
+        elif now is not None and now[0] >= value - NEARLY:
+            told = f"line {now[1].number}: the card has {now[0]} C where {value} C is its limit"
+            return [Finding("gpu-overheating", 0.6, (Evidence(told, "log", now[1].at),))]
     return []
 
 
