@@ -118,3 +118,29 @@ def test_what_is_only_likely_is_not_said_for_sure() -> None:
     ):
         answer = why(words)
         assert answer.cause is not None and answer.cause.confidence < 0.8
+
+
+def test_a_notebook_shows_a_kill_for_memory_as_if_a_key_was_pressed() -> None:
+    large = "tcmalloc: large alloc 11498029056 bytes == 0x7f52 @  0x7f56\n"
+    assert cause("Loading data: 100%\n" + large + "^C\n") == "host-memory-exhausted"
+    assert cause("Loading data: 100%\n^C\n") == "interrupted"
+    assert cause(large + "epoch 1 loss: 0.5\nepoch 2 loss: 0.4\n") is None
+
+
+def test_a_warning_of_numpy_counts_where_it_is_all_that_was_shown() -> None:
+    warned = "box.py:29: RuntimeWarning: invalid value encountered in log\n  t = np.log(a / b)\n"
+    answer = why(warned)
+    assert answer.cause is not None and answer.cause.id == "invalid-math" and answer.cause.confidence < 0.6
+    assert cause(warned + "".join(f"epoch {n} loss: 0.{9 - n}\n" for n in range(5))) is None
+
+
+def test_a_list_of_devices_without_a_gpu() -> None:
+    asked = ">>> [d.name for d in device_lib.list_local_devices()]\n"
+    assert cause(asked + "['/cpu:0']\n") == "gpu-not-used"
+    assert cause(asked + "['/cpu:0', '/gpu:0']\n") is None
+
+
+def test_hosts_that_were_not_all_started() -> None:
+    told = "UserWarning: TPU backend initialization is taking more than 60.0 seconds. Did you run your code on all TPU hosts?\n"
+    assert cause(told) == "collective-timeout"
+    assert cause(told + "".join(f"step {n} loss: 0.{99 - n}\n" for n in range(12))) is None

@@ -20,7 +20,7 @@ SHM = r"shm\b|/dev/shm|/torch_\d|shared.memory"
 HOST_WORDS = any_of(
     r"\[Errno 12\]",
     r"Cannot allocate memory",
-    r"DefaultCPUAllocator: (?:can't|not enough)",
+    r"DefaultCPUAllocator: (?:can't|not enough)|can't allocate memory: you tried to allocate \d+ bytes",
     r"std::bad_alloc",
     r"Unable to allocate (?P<wanted>[\d.]+ [KMGT]iB) for an array",
     r"not enough memory: you tried to allocate",

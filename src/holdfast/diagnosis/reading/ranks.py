@@ -13,6 +13,7 @@ TIMEOUT = any_of(
     r"watchdog got stuck for \d+ seconds",
     # Of JAX's and TensorFlow's coordination service, and of XLA's own meeting points.
     r"ERROR in coordination service|[Cc]oordination service agent (?:is )?in error|error from (?:the )?coordination service|calling /tensorflow\.CoordinationService|cluster registration failed|JAX distributed service detected|Wait_for_all_tasks_to_register",
+    r"backend initialization is taking more than [\d.]+ seconds\. Did you run your code on all",
     r"waiting for `.{0,200}` for \d+ seconds and may be stuck|not all of them arrived on time|[Tt]ermination timeout for .{0,200}exceeded|RendezvousTimeout|HorovodTimeout",
 )
 DISAGREE = any_of(
