@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from holdfast.diagnosis.pasted import unwrapped
+
 ESCAPES = re.compile(
     r"\x1b(?:\[[0-?]{0,40}[ -/]{0,4}[@-~]|\][^\x07\x1b\n]{0,400}(?:\x07|\x1b\\)|[PX^_][^\x1b\n]{0,400}\x1b\\|[@-Z\\-_])"
 )
@@ -65,7 +67,7 @@ def lines_of(output: bytes) -> list[str]:
 
 def read_lines(output: bytes, first_number: int = 1) -> list[Line]:
     text = ESCAPES.sub("", output.decode("utf-8", "replace"))
-    drawn = [_last_drawn(line)[:LINE_CHARACTERS] for line in text.split("\n")]
+    drawn = unwrapped([_last_drawn(line)[:LINE_CHARACTERS] for line in text.split("\n")])
     labelled = _are_labelled(drawn)
     return [_read(line, number, labelled) for number, line in enumerate(drawn, first_number)]
 

@@ -25,7 +25,7 @@ ALONE = re.compile(
     r"^(?:\s{0,8}|\S{0,3} ?|UnfilteredStackTrace: |[A-Za-z_]\w{0,40}(?:\.\w{1,40}){1,6}: )"
     r"(?P<type>(?:[A-Za-z_]\w*\.)*(?:_?[A-Z]\w*(?:Error|Exception|Interrupt|Iteration|Timeout|OutOfMemory)"
     r"|BadZipFile|ArrowInvalid|OutOfResources|BrokenProcessPool|TimeoutExpired|(?<=\.)(?:error|timeout|gaierror)))"
-    r"(?: \(see above for traceback\))?:(?: (?P<message>.*)|\s*)$"
+    r"(?: \(see above for traceback\))? ?:(?: (?P<message>.*)|\s*)$"
 )
 LOGGED = re.compile(
     r"^(?:INFO|WARNING|ERROR|CRITICAL):[\w.]{1,40}:(?:Error reported to Coordinator: <class '(?P<kind>[\w.]+)'>, (?P<said>.*)|(?P<rest>.*))$"

@@ -56,6 +56,10 @@ IMPLIED = (
     (re.compile(r"^\s*[\w.]+\(\) (?:got an unexpected keyword|missing \d|takes \d)"), "TypeError"),
 )
 GUESSED = 0.55
+CALLED_AN_ERROR = re.compile(
+    r"^\s{0,8}(?:\[?(?:ERROR|Error|error|FATAL|Fatal|fatal)\]?(?: error)?: |[\w./-]{1,40}: (?:fatal )?error: )"
+)
+TOLD_BY_A_PROGRAM = 0.74  # its own words for what stopped it: nearly an exception
 LIKELY = 0.84  # of a message that was pasted by itself
 OFTEN_SAID = frozenset({"missing-file", "mixed-precision-overflow", "terminated"})  # in passing, by healthy runs too
 UNNAMED = 0.92  # what is left of it where the message stands without its exception
@@ -176,6 +180,8 @@ def from_message(text: str, alone: bool = False) -> list[Finding]:
         if implied and alone
         else CERTAIN_OF_DRIVER
         if named
+        else TOLD_BY_A_PROGRAM
+        if CALLED_AN_ERROR.match(text)
         else LIKELY
         if alone
         else CERTAIN_WITH_STATUS
@@ -183,7 +189,7 @@ def from_message(text: str, alone: bool = False) -> list[Finding]:
         else CERTAIN
     )
     told = [finding for finding in _from_raised(raised, [raised]) if finding.confidence >= enough]
-    if not found:
+    if not found and not CALLED_AN_ERROR.match(text):
         told = [finding for finding in told if finding.cause not in OFTEN_SAID]
     return [
         replace(finding, confidence=finding.confidence * UNNAMED, evidence=(Evidence(short(text.strip()), "stderr"),))

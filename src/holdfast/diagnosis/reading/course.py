@@ -22,6 +22,10 @@ MEMORY = re.compile(
     r"\b(?:gpu_|max_|cuda_)?mem(?:ory)?(?:_used|_allocated|_mb)?['\"]?\s{0,2}[:=]\s{0,2}(?P<value>\d+(?:\.\d+)?)\s?(?P<unit>[MG]i?B?)?\b",
     re.IGNORECASE,
 )
+HELD = re.compile(
+    r"\b(?:current|used|usage|allocated|reserved|in use)\b\s{0,2}[:=]?\s{0,2}(?P<value>\d+(?:\.\d+)?)", re.IGNORECASE
+)
+ON_CARD = re.compile(r"\b(?:gpu|cuda|vram)\b", re.IGNORECASE)
 USAGE = re.compile(
     r"\b(?<!gpu )(?<!cuda )(?:memory|RAM|RSS)\b(?: (?:usage|used|use|consumption))?[^:=\n]{0,40}[:=]\s{0,2}(?P<value>\d+(?:\.\d+)?)\s?[KMG]i?B\b",
     re.IGNORECASE,
@@ -33,6 +37,9 @@ WAITED = re.compile(
 STARVED = 0.6  # of a step's time
 LEAKED = 1.5  # times, from the first reading after warm-up to the last
 READINGS = 8
+MANY_READINGS = 12
+GREW = 1.15
+SELDOM, OFTEN = 0.1, 0.45  # of the readings
 NORM = re.compile(
     r"\b(?:total_|global_)?grad(?:ient)?s?[ _]?norm['\"]?\s{0,3}(?:[:=]|is\b)?\s{0,3}(?:tensor\()?(?P<value>\d+\.?\d*(?:[eE][+-]?\d+)?|nan|inf)(?![\w.])",
     re.IGNORECASE,
@@ -45,11 +52,13 @@ SKIPPED = re.compile(
     r"overflow\b.{0,80}(?:skipping|reducing).{0,80}(?:loss )?scale|(?:reducing|decreasing|lowering).{0,20}loss scale",
     re.IGNORECASE,
 )
+LOG_SCALE = re.compile(r"\blg_loss_scale(?: to)?[\s|:=]{1,20}(?P<value>-?\d+(?:\.\d+)?)")
 CUT_OUT = 40  # lines at most that a person cuts out of a log to show one thing
 TINY_SCALE = 1 / 64  # it starts at 2**15 or more, and what is left of it now scales nothing
 SCORE = re.compile(
-    r"\b(?:acc|accuracy|categorical_accuracy)\b['\"]?\s{0,2}[:=]\s{0,2}(?P<value>\d\.\d+)", re.IGNORECASE
+    r"\b(?:acc|accuracy|\w+_accuracy)\b['\"]?\s{0,2}[:=]\s{0,2}(?P<value>\d\.\d+(?:e-\d+)?)", re.IGNORECASE
 )
+BELOW = -1.0  # label smoothing and rounding take it no further
 
 
 def of_the_loss(lines: Sequence[Line]) -> list[Finding]:
@@ -119,6 +128,11 @@ def of_the_gradients(lines: Sequence[Line]) -> list[Finding]:
 
 def of_the_loss_scale(lines: Sequence[Line]) -> list[Finding]:
     """Halved again and again until it scales nothing: half precision overflows whatever is done."""
+    powers = _readings(lines, "lg_loss_scale", LOG_SCALE)
+    if powers and powers[-1][0] < 0:  # of two; it starts at 20
+        line = powers[-1][1]
+        told = f"line {line.number}: the loss scale fell to 2 to the power of {powers[-1][0]:g}"
+        return [Finding("mixed-precision-overflow", 0.64, (Evidence(told, "log", line.at),))]
     read = _readings(lines, "cale", SCALE)
     values = [value for value, _ in read]
     if len(values) < FEW or values[-1] > TINY_SCALE or any(after > before for before, after in pairwise(values)):
@@ -160,6 +174,20 @@ def of_a_loss_that_is_zero(lines: Sequence[Line]) -> list[Finding]:
     return [Finding("output-loss-mismatch", 0.62, (Evidence(text, "log", line.at),))]
 
 
+def of_a_loss_below_zero(lines: Sequence[Line]) -> list[Finding]:
+    """Beside an accuracy it is a cross-entropy, which no probability takes below zero: the labels are none."""
+    below = []
+    for line in lines:
+        loss, score = (LOSS.search(line.text), SCORE.search(line.text)) if "oss" in line.text else (None, None)
+        if loss and score:
+            below.append((float(loss["value"]) < BELOW and float(score["value"]) < 0.9, line))
+    if not below or not all(is_below for is_below, _ in below[-3:]):
+        return []
+    line = below[-1][1]
+    told = f"line {line.number}: a loss below zero beside an accuracy: {line.text.strip()[:120]}"
+    return [Finding("output-loss-mismatch", 0.64, (Evidence(told, "log", line.at),))]
+
+
 def of_the_waiting(lines: Sequence[Line]) -> list[Finding]:
     """Loops that print what a step took and how much of it went by until its batch was there."""
     read = [(found, line) for line in lines if "ata" in line.text and (found := WAITED.search(line.text))]
@@ -178,18 +206,33 @@ def of_the_waiting(lines: Sequence[Line]) -> list[Finding]:
 
 
 def of_memory_that_grows(lines: Sequence[Line]) -> list[Finding]:
-    """The process's memory as the script prints it, nearly every time more than before."""
-    read = _readings(lines, "em", USAGE) or _readings(lines, "RSS", USAGE) or _readings(lines, "RAM", USAGE)
-    values = [value for value, _ in read[1:]]
-    if len(values) < READINGS - 2 or values[0] <= 0 or values[-1] < LEAKED * values[0]:
-        return []
-    if sum(after > before for before, after in pairwise(values)) < 0.9 * (len(values) - 1):
-        return []
-    line = read[-1][1]
-    grew = Evidence(
-        f"line {line.number}: memory as printed grew all the time, from {values[0]:g} to {values[-1]:g}", "log", line.at
-    )
-    return [Finding("host-memory-leak", 0.62, (grew,))]
+    """Memory as the script prints it, nearly every time more than before: the process's, or the card's."""
+    host = _readings(lines, "em", USAGE) or _readings(lines, "RSS", USAGE) or _readings(lines, "RAM", USAGE)
+    card = [line for line in lines if "em" in line.text and ON_CARD.search(line.text)]
+    for cause, read in (("host-memory-leak", host), ("gpu-memory-leak", _readings(card, "em", HELD))):
+        values = [value for value, _ in read[1:]]
+        if not _grew_all_the_time(values):
+            continue
+        line = read[-1][1]
+        told = f"line {line.number}: memory as printed grew all the time, from {values[0]:g} to {values[-1]:g}"
+        return [Finding(cause, 0.62 if values[-1] >= LEAKED * values[0] else 0.56, (Evidence(told, "log", line.at),))]
+    return []
+
+
+def _grew_all_the_time(values: Sequence[float]) -> bool:
+    """By half; or, over many readings, by less but as fast at the end as at the beginning, as nothing that settles."""
+    if len(values) < READINGS - 2 or values[0] <= 0:
+        return False
+    pairs = len(values) - 1
+    fell = sum(after < before for before, after in pairwise(values))
+    rose = sum(after > before for before, after in pairwise(values))
+    if fell > SELDOM * pairs or rose < OFTEN * pairs:
+        return False
+    if values[-1] >= LEAKED * values[0]:
+        return True
+    half = values[len(values) // 2]
+    going_on = values[-1] - half >= 0.7 * (half - values[0])
+    return len(values) >= MANY_READINGS and values[-1] >= GREW * values[0] and going_on
 
 
 def of_the_memory(lines: Sequence[Line]) -> Evidence | None:

@@ -99,10 +99,10 @@ CORRUPT = any_of(
     r"tarfile\.ReadError|Parquet magic bytes|Error while deserializing header|HeaderTooLarge|InvalidHeaderDeserialization|MetadataIncompleteBuffer",
     r"as a pickle|No data left in file|checksum (?:does not|mismatch)|hash mismatch|(?:may|might|is|are|be) (?:\w+ )?corrupt(?:ed)?\b|file is corrupt",
     r"moov atom not found|Invalid data found when processing input|Format not recognised|Error tokenizing data|MDB_CORRUPTED|Error parsing message|IDAT: (?:CRC|incorrect)|not a valid (?:TFRecord|HDF5|checkpoint) file|incomplete (?:download|metadata)|cannot mmap an empty file",
-    r"unexpected end of (?:data|file|stream)|EOF (?:reached|where not expected)|magic number .{0,30}(?:wrong|invalid|expected)|Failed to load .{0,80}truncated",
+    r"storage has wrong (?:byte )?size: expected|valid file signature|unable to (?:synchronously )?open file \((?!unable to (?:open|lock)|no such|name)|unexpected end of (?:data|file|stream)|EOF (?:reached|where not expected)|magic number .{0,30}(?:wrong|invalid|expected)|Failed to load .{0,80}truncated",
 )
 MISSING = any_of(
-    r"No such file or directory|\[Errno 2\]|Failed to find any matching files|errno = 2\b|unable to open file",
+    r"No such file or directory|\[Errno 2\]|Failed to find any matching files|errno = 2\b|unable to (?:synchronously )?open file(?! \((?!unable to open|no such|name))",
     r"does not appear to have a file named|File not found|file does not exist|(?:file|directory|path|folder) .{0,160}(?:does not|doesn't) exist",
     r"Can't load (?:the )?(?:tokenizer|config|model|image processor|feature extractor|weights)|Can't find (?:a )?(?:file|model|config)",
     r"SavedModel file does not exist|No file or directory found|Couldn't find (?:a dataset|any data|file)|cannot find the (?:path|file)",
@@ -127,6 +127,7 @@ LOADS_WEIGHTS = (
     r"load_weights|load_state_dict|weights_for_loading|set_weights|from_pretrained|restore_checkpoint|load_checkpoint"
 )
 
+ENDED = r"Out of range: .{0,40}StopIteration"  # also of healthy runs, at the end of each epoch
 SPAWNING = r"multiprocessing[/\\]+spawn|reduction\.pickle\.load"
 
 EXCEPTIONS: tuple[Rule, ...] = flatten(
@@ -145,6 +146,9 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
             rule("shape-mismatch", 0.92, SHAPES_TORCH),
             rule("shape-mismatch", 0.92, SHAPES_TF),
             rule("shape-mismatch", 0.92, SHAPES_JAX),
+            rule("dtype-mismatch", 0.9, r"so the d?types do not match"),
+            rule("shape-mismatch", 0.9, r"so the shapes do not match"),
+            rule("dtype-mismatch", 0.62, r"must have (?:identical|equal|the same) types, (?:got|but)"),
             # The two sides of a branch or a loop, as JAX prints them.
             rule("dtype-mismatch", 0.88, r"ShapedArray\((\w+)\[[^\]]{0,60}\][^\n]{0,40}vs\. ShapedArray\((?!\1\[)"),
             rule(
@@ -259,6 +263,7 @@ LINES: tuple[Rule, ...] = flatten(
             (0.85, r"(?:ClassNLLCriterion|NLLLoss|Loss\.cu)[^\n]{0,200}Assertion"),
             (0.72, r"(?:ClassNLLCriterion|NLLLoss)\w*\.cu(?::\d+: \w| line=\d)"),
             (0.9, OF_CLASSES),
+            (0.85, r"Check failed: .{0,60}\blabel\w*\b.{0,40}(?:<=?|>=?) .{0,60}\(-?\d+ vs\. -?\d+\)"),
             (0.95, r"Received a label value of -?\d+ which is outside the valid range"),
             # The node that failed, without what it said: its labels are what it checks.
             (0.55, r"\[\[(?:Node: |\{\{node ).{0,200}SparseSoftmaxCrossEntropyWithLogits"),
@@ -284,6 +289,7 @@ LINES: tuple[Rule, ...] = flatten(
             "data-exhausted",
             (0.85, r"ran out of data; interrupting training"),
             (0.2, r"OUT_OF_RANGE: End of sequence"),
+            (0.4, ENDED),
         ),
         rules(
             "corrupt-file",
@@ -295,6 +301,7 @@ LINES: tuple[Rule, ...] = flatten(
         rules(
             "missing-file",
             (0.93, r"can't open file '?[^\n']{1,200}'?: \[Errno 2\]"),
+            (0.82, r"Check failed: .{0,80}\((?:-1 vs\. -1|2 vs\. 0)\) (?:File not found|No such file)"),
             (0.42, r"(?<!shared object file: )No such file or directory"),
         ),
         rules(
@@ -304,6 +311,10 @@ LINES: tuple[Rule, ...] = flatten(
         ),
         rules(
             "shape-mismatch",
+            (
+                0.74,  # glog's CHECK says what it compared
+                r"Check failed: .{0,100}\b\w*(?:shape|num_axes|channels|height|width|dims?|dimension|count)\w*\b.{0,60}(?:==|<=|>=) .{0,120}\(-?\d+ vs\. -?\d+\)",
+            ),
             (
                 0.7,
                 r"INVALID_ARGUMENT: {1,2}(?:Incompatible shapes|Matrix size-incompatible|Input to reshape|required broadcastable)",

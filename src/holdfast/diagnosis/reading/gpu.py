@@ -98,6 +98,7 @@ LINES: tuple[Rule, ...] = flatten(
                 + r")|Unable to load CUDA/cuDNN",
             ),
             (0.94, r"could not find cudnn\w+ in .{0,40}DSO"),
+            (0.62, r"Couldn't open CUDA library libcu\w+|Unable to load cu\w+ DSO"),
             (0.93, r"ImportError: " + CUDA_LIBRARY),
             (0.68, r"Failed to find CUDA library|WARN .{0,80}\blibcuda\.so\S{0,4}: cannot open shared object"),
             (
@@ -155,7 +156,7 @@ LINES: tuple[Rule, ...] = flatten(
             "cpu-overheating",
             (
                 0.85,
-                r"temperature above threshold, cpu clock (?:is )?throttled|CPU\d*:? .{0,30}(?:overheat|thermal throttl)",
+                r"temperature above threshold, cpu clock (?:is )?throttled|Processor \d+ heated above trip temperature|CPU \d+ THERMAL EVENT|thermal thermal_zone\d+: critical temperature reached|System Overheating|CPU\d*:? .{0,30}(?:overheat|thermal throttl)",
             ),
         ),
     )
@@ -190,6 +191,10 @@ def read_xid(text: str) -> Finding | None:
 HAD = re.compile(r"Total memory: ?(?P<total>[\d.]+)GiB\s+Free memory: ?(?P<free>[\d.]+)(?P<unit>[MG])iB")
 HAD_LATER = re.compile(r"Created (?:TensorFlow )?device .{0,80}GPU:\d+ with (?P<free>\d+) MB memory")
 
+# What TensorFlow's allocator was given of the card when it started; it takes nearly all that is free.
+POOL = re.compile(r"^Limit: {1,40}(?P<limit>\d{1,15})\s+InUse: ", re.MULTILINE)
+SMALL_POOL = 512 << 20
+
 
 def was_taken_before(text: str) -> str:
     """What was free when the framework looked at the card first; empty where that was most of it."""
@@ -200,4 +205,7 @@ def was_taken_before(text: str) -> str:
     for found in HAD_LATER.finditer(text):
         if int(found["free"]) < 1024:
             return f"at the start only {found['free']} MB of the card could be had"
+    for found in POOL.finditer(text):
+        if int(found["limit"]) < SMALL_POOL:
+            return f"TensorFlow could have only {int(found['limit']) >> 20} MiB of the card"
     return ""

@@ -111,7 +111,7 @@ def _of_lines(lines: Sequence[Line]) -> list[Clue]:
     seen: dict[str, int] = {}
     for line in lines:
         text = line.text.strip()
-        if len(text) < 3:
+        if len(text) < 2:
             continue
         shape = text.translate(DIGITS)[:300]
         seen[shape] = seen.get(shape, 0) + 1

@@ -20,7 +20,7 @@ SHM = r"shm\b|/dev/shm|/torch_\d|shared.memory"
 HOST_WORDS = any_of(
     r"\[Errno 12\]",
     r"Cannot allocate memory",
-    r"DefaultCPUAllocator: (?:can't|not enough)",
+    r"DefaultCPUAllocator: (?:can't|not enough)|can't allocate memory: you tried to allocate \d+ bytes",
     r"std::bad_alloc",
     r"Unable to allocate (?P<wanted>[\d.]+ [KMGT]iB) for an array",
     r"not enough memory: you tried to allocate",
@@ -121,7 +121,7 @@ LINES: tuple[Rule, ...] = flatten(
             (0.95, r"Memory cgroup out of memory: Kill(?:ed)? process"),
             (0.94, r"\bOOMKilled\b|OOM[- ]?Killed"),
             (0.93, r"(?:Exceeded|exceeded) (?:its |the |job |step )?memory limit|exceeded memory limit \("),
-            (0.93, r"oom[-_]kill event|cgroup out-of-memory handler|\bOUT_OF_ME(?:MORY|\+)"),
+            (0.93, r"oom[-_]kill event|cgroup out-of-memory handler|(?-i:\bOUT_OF_ME(?:MORY|\+))"),
             (
                 0.93,
                 r"TERM_MEMLIMIT|job killed: (?:v|p)?mem [\d.]+\w* exceeded limit|running beyond (?:physical|virtual) memory",

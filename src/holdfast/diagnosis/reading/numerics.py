@@ -106,6 +106,7 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
             "output-loss-mismatch",
             (0.9, r"all elements of (?:input|target) should be between 0 and 1"),
             (0.9, r"input_val >= zero && input_val <= one|Assertion `\*?input >= 0\. && \*?input <= 1\.`"),
+            (0.82, r"assertion failed: \[predictions must be [<>]= ?[01]\]"),
             (
                 0.88,
                 r"passing a target array of shape .{0,80} while using as loss|was passed for an output of shape .{0,80} while using as loss",

@@ -39,6 +39,13 @@ VERSIONS = any_of(
     r"detected CUDA version .{0,40}mismatches the version|does not match the version torch was compiled with|requires `?\w[\w.-]{0,40}[<>=]=?[\d.]+`?: Please run|"
     r"Cannot convert a symbolic Tensor .{0,120}to a numpy array|unsupported pickle protocol|bad marshal data|The installed version of \S+ .{0,60}(?:is|does)|numpy\.core\.(?:multiarray|umath) failed|Numba needs NumPy",
 )
+# What was written for Python 2 or for a library's own kind of dict.
+OF_ANOTHER_TIME = any_of(
+    r"'dict' object has no attribute '(?:iteritems|itervalues|iterkeys|has_key|unfreeze|freeze)'|'dict_\w+' object (?:is not subscriptable|does not support indexing)",
+    r"'(?:map|filter|zip|range|dict_\w+)' object (?:is not subscriptable|has no attribute '(?:sort|append|index|shape|reverse)')|object of type '(?:map|filter|zip)' has no len",
+    r"\bname '(?:xrange|unicode|raw_input|basestring|unichr|execfile|reload|cmp)' is not defined|Missing parentheses in call to 'print'|No module named '?(?:cPickle|urllib2|Queue|ConfigParser|StringIO|commands|cStringIO|HTMLParser|itertools\.izip)(?![\w.])",
+    r"module '(?:string|itertools|time|os|sys|types|asyncio|collections|inspect|fractions|math|imp)' has no attribute '",
+)
 PICKLE = any_of(
     r"Can't pickle|cannot pickle|can't pickle|Can't get local object|Could not pickle|not picklable|(?:cannot|can't|can not) be pickled|Pickling an AuthenticationString",
     r"Can't get attribute '[\w.]+' on <module '__m(?:p_)?main__'",
@@ -47,7 +54,7 @@ CLASHES = any_of(
     r"Initializing lib\w+[^\n]{0,80}but found [^\n]{0,60}already initialized|OMP: Error #15",
     r"undefined symbol|symbol lookup error|version `?(?:GLIBC|GLIBCXX|CXXABI)[\w.]*'? not found|Symbol not found",
     r"cannot enable executable stack as shared object|not defined in file \S{1,80} with link time reference|static TLS block|MKL FATAL ERROR|MKL_THREADING_LAYER|incompatible with libgomp",
-    r"File already exists in database|requires version [\d.]+ of the Protocol Buffer|Loaded (?:runtime )?cudnn library: [\d.]+[^\n]{0,60}but source was compiled",
+    r"File already exists in database|requires version [\d.]+ of the Protocol Buffer|Loaded (?:runtime )?cudnn library: [\d.]+[^\n]{0,60}but source was compiled|Found \w+ version \d+, but JAX was built against version \d",
     r"cuDNN version incompatibility|was compiled against .{0,60}but found runtime version|CUDNN_STATUS_(?:VERSION|SUBLIBRARY_VERSION)_MISMATCH",
     r"mach-o.{0,60}(?:wrong|incompatible) architecture|wrong ELF class|invalid ELF header|multiple libomp|_ZN\d+\w{6,}",
 )
@@ -63,7 +70,7 @@ KILLED = (
 CRASHED = any_of(
     r"段错误|已放弃 ?\(|中止 ?\(コアダンプ|Speicherzugriffsfehler|Erreur de segmentation|Ошибка сегментирования|세그멘테이션",
     r"Segmentation fault|SIGSEGV|^Aborted\b(?! by)|\d Aborted\b|Aborted \(core|\*\*\* Aborted at \d|\*\*\* SIG(?:SEGV|ABRT|BUS|FPE|ILL)\b.{0,20} received by|SIGABRT|Floating point exception|access violation|0xC0000005|core dumped",
-    r"terminate called|pure virtual method called|exit ?code:? 13[49]\b|exitcode\s{0,4}: -(?:6|11)\b|Check failed:|-1073741819|3221225477",
+    r"terminate called|pure virtual method called|exit ?code:? 13[49]\b|exitcode\s{0,4}: -(?:6|11)\b|Check failed:|-1073741819|3221225477|0xC0000(?:409|374|0FD)\b|-10737(?:40791|40940|41571)|32212(?:26505|26356)",
 )
 DEVICES = any_of(
     r"Expected all tensors to be on the same device|Tensor on device \S+ is not on the expected device|on the same device, but (?:found|got)|but found at least two devices",
@@ -141,7 +148,10 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
             (0.7, r"dynamic module does not define (?:init|module export) function"),
             (0.62, r"RET_CHECK failure .{0,200}\bdnn != nullptr"),
             (0.72, r"DLL load failed[^\n]{0,200}specified procedure could not be found"),
-            (0.6, r"DLL load failed[^\n]{0,60}_pywrap|Failed to load the native TensorFlow runtime"),
+            (
+                0.6,
+                r"0xC00001(?:35|39)\b|-10737415(?:15|11)|DLL load failed[^\n]{0,60}_pywrap|Failed to load the native TensorFlow runtime",
+            ),
         ),
         rules(
             "dependency-conflict",
@@ -158,6 +168,7 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
                 "TypeError AttributeError SystemError ImportError RuntimeError",
                 frames=r"google[/\\]protobuf|_pb2\.py",
             ),
+            rule("api-incompatible", 0.86, OF_ANOTHER_TIME),
             rule("api-incompatible", 0.87, MOVED, unless=r"partially initialized module|circular import"),
             rule(
                 "api-incompatible",
@@ -311,7 +322,7 @@ LINES: tuple[Rule, ...] = flatten(
         ),
         rules(
             "interrupted",
-            (0.6, r"^\^C$|exit code 130\b"),
+            (0.6, r"^\^C$|\d(?:s/it|it/s)[^\n]{0,200}\]\^C$|exit code 130\b"),
             (0.66, r"^\^CTraceback \(most recent call last\)"),
             (0.85, r"got signal: 2\b"),
             (0.8, r"^\^C.{0,80}(?:[Ss]top|[Ii]nterrupt|signal)|[Ss]top signal received|(?:received|caught) SIGINT"),
@@ -328,6 +339,11 @@ LINES: tuple[Rule, ...] = flatten(
                 r"DUE TO NODE FAILURE|NODE_FAIL|Kernel panic|system is going down for (?:reboot|power)|-- Boot [0-9a-f]{20,}",
             ),
             (0.45, r"BUG: soft lockup|rcu_\w+ (?:self-)?detected stall"),
+            (
+                0.85,
+                # sinfo cuts a reason off after 20 characters
+                r"[Nn]ode unexpectedly re(?:boot|\s|$)|[Uu]nexpected(?:ly)? (?:reboot|power (?:loss|off|cycle|outage))|rebooted without cleanly shutting down|Kernel-Power\W.{0,60}\b41\b|\b41\b.{0,60}Kernel-Power",
+            ),
             (0.7, r"-- Reboot --|hard LOCKUP|node .{0,60}marked (?:as )?dead"),
         ),
         rules(

@@ -10,8 +10,10 @@ TIMEOUT = any_of(
     r"Timeout waiting for key|Timed out receiving the shared seed|stopped sending heartbeats|Timed out after \d+ seconds waiting for clients|Timed out initializing process group|wait timeout after \d+ ?ms",
     r"submitted to be reduced, gathered or broadcasted by subset of ranks|Stalled (?:ranks|tensor)|[Ss]ocket Timeout|store->get\('?\S{0,40}'?\) got error(?!: Connection)",
     r"Connected \d+/\d+ ranks|NCCL.{0,60}timed ?out|NCCL \w{0,20} ?timeout (?:error|after|occurred|detected)|heartbeat (?:monitor )?(?:timed out|timeout)|DEADLINE_EXCEEDED",
+    r"watchdog got stuck for \d+ seconds",
     # Of JAX's and TensorFlow's coordination service, and of XLA's own meeting points.
     r"ERROR in coordination service|[Cc]oordination service agent (?:is )?in error|error from (?:the )?coordination service|calling /tensorflow\.CoordinationService|cluster registration failed|JAX distributed service detected|Wait_for_all_tasks_to_register",
+    r"backend initialization is taking more than [\d.]+ seconds\. Did you run your code on all",
     r"waiting for `.{0,200}` for \d+ seconds and may be stuck|not all of them arrived on time|[Tt]ermination timeout for .{0,200}exceeded|RendezvousTimeout|HorovodTimeout",
 )
 DISAGREE = any_of(
@@ -71,7 +73,8 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
 )
 LINES: tuple[Rule, ...] = flatten(
     (
-        rules("collective-timeout", (0.85, TIMEOUT)),
+        # The watchdog ends with whatever went wrong on its rank, and what that was may stand behind it.
+        rules("collective-timeout", (0.85, TIMEOUT), (0.52, r"watchdog thread terminated with exception")),
         rules("rank-mismatch", (0.9, DISAGREE)),
         rules(
             "network-lost",
@@ -92,12 +95,17 @@ LINES: tuple[Rule, ...] = flatten(
                 r"\bWARN .{0,40}NET/IB ?: (?:Got (?:completion .{0,80}with|async event ?: port) error|Unable to open device|Call to ibv_\w+ failed)",
             ),
             (0.82, r"(?:\bWARN\b|^\S{0,40}\bnccl\w*:).{0,60}(?:" + UNREACHED + ")"),
+            (0.7, r"failed to send a keep-alive heartbeat|RendezvousConnectionError"),
             (0.72, r"connectFullMesh failed|unable to complete a TCP connection|caused by a firewall"),
             (0.62, r"Connection refused|Connection timed out|client socket has timed out"),
             (0.6, r"Temporary failure in name resolution|No route to host|Network is unreachable"),
         ),
         rules("dependency-conflict", (0.9, VERSIONS)),
-        rules("straggler", (0.6, r"[Ss]traggler.{0,80}(?:detected|rank)|rank \d+ is (?:slower|a straggler)")),
+        rules(
+            "straggler",
+            (0.56, r"\bslowest ranks by \w*time\b"),
+            (0.6, r"[Ss]traggler.{0,80}(?:detected|rank)|rank \d+ is (?:slower|a straggler)"),
+        ),
     )
 )
 

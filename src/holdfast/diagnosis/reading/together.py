@@ -15,29 +15,39 @@ from holdfast.diagnosis.reading.process import KILLED
 from holdfast.vocabulary import Evidence, Finding
 
 SURE = 0.5
+CONFIDENT = 0.8
 PROBABLY_MEMORY = 0.58
 FEW_LINES = 30
+ALONE = 3  # lines: a warning, where it stood, and no more
 MANY_LINES = 20_000
 LAUNCHERS_CHILD = re.compile(
-    r"terminated with signal SIGKILL|exitcode\s{0,4}: -9\b|return ?code =? ?-9\b|died with <Signals\.SIGKILL|\{SIGKILL\(-9\)"
+    r"terminated with signal SIGKILL|exitcode\s{0,4}: -9\b|return ?code =? ?-9\b|died with <Signals\.SIGKILL|interrupted by signal 9\b|\{SIGKILL\(-9\)"
 )
 IMPORTING = re.compile(r"^(?:>>> |In \[\d+\]: )?(?:import|from) \w|-c [\"'].{0,200}\bimport \w")
 WARNED_MATH = re.compile(
     r"RuntimeWarning: (?:divide by zero|invalid value|overflow) encountered in (?:\w+ )?(?:log|sqrt|true_divide|divide|power|exp)"
 )
 NAN_LOSS = re.compile(r"loss\W{0,6}(?:tensor\()?nan\b", re.IGNORECASE)
+WORKERS = re.compile(
+    r"will create (?P<wanted>\d{1,6}) worker processes in total.{0,80}max number of worker in current system is (?P<fit>\d{1,6})"
+)
 ASKED_FOR_GPU = re.compile(
     r"cuda\.is_available\(\)\)?\s*\n\s*False|list_physical_devices\(['\"]GPU['\"]\)\)*\s*\n\s*\[\]"
     r"|jax\.devices\(\)\)?\s*\n\s*\[CpuDevice"
+    r"|list_local_devices\(\)\]?\)?\s*\n\s*\[['\"]/(?:device:)?(?:cpu|CPU):0['\"]\]"
 )
+LARGE = "tcmalloc: large alloc "
 
 
 def together(found: dict[str, Finding], clues: Sequence[Clue], lines: Sequence[Line], only_the_text: bool) -> None:
     _who_holds_the_card(found, lines)
     _a_leak_that_ran_out(found, lines)
     _killed_for_memory(found, lines, only_the_text)
+    _stopped_by_the_notebook(found, lines)
     _crashed_at_import(found, lines)
     _numpy_had_warned(found, lines)
+    _ended_early(found, lines)
+    _more_workers_than_cores(found, lines)
     _on_the_cpu(found, lines, raised=any(clue.kind != "line" for clue in clues))
 
 
@@ -74,6 +84,18 @@ def _killed_for_memory(found: dict[str, Finding], lines: Sequence[Line], only_th
         found["host-memory-exhausted"] = replace(host, confidence=PROBABLY_MEMORY - 0.03)  # the same, by its launcher
 
 
+def _stopped_by_the_notebook(found: dict[str, Finding], lines: Sequence[Line]) -> None:
+    """Colab shows a kill for memory as `^C`; the allocator had told of a large piece before."""
+    pressed = found.get("interrupted")
+    if pressed is None or pressed.confidence >= CONFIDENT:
+        return
+    large = next((line for line in reversed(lines) if line.text.startswith(LARGE)), None)
+    if large is not None:
+        told = Evidence(f"line {large.number}: {large.text.strip()[:160]}", "log", large.at)
+        found["host-memory-exhausted"] = Finding("host-memory-exhausted", 0.64, (told, *pressed.evidence))
+        found["interrupted"] = replace(pressed, confidence=0.4)
+
+
 def _last_was_kill(lines: Sequence[Line]) -> bool:
     said = [line.text.strip() for line in lines if line.text.strip()][-3:]
     return any(re.search(KILLED, text) for text in said)
@@ -92,13 +114,40 @@ def _crashed_at_import(found: dict[str, Finding], lines: Sequence[Line]) -> None
 
 
 def _numpy_had_warned(found: dict[str, Finding], lines: Sequence[Line]) -> None:
-    """The loss is NaN, and numpy had said where the first one came from."""
+    """The loss is NaN, and numpy had said where the first one came from; or its warning is all that was shown."""
     if len(lines) > MANY_LINES:
         return
     warned = next((line for line in lines if "RuntimeWarning" in line.text and WARNED_MATH.search(line.text)), None)
-    if warned is not None and any("nan" in line.text.lower() and NAN_LOSS.search(line.text) for line in lines):
+    if warned is None:
+        return
+    became_nan = any("nan" in line.text.lower() and NAN_LOSS.search(line.text) for line in lines)
+    shown_alone = sum(1 for line in lines if line.text.strip()) <= ALONE
+    if became_nan or shown_alone:
         said = Evidence(f"line {warned.number}: {warned.text.strip()[:160]}", "log", warned.at)
-        found["invalid-math"] = Finding("invalid-math", 0.66, (said,))
+        found["invalid-math"] = Finding("invalid-math", 0.66 if became_nan else 0.54, (said,))
+
+
+def _more_workers_than_cores(found: dict[str, Finding], lines: Sequence[Line]) -> None:
+    """PyTorch warns of every worker too many; twice as many, and nothing else pasted, is what slows the run."""
+    if len(lines) > FEW_LINES or any(f.confidence >= SURE for f in found.values()):
+        return
+    said = next((line for line in lines if "worker processes in total" in line.text), None)
+    counts = WORKERS.search(said.text) if said is not None else None
+    if any(is_progress(line.text) for line in lines):
+        return
+    if said is None or counts is None or int(counts["wanted"]) < 2 * max(1, int(counts["fit"])):
+        return
+    told = Evidence(f"line {said.number}: {counts['wanted']} workers where {counts['fit']} fit", "log", said.at)
+    found["cpu-oversubscribed"] = Finding("cpu-oversubscribed", 0.58, (told,))
+
+
+def _ended_early(found: dict[str, Finding], lines: Sequence[Line]) -> None:
+    """Somebody cut out just this: the generator had no more to give, and no report of training follows."""
+    ended = found.get("data-exhausted")
+    if ended is None or ended.confidence >= SURE or len(lines) > FEW_LINES:
+        return
+    if any("StopIteration" in item.text for item in ended.evidence) and not any(is_progress(x.text) for x in lines):
+        found["data-exhausted"] = replace(ended, confidence=0.56)
 
 
 def _on_the_cpu(found: dict[str, Finding], lines: Sequence[Line], raised: bool) -> None:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from holdfast.diagnosis.catalogue import GENERIC, SAYS_MORE
 from holdfast.diagnosis.plain_text import Line
 from holdfast.diagnosis.reading.course import (
+    of_a_loss_below_zero,
     of_a_loss_that_is_zero,
     of_memory_that_grows,
     of_steps_that_overflow,
@@ -18,6 +19,7 @@ from holdfast.diagnosis.reading.course import (
     of_the_waiting,
 )
 from holdfast.diagnosis.reading.log import Clue
+from holdfast.diagnosis.reading.processes import of_the_processes
 from holdfast.diagnosis.reading.ranks import ECHO
 from holdfast.diagnosis.reading.stacks import of_the_threads
 from holdfast.diagnosis.reading.together import together
@@ -28,8 +30,15 @@ CLOSE = 0.12  # causes nearly as likely: the earlier one is the cause
 CONTESTED = 0.75  # two that are both likely, and nothing says which: not more than this
 MOST = 0.97
 WORTH_A_GUESS = 0.42
-COURSES = (of_the_loss_scale, of_steps_that_overflow, of_the_gradients, of_the_loss, of_a_loss_that_is_zero)
-WITHOUT_AN_END = (of_memory_that_grows, of_the_threads, of_the_waiting)  # they slow or stop a run, and raise nothing
+COURSES = (
+    of_the_loss_scale, of_steps_that_overflow, of_the_gradients, of_the_loss, of_a_loss_that_is_zero, of_a_loss_below_zero
+)  # fmt: skip
+WITHOUT_AN_END = (
+    of_memory_that_grows,
+    of_the_threads,
+    of_the_waiting,
+    of_the_processes,
+)  # they slow or stop a run, and raise nothing
 
 
 def findings_of(clues: Sequence[Clue], lines: Sequence[Line], only_the_text: bool = True) -> list[Finding]:
