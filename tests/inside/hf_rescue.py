@@ -24,9 +24,8 @@ from transformers import (
 )
 from transformers.trainer_callback import PrinterCallback
 
-from holdfast.inside import guard, start
-from holdfast.inside.telemetry import Recorder
-from tests.inside.lack_of_memory import Memory, Take
+from holdfast.inside import start
+from tests.inside.lack_of_memory import Memory, Take, listening, said, told
 
 torch.set_num_threads(1)
 nn = torch.nn
@@ -234,28 +233,7 @@ WAYS = (("backward", 1), ("forward", 2), ("backward", 2))
 bare = {(name, accumulate): train(case, accumulate=accumulate) for name, case in CASES.items() for accumulate in (1, 2)}
 NORMED = {"model": lambda: Tagger(Normed(), nn.Dropout(0.1))}
 bare_normed = train(NORMED)
-told: list[tuple[str, dict[str, Any]]] = []
-
-
-class Ring:
-    def text(self, kind: str, _at: float, **data: Any) -> None:
-        told.append((kind, data))
-
-    def step(self, *_: Any) -> None:
-        pass
-
-    value = step
-
-    def command(self) -> None:
-        return None
-
-
-def said(kind: str) -> list[str]:
-    return [str(data.get("reason") or data.get("text") or data) for name, data in told if name == kind]
-
-
-guard.on_failure(lambda place, reason: told.append(("inside.failed", {"reason": f"{place} {reason}"})))
-recorder = Recorder(Ring(), {"policy": "protect", "rescue": {"k": None}})  # type: ignore[arg-type]
+recorder = listening()
 start._install_trainer("transformers.trainer", recorder)
 results: dict[str, Any] = {}
 for name, case in CASES.items():

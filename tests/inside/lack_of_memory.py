@@ -6,6 +6,11 @@ from typing import Any
 
 import torch
 
+from holdfast.inside import guard
+from holdfast.inside.telemetry import Recorder
+
+told: list[tuple[str, dict[str, Any]]] = []
+
 
 class Memory:
     rows, where, refusals, passes = 10**9, "backward", 0, 0
@@ -35,3 +40,26 @@ class Take(torch.autograd.Function):
     def backward(ctx: Any, gradient: Any) -> Any:
         Memory.take(gradient.shape[0], "backward")
         return gradient
+
+
+class Ring:
+    def text(self, kind: str, _at: float, **data: Any) -> None:
+        told.append((kind, data))
+
+    def step(self, *_: Any) -> None:
+        pass
+
+    value = step
+
+    def command(self) -> None:
+        return None
+
+
+def said(kind: str) -> list[str]:
+    return [str(data.get("reason") or data.get("text") or data) for name, data in told if name == kind]
+
+
+def listening() -> Recorder:
+    """Under `protect`; what it tells is in `told`."""
+    guard.on_failure(lambda place, reason: told.append(("inside.failed", {"reason": f"{place} {reason}"})))
+    return Recorder(Ring(), {"policy": "protect", "rescue": {"k": None}})  # type: ignore[arg-type]

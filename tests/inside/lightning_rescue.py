@@ -14,9 +14,8 @@ os.environ["OMP_NUM_THREADS"] = "1"
 import torch
 import torchmetrics
 
-from holdfast.inside import guard, start
-from holdfast.inside.telemetry import Recorder
-from tests.inside.lack_of_memory import Memory, Take
+from holdfast.inside import start
+from tests.inside.lack_of_memory import Memory, Take, listening, said, told
 
 pl: Any = importlib.import_module(sys.argv[1])  # lightning.pytorch, or pytorch_lightning
 logging.disable(logging.WARNING)
@@ -182,28 +181,7 @@ WAYS = (("backward", 1), ("forward", 2), ("backward", 2))
 bare = {(name, accumulate): train(case, accumulate=accumulate) for name, case in CASES.items() for accumulate in (1, 2)}
 clipped = train(Model, gradient_clip_val=0.1)
 bare_normed = train(lambda: Model(nn.BatchNorm1d(16), nn.Dropout(0.1)))
-told: list[tuple[str, dict[str, Any]]] = []
-
-
-class Ring:
-    def text(self, kind: str, _at: float, **data: Any) -> None:
-        told.append((kind, data))
-
-    def step(self, *_: Any) -> None:
-        pass
-
-    value = step
-
-    def command(self) -> None:
-        return None
-
-
-def said(kind: str) -> list[str]:
-    return [str(data.get("reason") or data.get("text") or data) for name, data in told if name == kind]
-
-
-guard.on_failure(lambda place, reason: told.append(("inside.failed", {"reason": f"{place} {reason}"})))
-recorder = Recorder(Ring(), {"policy": "protect", "rescue": {"k": None}})  # type: ignore[arg-type]
+recorder = listening()
 for kind in ("automatic", "manual"):
     start._install_trainer(f"{pl.__name__}.loops.optimization.{kind}", recorder)
 results: dict[str, Any] = {}
