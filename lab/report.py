@@ -19,7 +19,7 @@ Programs as people write them, each with a label: the cause that makes it fail, 
 twin that differs by the fault alone; other healthy ones only look dangerous. Each runs for real, under `holdfast run`,
 and `holdfast why` is asked afterwards. This page is the output of
 
-    python -m lab --score --jobs 8 --markdown
+    python -m lab --score --markdown
 
 The marks: at least 95 % of the failing programs right at first place, no false alarm on a healthy one, at most 2 %
 confidently wrong.

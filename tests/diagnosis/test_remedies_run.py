@@ -56,6 +56,7 @@ def test_torch_remedies_run(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPa
             "optimizer": torch.optim.SGD(model.parameters(), 0.1), "labels": y, "ids": y, "row": [1.0], "state": {},
             "logits": model(x) if "cross_entropy(logits" in how else model(x)[:, :1], "validate": lambda m: None, "epochs": 1,
             "loader": [1], "train_step": lambda batch: None, "saved": {"module.a": 1}, "self": None,
+            "held_back": dataset, "criterion": torch.nn.CrossEntropyLoss(),
         })  # fmt: skip
     assert len(snippets("torch")) >= 18
 
@@ -69,6 +70,7 @@ def test_keras_remedies_run(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPa
     import tensorflow as tf
 
     model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)])
+    model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
     x, y = numpy.random.rand(8, 4), numpy.arange(8) % 2
     for name, how in snippets("tensorflow"):
         execute(name, how, {
