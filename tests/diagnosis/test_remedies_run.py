@@ -13,7 +13,7 @@ import pytest
 from holdfast.diagnosis.catalogue import CATALOGUE
 
 NOT_HERE = {  # they need a GPU, other processes or files of the user's
-    "init_process_group", "DistributedDataParallel", "DistributedSampler", 'torch.load("model.pt"', '"cuda"', "load_weights",
+    "init_process_group", "torch.distributed.", "DistributedDataParallel", "DistributedSampler", 'torch.load("model.pt"', '"cuda"', "load_weights",
     "image_dataset_from_directory", "resize_token_embeddings", "set_start_method", "tf.config.threading", "enable_check_numerics",
     "optax", "load_state_dict", "register_buffer", "set_global_policy", "adapt(x_train)", "fit(dataset", "jax_debug_nans",
     "set_sharing_strategy", "train_step(x, tf",
@@ -56,7 +56,7 @@ def test_torch_remedies_run(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPa
             "optimizer": torch.optim.SGD(model.parameters(), 0.1), "labels": y, "ids": y, "row": [1.0], "state": {},
             "logits": model(x) if "cross_entropy(logits" in how else model(x)[:, :1], "validate": lambda m: None, "epochs": 1,
             "loader": [1], "train_step": lambda batch: None, "saved": {"module.a": 1}, "self": None,
-            "held_back": dataset, "criterion": torch.nn.CrossEntropyLoss(),
+            "held_back": dataset, "criterion": torch.nn.CrossEntropyLoss(), "rows": [torch.arange(3), torch.arange(5)],
         })  # fmt: skip
     assert len(snippets("torch")) >= 18
 

@@ -62,7 +62,7 @@ BY_KIND = (
     ),
     Recipe(
         "Keep the batch, in pieces that fit",
-        "loss = holdfast.backward(\n    model, lambda x, y: criterion(model(x), y), x, y)",
+        "import holdfast\nloss = holdfast.backward(\n    model, lambda x, y: criterion(model(x), y), x, y)",
         TORCH,
         when="batch",
     ),
