@@ -141,10 +141,17 @@ def _says(*answers: bytes) -> Callable[[socket.socket], None]:
     return talk
 
 
+@contextmanager
+def _greeted(path: str) -> Iterator[Manager]:
+    with Manager(5.0) as manager:
+        manager.greet(path, 1000)
+        yield manager
+
+
 def test_what_it_announces_meanwhile_is_passed_over(tmp_path: Path) -> None:
     with (
         _listening(tmp_path / "private", _says(SIGNAL, SIGNAL + _answer(2))) as path,
-        Manager(path, 1000, 5.0) as manager,
+        _greeted(path) as manager,
     ):
         manager.attach("a.scope", "/b", [1, 2])
 
@@ -154,7 +161,7 @@ def test_a_refusal_is_told_in_its_own_words(tmp_path: Path) -> None:
         _listening(
             tmp_path / "private", _says(_answer(3, "org.freedesktop.DBus.Error.AccessDenied", "not yours"))
         ) as path,
-        Manager(path, 1000, 5.0) as manager,
+        _greeted(path) as manager,
         pytest.raises(Refused, match="not yours"),
     ):
         manager.attach("a.scope", "/b", [1])
@@ -166,7 +173,7 @@ def test_a_refusal_is_told_in_its_own_words(tmp_path: Path) -> None:
 def test_nonsense_is_a_failure_like_any(tmp_path: Path, answers: tuple[bytes, ...]) -> None:
     with (
         _listening(tmp_path / "private", _says(*answers)) as path,
-        Manager(path, 1000, 5.0) as manager,
+        _greeted(path) as manager,
         pytest.raises(OSError),
     ):
         manager.attach("a.scope", "/b", [1])
@@ -178,8 +185,8 @@ def test_one_that_never_answers_is_not_waited_for(tmp_path: Path) -> None:
             pass
 
     began = time.monotonic()
-    with _listening(tmp_path / "private", talk) as path, pytest.raises(OSError):
-        Manager(path, 1000, 0.2)
+    with _listening(tmp_path / "private", talk) as path, Manager(0.2) as manager, pytest.raises(OSError):
+        manager.greet(path, 1000)
     assert time.monotonic() - began < 2.0
 
 

@@ -22,25 +22,24 @@ class Refused(Exception):
 
 
 class Manager:
-    """One connection. Everything together takes `patience_s` at most; then OSError, as for whatever else fails."""
+    """One connection, made by `greet`. Everything together takes `patience_s` at most; then OSError, as for whatever else
+    fails."""
 
-    def __init__(self, path: str, uid: int, patience_s: float) -> None:
+    def __init__(self, patience_s: float) -> None:
         self._until = time.monotonic() + patience_s
         self._serial = 0
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
-        try:
-            self._hurry()
-            self._socket.connect(path)
-            self._socket.sendall(b"\0AUTH EXTERNAL " + str(uid).encode().hex().encode() + b"\r\n")
-            answer = b""
-            while not answer.endswith(b"\r\n"):
-                answer += self._receive(1)
-            if not answer.startswith(b"OK"):
-                raise Refused(answer.decode("ascii", "replace").strip())
-            self._socket.sendall(b"BEGIN\r\n")
-        except BaseException:
-            self._socket.close()
-            raise
+
+    def greet(self, path: str, uid: int) -> None:
+        self._hurry()
+        self._socket.connect(path)
+        self._socket.sendall(b"\0AUTH EXTERNAL " + str(uid).encode().hex().encode() + b"\r\n")
+        answer = b""
+        while not answer.endswith(b"\r\n"):
+            answer += self._receive(1)
+        if not answer.startswith(b"OK"):
+            raise Refused(answer.decode("ascii", "replace").strip())
+        self._socket.sendall(b"BEGIN\r\n")
 
     def __enter__(self) -> Manager:
         return self

@@ -53,7 +53,8 @@ def move_into_scope(
     slices = USER_SLICE.search(folder)
     groups, reason = Groups(), "the job had ended"
     try:
-        with Manager(_socket(uid, run), uid, PATIENCE_S) as manager:
+        with Manager(PATIENCE_S) as manager:
+            manager.greet(_socket(uid, run), uid)
             slice_name = slices[1] if uid == 0 and slices is not None else ""
             manager.start_scope(unit, [us], "A job under Holdfast", slice_name)
             while not group_of(us).endswith(f"/{unit}"):

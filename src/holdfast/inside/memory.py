@@ -45,6 +45,13 @@ def ran_out_on(error: BaseException) -> str:
     return "gpu" if GPU.search(str(error)) else "host"
 
 
+def tell_caught(recorder: Any, where: str, k: int, error: BaseException) -> None:
+    """To the record: what the verdict of a rescued run rests on."""
+    recorder.event(
+        "rescue.caught", step=recorder.steps + 1, where=where, k=k, of=ran_out_on(error), wanted=wanted(error)
+    )
+
+
 def forget(error: Optional[BaseException]) -> None:
     """Lets go of the frames of a failed call: they hold its tensors."""
     seen: set[int] = set()

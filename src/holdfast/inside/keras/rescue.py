@@ -13,7 +13,7 @@ import weakref
 from typing import Any, Callable, Iterator, Optional
 
 from ..guard import guarded
-from ..memory import forget, give_back, is_out_of_memory, ran_out_on, wanted
+from ..memory import forget, give_back, is_out_of_memory, tell_caught, wanted
 from ..pieces import AGAIN_AFTER, Pieces
 from ..telemetry import Recorder
 from ..tensorflow.forecast import Forecast
@@ -291,9 +291,7 @@ class Rescued:
             self._refuse(str(reason), error)
             return False
         k = self.pieces.count(rows, tail)
-        recorder.event(
-            "rescue.caught", step=recorder.steps + 1, where=self._where, k=k, of=ran_out_on(error), wanted=wanted(error)
-        )
+        tell_caught(recorder, self._where, k, error)
         if self._refused:
             return False
         grown = self.pieces.did_not_fit(rows, tail, k)

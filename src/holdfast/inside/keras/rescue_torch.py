@@ -7,7 +7,7 @@ import sys
 from typing import Any, Callable, Iterator, Optional
 
 from ..guard import guarded
-from ..memory import forget, give_back, is_out_of_memory, ran_out_on, wanted
+from ..memory import forget, give_back, is_out_of_memory, tell_caught, wanted
 from ..pieces import Pieces, bounds
 from ..telemetry import Recorder
 from ..torch.slicing import CannotSlice, rows_of, tail_of
@@ -116,14 +116,7 @@ class TorchRescue:
 
     def _go_on(self, rows: int, tail: Any, k: int, error: BaseException) -> bool:
         self._put_back()
-        self._recorder.event(
-            "rescue.caught",
-            step=self._recorder.steps + 1,
-            where="train",
-            k=k,
-            of=ran_out_on(error),
-            wanted=wanted(error),
-        )
+        tell_caught(self._recorder, "train", k, error)
         if self._refused:
             return False
         reason = ""

@@ -14,7 +14,7 @@ import traceback
 from typing import Any, Iterator, Optional
 
 from ..guard import guarded, unseen
-from ..memory import forget, give_back, is_out_of_memory, ran_out_on, wanted
+from ..memory import forget, give_back, is_out_of_memory, tell_caught, wanted
 from ..pieces import Pieces, bounds
 from ..telemetry import Recorder
 from .effects import Effects
@@ -184,14 +184,7 @@ class Split:
         self._recorder.event("rescue.k", k=self.pieces.count(rows, tail), where="train")
 
     def _caught(self, k: int, error: BaseException) -> None:
-        self._recorder.event(
-            "rescue.caught",
-            step=self._recorder.steps + 1,
-            where="train",
-            k=k,
-            of=ran_out_on(error),
-            wanted=wanted(error),
-        )
+        tell_caught(self._recorder, "train", k, error)
 
     def _refuse(self, reason: str, error: Optional[BaseException] = None) -> None:
         self.refused = self.refused or reason
