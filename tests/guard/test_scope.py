@@ -7,6 +7,7 @@ import shutil
 import socket
 import struct
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -213,8 +214,9 @@ def test_with_a_real_systemd(tmp_path: Path) -> None:
             pytest.skip("no Debian with systemd to build from, and no HOLDFAST_SYSTEMD_ROOT")
         root = str(tmp_path / "root.tar")
         built = subprocess.run(
-            ["bash", str(MACHINE), "build", root], capture_output=True, text=True, timeout=200, check=False
-        )
+            ["bash", str(MACHINE), "build", root], env={**os.environ, "PYTHON": sys.executable},
+            capture_output=True, text=True, timeout=200, check=False,
+        )  # fmt: skip
         assert built.returncode == 0, built.stderr
     tried = subprocess.run(
         ["bash", str(MACHINE), "run", root], capture_output=True, text=True, timeout=400, check=False
