@@ -2,7 +2,7 @@
 # A machine with a real systemd, in namespaces of its own, in which `holdfast run` is tried as root and as a plain user.
 #
 #   systemd_machine.sh build ROOT.tar[.xz] on a Debian 12 with systemd, dbus and /usr/bin/python3.11: copies those and the
-#                                          libraries they need (by ldd), psutil of the Python in $PYTHON, a few units
+#                                          libraries they need (by ldd), psutil and jeepney of the Python in $PYTHON, a few units
 #   systemd_machine.sh run ROOT.tar[.xz]   anywhere as root, with control groups of version 2: needs unshare, mount, chroot,
 #                                          tar, xz and nothing else of the machine; leaves nothing behind
 #
@@ -34,7 +34,9 @@ build() {
         [ -d "$real" ] || cp -a "$real" "$root$real"
     done
     mkdir -p "$root/usr/lib/python3/dist-packages"
-    cp -a "$("$PYTHON" -c 'import os, psutil; print(os.path.dirname(psutil.__file__))')" "$root/usr/lib/python3/dist-packages/"
+    for package in psutil jeepney; do
+        cp -a "$("$PYTHON" -c "import os, $package; print(os.path.dirname($package.__file__))")" "$root/usr/lib/python3/dist-packages/"
+    done
     cp -L "$("$PYTHON" -c 'import pynvml; print(pynvml.__file__)')" "$root/usr/lib/python3/dist-packages/"
     find "$root" -type f \( -perm /111 -o -name '*.so*' \) -print0 | { xargs -0 ldd 2>/dev/null || true; } |
         grep -o -E '/[^ ]*\.so[^ ]*' | sort -u | while read -r library; do

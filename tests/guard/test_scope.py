@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import socket
-import struct
 import subprocess
 import sys
 import threading
@@ -15,10 +14,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from jeepney import Endianness, Header, HeaderFields, Message, MessageType
 
 from holdfast.actions.contain import Groups
-from holdfast.actions.manager import Body, Manager, Refused
-from holdfast.actions.scope import move_into_scope, why_not
+from holdfast.actions.manager import Manager, Refused
+from holdfast.actions.scope import move_into_scope
+from holdfast.actions.scope_rules import why_not
 
 MACHINE = Path(__file__).parent / "systemd_machine.sh"
 LOGIN = "user.slice/user-1000.slice/session-2.scope"
@@ -89,26 +90,20 @@ def test_without_systemd_or_its_manager_there_is_none(tmp_path: Path) -> None:
 # -- what the manager may answer
 
 
-def _answer(kind: int, error: str = "", text: str = "", serial: int = 1) -> bytes:
-    header, body = Body(), Body()
-    if text:
-        body.text(text)
-    header.data += b"l" + bytes([kind, 0, 1]) + struct.pack("<II", len(body.data), 9)
-    fields = header.array(8)
+def _answer(kind: MessageType, error: str = "", text: str = "", serial: int = 1) -> bytes:
+    fields = {HeaderFields.reply_serial: serial}
+    if kind is MessageType.signal:
+        fields |= {HeaderFields.path: "/a", HeaderFields.interface: "a.b", HeaderFields.member: "C"}
     if error:
-        header.data.append(4)
-        header.signature("s")
-        header.text(error)
-    header.pad(8)
-    header.data.append(5)
-    header.signature("u")
-    header.number(serial)
-    header.end(fields)
-    header.pad(8)
-    return bytes(header.data + body.data)
+        fields[HeaderFields.error_name] = error
+    if text:
+        fields[HeaderFields.signature] = "s"
+    header = Header(Endianness.little, kind, 0, 1, -1, 9, fields)
+    return Message(header, (text,) if text else ()).serialise()
 
 
-SIGNAL = _answer(4, serial=0)
+RETURNED = _answer(MessageType.method_return)
+SIGNAL = _answer(MessageType.signal, serial=0)
 
 
 @contextmanager
@@ -131,7 +126,7 @@ def _listening(path: Path, talk: Callable[[socket.socket], None]) -> Iterator[st
 
 def _says(*answers: bytes) -> Callable[[socket.socket], None]:
     def talk(peer: socket.socket) -> None:
-        assert peer.recv(4096).startswith(b"\0AUTH EXTERNAL 31303030\r\n")
+        assert peer.recv(4096) == b"\0AUTH EXTERNAL " + str(os.geteuid()).encode().hex().encode() + b"\r\n"
         peer.sendall(b"OK 0123\r\n")
         heard = b""
         while b"AttachProcessesToUnit" not in heard:
@@ -145,13 +140,13 @@ def _says(*answers: bytes) -> Callable[[socket.socket], None]:
 @contextmanager
 def _greeted(path: str) -> Iterator[Manager]:
     with Manager(5.0) as manager:
-        manager.greet(path, 1000)
+        manager.greet(path)
         yield manager
 
 
 def test_what_it_announces_meanwhile_is_passed_over(tmp_path: Path) -> None:
     with (
-        _listening(tmp_path / "private", _says(SIGNAL, SIGNAL + _answer(2))) as path,
+        _listening(tmp_path / "private", _says(SIGNAL, SIGNAL + RETURNED)) as path,
         _greeted(path) as manager,
     ):
         manager.attach("a.scope", "/b", [1, 2])
@@ -160,7 +155,8 @@ def test_what_it_announces_meanwhile_is_passed_over(tmp_path: Path) -> None:
 def test_a_refusal_is_told_in_its_own_words(tmp_path: Path) -> None:
     with (
         _listening(
-            tmp_path / "private", _says(_answer(3, "org.freedesktop.DBus.Error.AccessDenied", "not yours"))
+            tmp_path / "private",
+            _says(_answer(MessageType.error, "org.freedesktop.DBus.Error.AccessDenied", "not yours")),
         ) as path,
         _greeted(path) as manager,
         pytest.raises(Refused, match="not yours"),
@@ -169,7 +165,7 @@ def test_a_refusal_is_told_in_its_own_words(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "answers", [(), (b"\xff" * 64,), (_answer(2)[:20],), (b"l\2\0\1" + b"\1\0\0\0" * 3 + b"\5" * 99,)]
+    "answers", [(), (b"\xff" * 64,), (RETURNED[:20],), (b"l\2\0\1" + b"\1\0\0\0" * 3 + b"\5" * 99,)]
 )
 def test_nonsense_is_a_failure_like_any(tmp_path: Path, answers: tuple[bytes, ...]) -> None:
     with (
@@ -187,7 +183,7 @@ def test_one_that_never_answers_is_not_waited_for(tmp_path: Path) -> None:
 
     began = time.monotonic()
     with _listening(tmp_path / "private", talk) as path, Manager(0.2) as manager, pytest.raises(OSError):
-        manager.greet(path, 1000)
+        manager.greet(path)
     assert time.monotonic() - began < 2.0
 
 

@@ -1,45 +1,23 @@
 """A scope for the job from the systemd manager that made ours.
 
 In version 2 a group that holds other processes can hand no memory down, and a terminal's group holds the shell. The
-manager may make another one beside it, which is ours to divide. Only out of a scope (a terminal, a login) that limits
-nothing: what stands in a service, a container or a scheduler's group stays there, and so does what was limited on
-purpose. The relay stays where it was, so that the login's group does not become empty while the job runs.
+manager may make another one beside it, which is ours to divide. The relay stays where it was, so that the login's group
+does not become empty while the job runs.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import time
 from pathlib import Path
 
 from holdfast.actions.contain import Groups, below, bring_in, group_of, make_groups, remove_groups
 from holdfast.actions.manager import Manager, Refused
+from holdfast.actions.scope_rules import USER_SLICE, socket_of
 
 PATIENCE_S = 1.0  # the watcher's, the script runs already; systemd took 18 to 34 ms
 LOOK_EVERY_S = 0.002
 ROUNDS = 5
-USER_SLICE = re.compile(r"/(user-(\d+)\.slice)/")
-LIMITS = ("memory.max", "memory.high", "memory.swap.max", "cpu.max", "cpuset.cpus", "io.max")
-NO_LIMIT = ("", "max", "max 100000")
-
-
-def why_not(folder: str, uid: int, run: Path = Path("/run")) -> str:
-    """`folder` is the group we are in. Empty where a scope may be asked for."""
-    slices = USER_SLICE.search(folder)
-    if not (run / "systemd" / "system").is_dir():
-        return "no systemd runs here"
-    if not folder.endswith(".scope"):
-        return "the group is not a terminal's or a login's own"
-    if slices is None or uid not in (0, int(slices[2])):
-        return "the group is not in a slice of the user's"
-    level = folder
-    while not level.endswith(slices[1]):
-        for limit in LIMITS:
-            if _read(f"{level}/{limit}") not in NO_LIMIT:
-                return f"the group has a limit of its own: {limit} in {os.path.basename(level)}"  # noqa: PTH119
-        level = os.path.dirname(level)  # noqa: PTH120
-    return "" if os.access(_socket(uid, run), os.W_OK) else "no systemd manager can be asked"
 
 
 def move_into_scope(
@@ -54,7 +32,7 @@ def move_into_scope(
     groups, reason = Groups(), "the job had ended"
     try:
         with Manager(PATIENCE_S) as manager:
-            manager.greet(_socket(uid, run), uid)
+            manager.greet(socket_of(uid, run))
             slice_name = slices[1] if uid == 0 and slices is not None else ""
             manager.start_scope(unit, [us], "A job under Holdfast", slice_name)
             while not group_of(us).endswith(f"/{unit}"):
@@ -90,14 +68,3 @@ def _fetch(manager: Manager, groups: Groups, unit: str, script_pid: int) -> str:
             except Refused as error:  # it may have ended meanwhile
                 reason = str(error)
     return reason
-
-
-def _socket(uid: int, run: Path) -> str:
-    return str((run if uid == 0 else run / "user" / str(uid)) / "systemd" / "private")
-
-
-def _read(path: str) -> str:
-    try:
-        return Path(path).read_text().strip()
-    except OSError:
-        return ""

@@ -32,11 +32,13 @@ def contain_in_scope(groups: Groups, relay_pid: int, script_pid: int) -> tuple[G
     place = hierarchy_of("memory", membership(ROOT, os.getpid()), ROOT, os.getpid(), mark="cgroup.procs")
     if "memory" in groups.folders or place is None or place.version != 2:
         return groups, {}
-    from holdfast.actions.scope import move_into_scope  # noqa: PLC0415 - few need it
-
     folder, top = place.folders[0].removesuffix(f"/{OURS}"), place.folders[-1]
     if reason := _no_scope(place.path, folder, top):
         return groups, {"no_scope": reason}
+    try:
+        from holdfast.actions.scope import move_into_scope  # noqa: PLC0415 - few need it, and D-Bus with it
+    except ImportError as error:
+        return groups, {"no_scope": str(error)}
     name = process_name(relay_pid)
     began = time.monotonic()
     found, reason = move_into_scope(groups, folder, top, name=name, script_pid=script_pid)
@@ -46,7 +48,7 @@ def contain_in_scope(groups: Groups, relay_pid: int, script_pid: int) -> tuple[G
 
 def _no_scope(path: str, folder: str, top: str) -> str:
     """Why none is to be asked for."""
-    from holdfast.actions.scope import why_not  # noqa: PLC0415
+    from holdfast.actions.scope_rules import why_not  # noqa: PLC0415
 
     if contain.HANDED_DOWN not in (Path(top) / "cgroup.controllers").read_text().split():
         return "memory is not controlled in version 2 here"
