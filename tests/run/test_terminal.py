@@ -89,6 +89,34 @@ def test_a_prompt_is_answered_and_colours_pass(workplace: Workplace) -> None:
     assert terminal.end() == 0
 
 
+def test_a_secret_is_asked_for_at_the_terminal_also_where_input_comes_from_a_file(workplace: Workplace) -> None:
+    command = workplace.script("""
+        import getpass, sys, time
+        print("given", sys.stdin.read().strip())
+        print("secret of", len(getpass.getpass("token: ")), flush=True)
+        time.sleep(0.5)
+        print("done")
+    """)
+    (workplace.path / "settings").write_text("deep\n")
+    terminal = OnTerminal(workplace, command, redirect="< settings; stty -a | tr -s ' ;' '\\n' | grep -x -- '-\\?echo'")
+    assert b"given deep\r\n" in terminal.wait_to_see(b"token: ")
+    terminal.type(b"abcd\r")
+    assert b"abcd" not in terminal.wait_to_see(b"secret of 4\r\n")
+    terminal.type(b"seen")  # and from then on the keys are nobody's again
+    assert b"seen" in terminal.wait_to_see(b"done\r\n")
+    terminal.wait_to_see(b"echo\r\n")
+    assert b"-" not in terminal.seen and terminal.end() == 0
+
+
+def test_ctrl_c_leaves_a_prompt_for_a_secret(workplace: Workplace) -> None:
+    terminal = OnTerminal(
+        workplace, workplace.script("import getpass; getpass.getpass('token: ')"), redirect="< /dev/null"
+    )
+    terminal.wait_to_see(b"token: ")
+    terminal.type(b"\x03")
+    assert terminal.end() == 130
+
+
 def test_ctrl_c_interrupts_the_script_once(workplace: Workplace) -> None:
     command = workplace.script("""
         import time, sys

@@ -27,20 +27,42 @@ class Keyboard:
         self._tell = tell
         self._to_script = bytearray()
         self._listens = False
+        self.fd = 0
         self.script_pid = 0
         self.between_attempts = False
 
     @property
     def check_again_s(self) -> float | None:
-        """A job in the background looks now and then whether it has come to the front."""
+        """A job in the background looks now and then whether it has come to the front; a secret, whether it was read."""
         terminal = self._streams.terminal
-        return FOREGROUND_CHECK_S if terminal is not None and not terminal.entered else None
+        return FOREGROUND_CHECK_S if terminal is not None and (terminal.lent or not terminal.entered) else None
 
     def enter(self) -> None:
         terminal = self._streams.terminal
         if terminal is not None and not terminal.entered:
             terminal.enter()
             self._listen(terminal.entered and terminal.reads)
+
+    def lend(self) -> None:
+        """Input comes from elsewhere, but a script that turns its terminal's echo off asks somebody there for a secret."""
+        terminal = self._streams.terminal
+        if terminal is None or terminal.reads or not terminal.entered or not terminal.echoes:
+            return
+        asks = self._unseen()
+        if asks and not terminal.lent and terminal.in_foreground():
+            with contextlib.suppress(OSError):
+                self.fd = self.fd or os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY | os.O_CLOEXEC)
+                terminal.lend()
+                self._listen(True)
+        elif terminal.lent and not asks:
+            terminal.take_back()
+            self._listen(False)
+
+    def _unseen(self) -> bool:
+        try:
+            return self._streams.master is not None and not termios.tcgetattr(self._streams.master)[3] & termios.ECHO
+        except termios.error:
+            return False
 
     def leave(self) -> None:
         terminal = self._streams.terminal
@@ -62,7 +84,7 @@ class Keyboard:
     def take(self) -> None:
         """Something was typed."""
         try:
-            typed = os.read(0, 4096)
+            typed = os.read(self.fd, 4096)
         except OSError:
             typed = b""
         if not typed:  # the terminal is gone
@@ -84,15 +106,15 @@ class Keyboard:
             del self._to_script[: os.write(master, self._to_script)]
         full = len(self._to_script) >= INPUT_LIMIT_BYTES
         terminal = self._streams.terminal
-        if terminal is not None and terminal.entered and terminal.reads:
+        if terminal is not None and terminal.entered and (terminal.reads or terminal.lent):
             self._listen(not full)
         self._poll.register(master, select.POLLIN | (select.POLLOUT if self._to_script else 0))
 
     def _listen(self, yes: bool) -> None:
         if yes and not self._listens:
-            self._poll.register(0, select.POLLIN)
+            self._poll.register(self.fd, select.POLLIN)
         elif self._listens and not yes:
-            self._poll.unregister(0)
+            self._poll.unregister(self.fd)
         self._listens = yes
 
     def _is_key(self, key: int, typed: bytes) -> bool:

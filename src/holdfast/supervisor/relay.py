@@ -89,14 +89,16 @@ class Relay:
 
     def _turn(self) -> None:
         by_fd = {source.fd: source for source in self._streams.sources}
-        for fd, happened in self._poll.poll(self._patience_ms()):
+        ready = self._poll.poll(self._patience_ms())
+        self._keyboard.lend()  # before a prompt is shown: whoever answers at once is not to be seen
+        for fd, happened in ready:
             if fd in by_fd and happened & ~select.POLLOUT:
                 self._pass_on(by_fd[fd], happened)
             elif fd == self._wake_read:
                 self._woken()
             elif self._link is not None and fd == self._link.fileno():
                 self._hear(self._link)
-            elif fd == 0:
+            elif fd == self._keyboard.fd:
                 self._keyboard.take()
         self._keyboard.feed()
         self._keyboard.enter()

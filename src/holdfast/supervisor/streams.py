@@ -92,13 +92,15 @@ def _same_file(one: int, other: int) -> bool:
 class Terminal:
     """The user's terminal. Raw while the script's own pty does the line editing, and as it was afterwards.
 
-    Where the script's input does not come from it (`reads` is false), it is left as it is.
+    Where the script's input does not come from it (`reads` is false), it is left as it is, but for a secret the script
+    asks for there.
     """
 
     def __init__(self, fd: int, reads: bool) -> None:
         self.fd = fd
         self.reads = reads
         self.entered = False
+        self.lent = False
         self._former = termios.tcgetattr(fd)
 
     def copy_to(self, slave: int) -> None:
@@ -131,8 +133,32 @@ class Terminal:
                 tty.setraw(self.fd, termios.TCSANOW)
 
     def leave(self) -> None:
+        self.take_back()
         if self.entered:
             self.entered = False
-            if self.reads and self.in_foreground():
-                with contextlib.suppress(termios.error, OSError):
-                    termios.tcsetattr(self.fd, termios.TCSANOW, self._former)
+            if self.reads:
+                self._as_it_was()
+
+    @property
+    def echoes(self) -> bool:
+        return bool(self._former[3] & termios.ECHO)
+
+    def lend(self) -> None:
+        """Key by key and unseen; its own keys for signals and its own line ends stay."""
+        self.lent = True
+        with contextlib.suppress(termios.error, OSError):
+            self._former = termios.tcgetattr(self.fd)
+            modes = termios.tcgetattr(self.fd)
+            modes[3] &= ~(termios.ECHO | termios.ICANON)
+            modes[6][termios.VMIN], modes[6][termios.VTIME] = 1, 0
+            termios.tcsetattr(self.fd, termios.TCSANOW, modes)
+
+    def take_back(self) -> None:
+        if self.lent:
+            self.lent = False
+            self._as_it_was()
+
+    def _as_it_was(self) -> None:
+        if self.in_foreground():
+            with contextlib.suppress(termios.error, OSError):
+                termios.tcsetattr(self.fd, termios.TCSANOW, self._former)
