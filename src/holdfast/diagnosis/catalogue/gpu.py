@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.diagnosis.catalogue.recipe import Entry, jax, keras, python, shell, torch, words
+from holdfast.diagnosis.catalogue.recipe import JAX, KERAS, TORCH, Entry, jax, keras, python, shell, torch, words
 
 VERSIONS = shell("See driver and card", "nvidia-smi")
 COOLER = (shell("See clocks, temperature and why they are held", "nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER"),)
@@ -13,7 +13,11 @@ ENTRIES: dict[str, Entry] = {
         "The two versions in the message.",
         (
             VERSIONS,
-            shell("A build for an older CUDA", "pip install torch --index-url https://download.pytorch.org/whl/cu118"),
+            shell(
+                "A build for an older CUDA",
+                "pip install torch --index-url https://download.pytorch.org/whl/cu118",
+                TORCH,
+            ),
             shell("After a driver update", "sudo reboot"),
         ),
     ),
@@ -22,9 +26,9 @@ ENTRIES: dict[str, Entry] = {
         "The framework cannot load a library of CUDA or cuDNN, or was installed without GPU support. The packages that bring them along are the simplest way.",
         "The library the message names.",
         (
-            shell("TensorFlow with its CUDA libraries", "pip install 'tensorflow[and-cuda]'"),
-            shell("JAX with its CUDA libraries", "pip install -U 'jax[cuda12]'"),
-            shell("PyTorch with its CUDA libraries", "pip install --force-reinstall torch"),
+            shell("The package with its CUDA libraries", "pip install 'tensorflow[and-cuda]'", KERAS),
+            shell("The package with its CUDA libraries", "pip install -U 'jax[cuda12]'", JAX),
+            shell("The package with its CUDA libraries", "pip install --force-reinstall torch", TORCH),
             shell("libdevice: say where CUDA is", "export XLA_FLAGS=--xla_gpu_cuda_data_dir=/usr/local/cuda"),
         ),
     ),
@@ -46,10 +50,10 @@ ENTRIES: dict[str, Entry] = {
         "The devices the framework sees against those the driver has.",
         (
             torch("Move model and batches to it", 'model.to("cuda"); x, y = x.to("cuda"), y.to("cuda")'),
-            shell("See what the framework can use", 'python -c "import torch; print(torch.cuda.is_available())"'),
+            shell("See what the framework can use", 'python -c "import torch; print(torch.cuda.is_available())"', TORCH),
             keras("See what the framework can use", 'print(tf.config.list_physical_devices("GPU"))'),
             jax("See what the framework can use", "print(jax.devices())"),
-            shell("Install the build with GPU support", "pip install 'tensorflow[and-cuda]'"),
+            shell("Install the build with GPU support", "pip install 'tensorflow[and-cuda]'", KERAS),
         ),
     ),
     "gpu-hardware-fault": Entry(

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from holdfast.diagnosis.catalogue.recipe import KERAS, TORCH, Entry, Recipe, jax, keras, python, shell, torch, words
+from holdfast.diagnosis.catalogue.recipe import (
+    JAX,
+    KERAS,
+    TORCH,
+    Entry,
+    Recipe,
+    jax,
+    keras,
+    python,
+    shell,
+    torch,
+    words,
+)
 
 SMALLER_STEP = (
     keras("Feed the data in smaller pieces", "model.fit(dataset.batch(16))  # was a larger batch"),
@@ -151,7 +163,7 @@ ENTRIES: dict[str, Entry] = {
                 "Pad to a few fixed sizes",
                 "length = -(-x.shape[1] // 64) * 64\nx = torch.nn.functional.pad(x, (0, length - x.shape[1]))",
             ),
-            shell("TensorFlow: another allocator", "TF_GPU_ALLOCATOR=cuda_malloc_async python train.py"),
+            shell("Another allocator", "TF_GPU_ALLOCATOR=cuda_malloc_async python train.py", KERAS),
         ),
     ),
     "gpu-memory-held-by-others": Entry(
@@ -165,7 +177,7 @@ ENTRIES: dict[str, Entry] = {
                 "Take memory as needed, so that two can share a card",
                 'for gpu in tf.config.list_physical_devices("GPU"):\n    tf.config.experimental.set_memory_growth(gpu, True)',
             ),
-            shell("JAX: do not take it all at once", "XLA_PYTHON_CLIENT_PREALLOCATE=false python train.py"),
+            shell("Do not take it all at once", "XLA_PYTHON_CLIENT_PREALLOCATE=false python train.py", JAX),
         ),
     ),
     "gpu-memory-leak": Entry(

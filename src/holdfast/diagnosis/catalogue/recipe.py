@@ -8,6 +8,7 @@ from string import Template
 from holdfast.vocabulary import Finding, Remedy
 
 KERAS, TORCH, JAX = "tensorflow", "torch", "jax"
+NAMES = {KERAS: "TensorFlow", TORCH: "PyTorch", JAX: "JAX"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +21,15 @@ class Recipe:
     language: str = "python"
     when: str = ""  # only for a finding that has this detail, and then before the others
 
-    def fill(self, finding: Finding) -> Remedy | None:
+    def fill(self, finding: Finding, framework: str) -> Remedy | None:
+        """For the framework seen. Where none was, it is said which one this is for."""
         if self.when and not finding.details.get(self.when):
             return None
+        title = self.title
+        if self.framework and not framework:
+            title = f"{NAMES[self.framework]}: {title if title[:2].isupper() else title[0].lower() + title[1:]}"
         try:
-            return Remedy(self.title, Template(self.how).substitute(finding.details))
+            return Remedy(title, Template(self.how).substitute(finding.details))
         except (KeyError, ValueError):
             return None
 
@@ -53,8 +58,8 @@ def python(title: str, how: str) -> Recipe:
     return Recipe(title, how)
 
 
-def shell(title: str, how: str) -> Recipe:
-    return Recipe(title, how, language="shell")
+def shell(title: str, how: str, framework: str = "") -> Recipe:
+    return Recipe(title, how, framework, language="shell")
 
 
 def words(title: str, how: str) -> Recipe:
