@@ -50,7 +50,9 @@ ENTRIES: dict[str, Entry] = {
         "The devices the framework sees against those the driver has.",
         (
             torch("Move model and batches to it", 'model.to("cuda"); x, y = x.to("cuda"), y.to("cuda")'),
-            shell("See what the framework can use", 'python -c "import torch; print(torch.cuda.is_available())"', TORCH),
+            shell(
+                "See what the framework can use", 'python -c "import torch; print(torch.cuda.is_available())"', TORCH
+            ),
             keras("See what the framework can use", 'print(tf.config.list_physical_devices("GPU"))'),
             jax("See what the framework can use", "print(jax.devices())"),
             shell("Install the build with GPU support", "pip install 'tensorflow[and-cuda]'", KERAS),
