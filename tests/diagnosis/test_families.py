@@ -28,6 +28,8 @@ FAMILIES = {
     # accelerators
     "Queue 0x7f aborting with error : HSA_STATUS_ERROR_INVALID_ISA: The instruction set architecture is invalid.": "gpu-architecture-unsupported",
     "Unable to initialize backend 'tpu': ABORTED: The TPU is already in use by process with pid 17. Not attempting to load libtpu.so": "gpu-memory-held-by-others",
+    "E cuda_driver.cc:806] failed to allocate 7.92G (8504868864 bytes) from device: CUDA_ERROR_OUT_OF_MEMORY": "gpu-memory-held-by-others",
+    "RuntimeError: [enforce fail at inline_container.cc:424] . unexpected pos 3293 vs 3187": "disk-full",
     "CUDA error: all CUDA-capable devices are busy or unavailable": "gpu-memory-held-by-others",
     "OSError: libnvidia-ml.so.1: cannot open shared object file: No such file or directory": "cuda-library-missing",
     "XlaRuntimeError: RESOURCE_EXHAUSTED: XLA:TPU compile permanent error. Ran out of memory in memory space hbm. Used 21G of 7G hbm.": "gpu-memory-exhausted",

@@ -242,8 +242,19 @@ def test_a_loss_that_grew_until_it_broke_points_at_the_learning_rate() -> None:
     assert cause(text) == "learning-rate-too-high"
 
 
-def test_a_bare_killed_is_probably_memory_and_says_probably() -> None:
-    answer = why("epoch 1 loss 0.3\nKilled\n")
+@pytest.mark.parametrize(
+    "ending",
+    [
+        "Killed",
+        "zsh: killed     python train.py",
+        "[1]  + 21503 killed     python train.py",
+        "fish: Job 1, 'python train.py' terminated by signal SIGKILL (Forced quit)",
+        "Command terminated by signal 9",
+        "subprocess.CalledProcessError: Command '['python', 'train.py']' died with <Signals.SIGKILL: 9>.",
+    ],
+)
+def test_a_bare_killed_is_probably_memory_and_says_probably(ending: str) -> None:
+    answer = why(f"epoch 1 loss 0.3\n{ending}\n")
     assert answer.cause is not None and answer.cause.id == "host-memory-exhausted" and answer.cause.confidence < 0.7
 
 

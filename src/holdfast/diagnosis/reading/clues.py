@@ -29,7 +29,7 @@ NATIVE = 0.85  # a line of a log; nobody raised it
 # Words of many launchers: "exits with return code = -11", "exited on signal 9", "non-zero exit status -6".
 EXIT = re.compile(
     r"(?:exit(?:s|ed)?|return(?:s|ed)?)\b[^\n\d-]{0,40}\b(?:code|status|value)\b[^\w\n-]{0,6}(?P<code>-\d{1,2}|1[2-5]\d)\b"
-    r"|(?:exited|terminated|killed|died)\b[^\n\d]{0,20}\bsignal[^\w\n]{0,4}(?P<signal>\d{1,2}|SIG(?:SEGV|ABRT|BUS|TERM|ILL|FPE|KILL))\b",
+    r"|(?:exited|terminated|killed|died)\b[^\n\d]{0,20}\bsignals?[^\w\n]{0,4}(?P<signal>\d{1,2}|SIG(?:SEGV|ABRT|BUS|TERM|ILL|FPE|KILL))\b",
     re.IGNORECASE,
 )
 NUMBERS = {"SIGILL": 4, "SIGABRT": 6, "SIGBUS": 7, "SIGFPE": 8, "SIGKILL": 9, "SIGSEGV": 11, "SIGTERM": 15}

@@ -196,6 +196,10 @@ POOL = re.compile(r"^Limit: {1,40}(?P<limit>\d{1,15})\s+InUse: ", re.MULTILINE)
 SMALL_POOL = 512 << 20
 
 
+REFUSED = re.compile(r"failed to alloc(?:ate)? ([\d.]+[KMG]i?B?)\b.{0,40} from device: CUDA_ERROR_OUT_OF_MEMORY")
+STEP = re.compile(r"OOM when allocating|ran out of memory|ResourceExhausted|RESOURCE_EXHAUSTED|\bEpoch \d|\bloss\b")
+
+
 def was_taken_before(text: str) -> str:
     """What was free when the framework looked at the card first; empty where that was most of it."""
     for found in HAD.finditer(text):
@@ -209,3 +213,9 @@ def was_taken_before(text: str) -> str:
         if int(found["limit"]) < SMALL_POOL:
             return f"TensorFlow could have only {int(found['limit']) >> 20} MiB of the card"
     return ""
+
+
+def was_refused_its_share(text: str) -> str:
+    """The driver refused what TensorFlow takes at its start, and no tensor of the script's was refused."""
+    found = REFUSED.search(text)
+    return f"the driver could not give the {found[1]} it had said were free" if found and not STEP.search(text) else ""

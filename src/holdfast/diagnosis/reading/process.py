@@ -66,6 +66,7 @@ HEAP = r"free\(\): |malloc\(\): |realloc\(\): |munmap_chunk\(\)|double free|corr
 KILLED = (
     r"^(?:.{0,200}: line \d+: *\d+ )?(?:Killed\b(?! process| \d| by)|已杀死|已砍掉|Getötet$|Processus arrêté|Terminado \(killed\)|Убито|強制終了|죽었음)"
     r"|\d(?:\]|s/it\]?|it/s\]?)?Killed$"
+    r"|^(?:zsh: |\[\d+\] {1,4}[-+]? {0,4}\d+ )killed\b|terminated by signal (?:9\b|SIGKILL)"
 )
 CRASHED = any_of(
     r"段错误|已放弃 ?\(|中止 ?\(コアダンプ|Speicherzugriffsfehler|Erreur de segmentation|Ошибка сегментирования|세그멘테이션",
@@ -267,7 +268,7 @@ LINES: tuple[Rule, ...] = flatten(
             (
                 0.35,
                 KILLED
-                + r"|^\S{0,40}\s+killed\s{2,}python|signal 9|SIGKILL|exit(?:ed with)? ?(?:code|status)?:? 137|<Signals.SIGKILL|exitcode\s{0,4}: -9\b|return ?code =? ?-9\b",
+                + r"|signal 9|SIGKILL|exit(?:ed with)? ?(?:code|status)?:? 137|<Signals.SIGKILL|exitcode\s{0,4}: -9\b|return ?code =? ?-9\b",
             ),
         ),
         rules(

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from holdfast.diagnosis.plain_text import Line, is_progress
 from holdfast.diagnosis.reading.course import of_the_memory
-from holdfast.diagnosis.reading.gpu import was_taken_before
+from holdfast.diagnosis.reading.gpu import was_refused_its_share, was_taken_before
 from holdfast.diagnosis.reading.log import Clue
 from holdfast.diagnosis.reading.process import KILLED
 from holdfast.vocabulary import Evidence, Finding
@@ -43,6 +43,8 @@ def together(found: dict[str, Finding], clues: Sequence[Clue], lines: Sequence[L
     _who_holds_the_card(found, lines)
     _a_leak_that_ran_out(found, lines)
     _killed_for_memory(found, lines, only_the_text)
+    if only_the_text:
+        _written_short(found)
     _stopped_by_the_notebook(found, lines)
     _crashed_at_import(found, lines)
     _numpy_had_warned(found, lines)
@@ -55,11 +57,13 @@ def _who_holds_the_card(found: dict[str, Finding], lines: Sequence[Line]) -> Non
     gpu = found.get("gpu-memory-exhausted")
     if gpu is None or gpu.confidence < SURE:
         return
-    taken = was_taken_before("\n".join(line.text for line in lines[:3000]))
-    if taken:
-        seen = (*gpu.evidence, Evidence(taken, "log"))
-        found["gpu-memory-held-by-others"] = Finding("gpu-memory-held-by-others", 0.84, seen, gpu.details)
-        found["gpu-memory-exhausted"] = replace(gpu, confidence=0.4)
+    text = "\n".join(line.text for line in lines[:3000])
+    for reason, sure in ((was_taken_before(text), 0.84), (was_refused_its_share(text), 0.66)):
+        if reason:
+            seen = (*gpu.evidence, Evidence(reason, "log"))
+            found["gpu-memory-held-by-others"] = Finding("gpu-memory-held-by-others", sure, seen, gpu.details)
+            found["gpu-memory-exhausted"] = replace(gpu, confidence=0.4)
+            return
 
 
 def _a_leak_that_ran_out(found: dict[str, Finding], lines: Sequence[Line]) -> None:
@@ -82,6 +86,13 @@ def _killed_for_memory(found: dict[str, Finding], lines: Sequence[Line], only_th
         found["host-memory-exhausted"] = replace(host, confidence=PROBABLY_MEMORY)
     elif host.confidence < SURE and only_the_text and any(LAUNCHERS_CHILD.search(line.text) for line in lines[-60:]):
         found["host-memory-exhausted"] = replace(host, confidence=PROBABLY_MEMORY - 0.03)  # the same, by its launcher
+
+
+def _written_short(found: dict[str, Finding]) -> None:
+    """PyTorch's archive was not written as far as it should be. Where the disk was not seen, that it was full is usual."""
+    full = found.get("disk-full")
+    if full is not None and full.confidence < SURE and any("unexpected pos" in item.text for item in full.evidence):
+        found["disk-full"] = replace(full, confidence=0.6)
 
 
 def _stopped_by_the_notebook(found: dict[str, Finding], lines: Sequence[Line]) -> None:
