@@ -15,7 +15,9 @@ from tests.workplace import HOLDFAST, PATIENCE_S, Workplace
 
 
 def _say(workplace: Workplace, *words: str, **how: object) -> tuple[int, str]:
-    done = subprocess.run([*HOLDFAST, *words], cwd=workplace.path, capture_output=True, timeout=PATIENCE_S, check=False, **how)  # type: ignore[call-overload]
+    done = subprocess.run(
+        [*HOLDFAST, *words], cwd=workplace.path, capture_output=True, timeout=PATIENCE_S, check=False, **how
+    )  # type: ignore[call-overload]
     return done.returncode, done.stderr.decode()
 
 

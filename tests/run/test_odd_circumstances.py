@@ -89,7 +89,10 @@ def test_many_inherited_descriptors_do_no_harm(workplace: Workplace) -> None:
         "[os.set_inheritable(fd, True) for fd in fds]\n"
         f"sys.exit(subprocess.call({[*HOLDFAST, 'run', 'sh', '-c', 'exit 3']!r}, close_fds=False))"
     )
-    assert subprocess.run([sys.executable, "-c", code], cwd=workplace.path, check=False, timeout=PATIENCE_S).returncode == 3
+    assert (
+        subprocess.run([sys.executable, "-c", code], cwd=workplace.path, check=False, timeout=PATIENCE_S).returncode
+        == 3
+    )
 
 
 def test_a_traceback_is_recorded_though_the_pager_stalls(workplace: Workplace) -> None:

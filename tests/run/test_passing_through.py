@@ -30,7 +30,9 @@ def test_standard_input_reaches_the_script(workplace: Workplace) -> None:
 
 def test_output_arrives_as_it_is_printed(workplace: Workplace) -> None:
     """It goes on only once its line was seen."""
-    command = workplace.script("import os, time; print('now', flush=True)\nwhile not os.path.exists('seen'): time.sleep(.01)")
+    command = workplace.script(
+        "import os, time; print('now', flush=True)\nwhile not os.path.exists('seen'): time.sleep(.01)"
+    )
     process = workplace.start(command)
     assert process.stdout is not None
     assert process.stdout.readline() == b"now\n"
