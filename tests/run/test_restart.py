@@ -10,9 +10,9 @@ import time
 import pytest
 
 from lab.case import Limits
-from lab.stage import Stage
 from tests.fake_training import fake_training
 from tests.run.test_terminal import OnTerminal, stop_and_continue
+from tests.staging import staged
 from tests.workplace import HOLDFAST, PATIENCE_S, Workplace, is_gone, wait_for
 
 KILLED_ONCE = "if ATTEMPT == 1 and step == 25: die()"
@@ -308,7 +308,7 @@ if step == 1: _recorder().event("rescue.k", k=k, where="train")
 if step == 25: time.sleep(0.3); bytearray((200 << 20) // k); time.sleep(0.1)
 """
     command = fake_training(workplace, fault)
-    with Stage(Limits(memory=180 << 20), f"holdfast-restart-{os.getpid()}") as stage:
+    with staged(Limits(memory=180 << 20), "restart") as stage:
         words = stage.wrap([*HOLDFAST, "run", "--", *command])
         done = subprocess.run(words, cwd=workplace.path, capture_output=True, timeout=PATIENCE_S, check=False)
     assert done.returncode == 0, done.stderr
