@@ -57,7 +57,7 @@ class Outcome:
 
 
 def trial(
-    kind: str, seed: int, kills: int, aim: str = "", place: Path | None = None, slack_s: float = SLACK_S
+    kind: str, seed: int, kills: int, aim: str = "", place: Path | None = None, *, slack_s: float = SLACK_S
 ) -> Outcome:
     """One run, killed `kills` times, then left to end."""
     chance = random.Random(f"{kind} {seed}")
