@@ -26,7 +26,7 @@ from .case import FRAMEWORKS, Case, Limits, seeded_line
 from .stage import CannotStage, Stage
 
 TIMEOUT_S = 300.0  # no measure of anything: only so that a program which hangs does not hold up the rest
-LEFTOVERS_GRACE_S = 3.0
+LEFTOVERS_GRACE_S = 20.0  # a loaded machine takes its time; one that leaves nothing behind is not waited for
 SOURCE = Path(__file__).parent.parent / "src"
 NOT_COPIED = {"expect.toml", "healthy.py", "__pycache__"}
 
@@ -138,6 +138,10 @@ class _Stream:
     def text(self) -> str:
         return b"".join(self._pieces).decode(errors="replace")
 
+    def lines(self) -> str:
+        """The whole ones: unbuffered, the end of a line is written after it."""
+        return self.text().rpartition("\n")[0]
+
     def wait(self, seconds: float) -> None:
         self._thread.join(seconds)
 
@@ -160,8 +164,9 @@ def _happenings(case: Case, healthy: bool, scratch: Path, seed: int | None) -> l
 
         def send(started: int) -> None:
             receiver = started if ending.to == "holdfast" else _script_in(scratch)
-            if receiver is not None:
-                os.kill(receiver, ending.signal)
+            with suppress(ProcessLookupError):  # it has just ended by itself, which is told
+                if receiver is not None:
+                    os.kill(receiver, ending.signal)
 
         moments = ending.after_output
         moment = moments[0] if seed is None else random.Random(f"{case.name} ending {seed}").choice(moments)
@@ -216,7 +221,7 @@ def _wait(process: subprocess.Popen[bytes], stdout: _Stream, happenings: list[_H
         if time.monotonic() > deadline:
             return False
         for happening in happenings:
-            if not happening.done and happening.after_output in stdout.text():
+            if not happening.done and happening.after_output in stdout.lines():
                 happening.done = True
                 happening.do(process.pid)
         time.sleep(0.02)
@@ -242,7 +247,10 @@ def _stop_leftovers(scratch: Path, stage: Stage, grace: float) -> list[str]:
     """Ends what the program left behind, after a moment to end by itself; gives the names of what had to be ended."""
 
     def left() -> set[psutil.Process]:
-        inside = {psutil.Process(pid) for pid in stage.members() if psutil.pid_exists(pid)}
+        inside = set()
+        for pid in stage.members():
+            with suppress(psutil.Error):  # it may end while it is looked at
+                inside.add(psutil.Process(pid))
         return {*_processes_in(scratch), *inside}
 
     deadline = time.monotonic() + grace

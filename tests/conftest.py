@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -19,11 +20,26 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    unable = _why_no_root()
     for item in items:
-        if item.get_closest_marker("root") and os.geteuid() != 0:
-            item.add_marker(pytest.mark.skip(reason="needs root"))
+        if unable and item.get_closest_marker("root"):
+            item.add_marker(pytest.mark.skip(reason=unable))
         if item.get_closest_marker("gpu") and not Path("/dev/nvidiactl").exists():
             item.add_marker(pytest.mark.skip(reason="needs an NVIDIA GPU"))
+
+
+def _why_no_root() -> str:
+    """Root in a plain container may mount nothing and make no groups: it is root by name only."""
+    if os.geteuid() != 0:
+        return "needs root"
+    try:
+        tried = subprocess.run(
+            ["unshare", "-m", "--propagation", "private", "mount", "-t", "tmpfs", "none", "/mnt"],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+    except OSError as error:
+        return f"needs unshare: {error}"
+    return f"needs root that may mount: {tried.stderr.strip()}" if tried.returncode else ""
 
 
 def pytest_sessionfinish() -> None:

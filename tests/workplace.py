@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -17,6 +18,7 @@ import psutil
 import pytest
 
 HOLDFAST = [sys.executable, "-m", "holdfast"]
+PATIENCE_S = 100.0  # for what takes a second or two on a machine that has nothing else to do
 
 
 class Workplace:
@@ -31,40 +33,58 @@ class Workplace:
         return [sys.executable, name]
 
     def run(self, command: list[str], *options: str, **how: Any) -> subprocess.CompletedProcess[bytes]:
-        how = {"capture_output": True, "timeout": 60, **how}
+        how = {"capture_output": True, "timeout": PATIENCE_S, **how}
         return subprocess.run([*HOLDFAST, "run", *options, "--", *command], cwd=self.path, check=False, **how)
 
-    def start(self, command: list[str], *options: str, **how: Any) -> subprocess.Popen[bytes]:
+    def start(
+        self, command: list[str], *options: str, before: tuple[str, ...] = (), **how: Any
+    ) -> subprocess.Popen[bytes]:
+        """`before`: a program that starts Holdfast itself."""
         how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL, **how}
-        process = subprocess.Popen([*HOLDFAST, "run", *options, "--", *command], cwd=self.path, **how)
+        process = subprocess.Popen([*before, *HOLDFAST, "run", *options, "--", *command], cwd=self.path, **how)
         self.started.append(process)
         return process
 
     def why(self, *options: str) -> dict[str, Any]:
+        """Of a run that is over. Where the disk is slow, the relay did not wait until the record of it was closed."""
+        found: dict[str, Any] = wait_for(lambda: (said := self._asked(*options))["outcome"] != "running" and said)
+        return found
+
+    def _asked(self, *options: str) -> dict[str, Any]:
         done = subprocess.run(
-            [*HOLDFAST, "why", "--json", *options], cwd=self.path, capture_output=True, timeout=60, check=False
+            [*HOLDFAST, "why", "--json", *options], cwd=self.path, capture_output=True, timeout=PATIENCE_S, check=False
         )
         assert done.returncode in (0, 3), done.stderr.decode()
         answer: dict[str, Any] = json.loads(done.stdout)
         return answer
 
     def why_text(self) -> str:
-        done = subprocess.run([*HOLDFAST, "why"], cwd=self.path, capture_output=True, timeout=60, check=False)
+        done = subprocess.run([*HOLDFAST, "why"], cwd=self.path, capture_output=True, timeout=PATIENCE_S, check=False)
         return done.stdout.decode()
 
     def watcher_of(self, relay: int) -> psutil.Process:
-        """Its guard is a child of the relay too."""
-        return wait_for(
-            lambda: next((one for one in psutil.Process(relay).children() if one.name() != "hf-guard"), None)
-        )
+        """It leads a session of its own, which the guard, a child of the relay too, does not."""
+        return wait_for(lambda: next(filter(_leads_a_session, psutil.Process(relay).children()), None))
 
     def script_of(self, relay: int) -> psutil.Process:
         """It leads a session of its own, which what the watcher forks for itself does not."""
         watcher = self.watcher_of(relay)
-        return wait_for(lambda: next((one for one in watcher.children() if os.getsid(one.pid) == one.pid), None))
+        return wait_for(lambda: next(filter(_leads_a_session, watcher.children()), None))
 
 
-def wait_for(look: Callable[[], Any], seconds: float = 20.0) -> Any:
+def _leads_a_session(process: psutil.Process) -> bool:
+    return os.getsid(process.pid) == process.pid
+
+
+def is_gone(pid: int) -> bool:
+    """Ended; who adopted it may not have collected it yet, and the first process of some containers never does."""
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+def wait_for(look: Callable[[], Any], seconds: float = PATIENCE_S) -> Any:
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         try:
@@ -84,7 +104,8 @@ def workplace(tmp_path: Path) -> Iterator[Workplace]:
     for process in place.started:
         if process.poll() is None:
             for below in [*psutil.Process(process.pid).children(recursive=True), process]:
-                os.kill(below.pid, signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):  # it may end by itself meanwhile
+                    os.kill(below.pid, signal.SIGKILL)
             process.wait()
         for pipe in (process.stdin, process.stdout, process.stderr):
             if pipe:

@@ -23,6 +23,7 @@ from typing import Any
 
 import psutil
 
+PATIENCE_S = 120.0
 HOLDFAST = [sys.executable, "-m", "holdfast"]
 VICTIM = """
 import sys, time
@@ -97,7 +98,7 @@ def attempt(seed: int) -> Attempt:
         )  # fmt: skip
         time.sleep(instant)
         hit = _kill(relay, target)
-        out, _ = relay.communicate(timeout=60)
+        out, _ = relay.communicate(timeout=PATIENCE_S)
         problem = _judge(place, relay.returncode, out, target if hit else "nothing", planned)
     return Attempt(seed, target if hit else f"{target}*", instant, planned, problem)
 
@@ -115,7 +116,7 @@ def attempt_with_restart(seed: int) -> Attempt:
         )  # fmt: skip
         time.sleep(instant)
         hit = _kill(relay, target)
-        out, err = relay.communicate(timeout=60)
+        out, err = relay.communicate(timeout=PATIENCE_S)
         problem = _judge_restart(place, relay.returncode, target if hit else "nothing")
         problem += f" {out!r} {err!r}" if problem else ""
     return Attempt(seed, target if hit else f"{target}*", instant, "restarts", problem)
@@ -140,11 +141,12 @@ def _kill(relay: subprocess.Popen[bytes], target: str) -> bool:
     """False when the one to kill was not there (any more)."""
     try:
         process = psutil.Process(relay.pid)
-        until = time.monotonic() + 5
+        until = time.monotonic() + 30
         for _ in range({"relay": 0, "watcher": 1, "script": 2}[target]):
-            while not (children := process.children()):
+            while not (children := [one for one in process.children() if os.getsid(one.pid) == one.pid]):
                 if relay.poll() is not None or time.monotonic() > until:
                     return False
+                time.sleep(0.001)
             process = children[0]
         if process.status() == psutil.STATUS_ZOMBIE:
             return False
@@ -156,12 +158,10 @@ def _kill(relay: subprocess.Popen[bytes], target: str) -> bool:
 
 def _judge(place: Path, code: int, out: bytes, target: str, planned: str) -> str:
     expected_code, outcome, cause = ENDINGS[planned][1:]
-    runs = list((place / ".holdfast/runs").glob("*")) if (place / ".holdfast").exists() else []
     if target == "relay":
-        if not any(list((run / "journal").iterdir()) for run in runs):
-            time.sleep(1.0)  # the watcher may be about to begin
-            if not any(list((run / "journal").iterdir()) for run in runs) and not (place / "finished").exists():
-                return ""  # killed before anything had begun
+        _wait_until_all_are_gone(place)  # the watcher may be about to begin
+        if not list((place / ".holdfast/runs").glob("*/journal/*")) and not (place / "finished").exists():
+            return ""  # killed before anything had begun
         expected_code = -signal.SIGKILL
     answer = _answer(place)
     if target == "script":
@@ -180,14 +180,18 @@ def _judge(place: Path, code: int, out: bytes, target: str, planned: str) -> str
 
 def _answer(place: Path) -> dict[str, Any]:
     """What `why` says once nothing runs any more."""
-    until = time.monotonic() + 30
-    while _still_there(place) and time.monotonic() < until:
-        time.sleep(0.05)
-    done = subprocess.run([*HOLDFAST, "why", "--json"], cwd=place, capture_output=True, timeout=30, check=False)
+    _wait_until_all_are_gone(place)
+    done = subprocess.run([*HOLDFAST, "why", "--json"], cwd=place, capture_output=True, timeout=PATIENCE_S, check=False)
     answer: dict[str, Any] = (
         json.loads(done.stdout) if done.stdout else {"outcome": done.stderr.decode(), "cause": None}
     )
     return answer
+
+
+def _wait_until_all_are_gone(place: Path) -> None:
+    until = time.monotonic() + PATIENCE_S
+    while _still_there(place) and time.monotonic() < until:
+        time.sleep(0.05)
 
 
 def _still_there(place: Path) -> bool:

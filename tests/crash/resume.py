@@ -56,7 +56,9 @@ class Outcome:
         return f"{self.seed:6}  {self.kind:19} {verdict:8} {told}"
 
 
-def trial(kind: str, seed: int, kills: int, aim: str = "", place: Path | None = None) -> Outcome:
+def trial(
+    kind: str, seed: int, kills: int, aim: str = "", place: Path | None = None, *, slack_s: float = SLACK_S
+) -> Outcome:
     """One run, killed `kills` times, then left to end."""
     chance = random.Random(f"{kind} {seed}")
     outcome = Outcome(kind, seed)
@@ -73,7 +75,7 @@ def trial(kind: str, seed: int, kills: int, aim: str = "", place: Path | None = 
             _check_went_on(outcome, attempt, before)
             if attempt.process.returncode == 0:
                 break  # done before its turn came
-            _note_repeated(outcome, run, attempt)
+            _note_repeated(outcome, run, attempt, slack_s)
         last = run.attempts[-1]
         if last.process.returncode != 0:
             before = store.newest(str(run.checkpoints))
@@ -126,19 +128,19 @@ def _check_went_on(outcome: Outcome, attempt: Attempt, before: dict[str, Any] | 
         outcome.problems.append(f"went on from {restored[0]['number']}, not from {before['number']}")
 
 
-def _note_repeated(outcome: Outcome, run: Run, killed: Attempt) -> None:
+def _note_repeated(outcome: Outcome, run: Run, killed: Attempt, slack_s: float) -> None:
     """By the killed attempt's own counter: how many steps it made beyond what can be gone on from."""
     steps, newest = killed.steps(), store.newest(str(run.checkpoints))
     if not steps:
         return
     if newest is None:
-        if steps[-1][0] - steps[0][0] > INTERVAL_S + SLACK_S:
+        if steps[-1][0] - steps[0][0] > INTERVAL_S + slack_s:
             outcome.problems.append("trained for longer than an interval and left no checkpoint")
         return
     beyond = [at for at, number in steps if number > int(newest["step"])]
     outcome.repeated.append(len(beyond))
     writes = [float(event["seconds"]) for event in killed.events("checkpoint.saved")]
-    allowed = INTERVAL_S + 2 * max(writes, default=0.0) + SLACK_S
+    allowed = INTERVAL_S + 2 * max(writes, default=0.0) + slack_s
     if beyond and beyond[-1] - beyond[0] > allowed:
         outcome.problems.append(f"{beyond[-1] - beyond[0]:.2f} s of steps to repeat, {allowed:.2f} s allowed")
 

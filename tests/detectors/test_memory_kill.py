@@ -93,6 +93,18 @@ def test_the_line_that_holdfast_drew_is_the_machines_or_the_budget() -> None:
     assert any("budget is 1 GiB" in item.text for item in at_budget.evidence), at_budget.evidence
 
 
+def test_a_rise_too_sudden_to_be_seen_is_told_by_which_end_was_nearest() -> None:
+    line = MEMCG.replace("oom_memcg=/job,task_memcg=/job", f"oom_memcg={OWN},task_memcg={OWN}")
+    seen = {"cgroup__memory_limit_bytes": [4 * GIB] * 2, "cgroup__memory_working_bytes": [0.2 * GIB, 0.3 * GIB]}
+    roomy = find(story(137, 9, events=[kernel(line)], **seen, host__memory_available_bytes=[20 * GIB] * 2))
+    short = find(story(137, 9, events=[kernel(line)], **seen, host__memory_available_bytes=[9 * GIB, 2 * GIB]))
+    budget = {"job__memory_budget_bytes": [GIB] * 2, "host__memory_available_bytes": [20 * GIB] * 2}
+    at_budget = find(story(137, 9, events=[kernel(line)], **seen, **budget))
+    assert roomy is not None and roomy.cause == "container-memory-limit"
+    assert short is not None and short.cause == "host-memory-exhausted"
+    assert at_budget is not None and at_budget.cause == "host-memory-exhausted"
+
+
 def test_the_line_that_holdfast_drew_below_a_containers_limit_is_the_containers() -> None:
     line = MEMCG.replace("oom_memcg=/job,task_memcg=/job", f"oom_memcg={OWN},task_memcg={OWN}")
     window = story(

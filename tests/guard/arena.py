@@ -16,12 +16,13 @@ from holdfast.journal import Journal
 from holdfast.vocabulary import Event
 from lab.case import Limits
 from lab.stage import Stage
+from tests.staging import staged
 from tests.workplace import HOLDFAST, Workplace
 
 MB = 1 << 20
 WITH_NVML_MIB = 45  # the watcher's own, in the same container: beside an NVIDIA driver it is that much larger
 ASIDE = "aside"
-GROUP = f"holdfast-guard-{os.getpid()}"  # others may test beside us
+GROUP = f"holdfast-{os.getpid()}-guard"
 NEIGHBOUR = [sys.executable, str(Path(__file__).parents[2] / "bench" / "programs" / "neighbour.py")]
 
 
@@ -52,10 +53,9 @@ def run_in_arena(
     *options: str,
     memory: int,
     neighbour_mib: int = 0,
-    timeout: float = 100,
+    timeout: float = 250,
     as_user: int = 0,
     beside: Sequence[str] = (),
-    beside_after_s: float = 0.0,
 ) -> Result:
     script = workplace.script(source)
     command = [*HOLDFAST, "run", *options, "--", *(["sh", "-c", f"exec {' '.join(script)}"] if as_user else script)]
@@ -66,7 +66,7 @@ def run_in_arena(
         user = [f"--reuid={as_user}", f"--regid={as_user}", "--clear-groups", *reading]
         command = ["setpriv", *user, *command]
     memory += WITH_NVML_MIB if Path("/dev/nvidiactl").exists() else 0
-    with Stage(Limits(memory=memory * MB), f"{GROUP}-{workplace.path.name}"[:60]) as stage:
+    with staged(Limits(memory=memory * MB), f"guard-{workplace.path.name}") as stage:
         aside = _aside(stage)
         neighbour = None
         if neighbour_mib:
@@ -75,11 +75,7 @@ def run_in_arena(
             )
             assert neighbour.stdout is not None and neighbour.stdout.readline() == "ready\n"
         began = time.monotonic()
-        other = (
-            subprocess.Popen(stage.wrap([*aside, "sh", "-c", f"sleep {beside_after_s}; exec {' '.join(beside)}"]))
-            if beside
-            else None
-        )
+        other = subprocess.Popen(stage.wrap([*aside, *beside])) if beside else None
         done = subprocess.run(
             stage.wrap(command), cwd=workplace.path, capture_output=True, timeout=timeout, check=False
         )
@@ -90,7 +86,7 @@ def run_in_arena(
         if neighbour is not None:
             alive = neighbour.poll() is None
             neighbour.terminate()
-            told, _ = neighbour.communicate(timeout=10)
+            told, _ = neighbour.communicate(timeout=timeout)
             figures = {**json.loads(told.splitlines()[-1] if alive else "{}"), "lived": alive}
         if aside:
             (stage.groups[0] / ASIDE).rmdir()

@@ -9,16 +9,18 @@ from pathlib import Path
 import pytest
 
 from holdfast.actions.contain import Groups, find_groups, make_groups, process_name, remove_groups
-from tests.guard.arena import run_in_arena
+from tests.guard.arena import GROUP, run_in_arena
 from tests.workplace import Workplace
 
+# It is brought in while it runs already.
 WHERE = """
     import os, time
-    time.sleep(0.5)  # it is brought in while it runs already
+    until = time.monotonic() + %d
+    while "holdfast-job-" not in open("/proc/self/cgroup").read() and time.monotonic() < until: time.sleep(0.02)
     print(os.getpriority(os.PRIO_PROCESS, 0))
     print(open("/proc/self/cgroup").read())
-    time.sleep(1.5)
 """
+SOON_S, LONG_S = 1, 20
 
 
 def test_version_1_makes_one_in_each_tree(tmp_path: Path) -> None:
@@ -58,13 +60,13 @@ def test_where_nothing_can_be_made_there_is_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.root
 def test_the_job_is_below_our_own_group_and_the_watcher_is_not_in_it(workplace: Workplace) -> None:
-    result = run_in_arena(workplace, WHERE, memory=600)
+    result = run_in_arena(workplace, WHERE % LONG_S, memory=600)
     contained = result.of("job.contained")[0].data
     if not contained["version"]:
         pytest.skip("no group of its own can be made here")
     assert set(contained["controllers"]) == {"memory", "freezer"}
     lines = [line for line in result.printed.splitlines() if "/holdfast-job-" in line]
-    assert lines and all("holdfast-guard-" in line for line in lines if ":memory:" in line or line.startswith("0::"))
+    assert lines and all(GROUP in line for line in lines if ":memory:" in line or line.startswith("0::"))
     assert not any(":cpu" in line or ":blkio:" in line for line in lines)  # its turn is what it was
     assert result.printed.startswith("0\n")
 
@@ -72,7 +74,8 @@ def test_the_job_is_below_our_own_group_and_the_watcher_is_not_in_it(workplace: 
 @pytest.mark.root
 def test_what_a_shell_starts_at_once_is_in_it_too(workplace: Workplace) -> None:
     """Forked before the shell itself was brought in."""
-    done = workplace.run(["sh", "-c", "(sleep 0.5; exec cat /proc/self/cgroup) & wait"])
+    looks = f"for i in $(seq {LONG_S}0); do grep -q holdfast-job- /proc/self/cgroup && break; sleep 0.1; done"
+    done = workplace.run(["sh", "-c", f"({looks}; exec cat /proc/self/cgroup) & wait"])
     lines = [line for line in done.stdout.decode().splitlines() if ":memory:" in line or line.startswith("0::")]
     if not os.access("/sys/fs/cgroup/memory/cgroup.procs", os.W_OK) and not any("holdfast-job" in one for one in lines):
         pytest.skip("no group of its own can be made here")
@@ -81,12 +84,12 @@ def test_what_a_shell_starts_at_once_is_in_it_too(workplace: Workplace) -> None:
 
 @pytest.mark.root
 def test_advise_moves_nothing(workplace: Workplace) -> None:
-    result = run_in_arena(workplace, WHERE, "--policy", "advise", memory=600)
+    result = run_in_arena(workplace, WHERE % SOON_S, "--policy", "advise", memory=600)
     assert "holdfast-job-" not in result.printed
 
 
 @pytest.mark.root
 def test_a_plain_user_gets_a_job_as_it_would_be(workplace: Workplace) -> None:
-    result = run_in_arena(workplace, WHERE, memory=600, as_user=65534)
+    result = run_in_arena(workplace, WHERE % SOON_S, memory=600, as_user=65534)
     assert "holdfast-job-" not in result.printed
     assert result.printed.startswith("0\n")

@@ -75,18 +75,22 @@ def test_workers_that_share_the_data_of_their_parent(workplace: Workplace) -> No
 def test_a_large_steady_job_does_not_pay_for_a_neighbour_that_grows(workplace: Workplace) -> None:
     """The neighbour here is a program outside the job, in the same container, that takes all but the last of it."""
     (workplace.path / "grows.py").write_text(
-        "import time\nkept = []\n"
+        "import os, time\nkept = []\n"
+        f"while not os.path.exists({str(workplace.path / 'holds')!r}): time.sleep(0.05)\n"
         "for _ in range(60): kept.append(bytearray(b'x') * (2 << 20)); time.sleep(0.02)\n"
+        f"open({str(workplace.path / 'grown')!r}, 'w')\n"
         "time.sleep(3)\n"
     )
     source = """
-        import time
+        import os, time
         kept = []
         for _ in range(24): kept.append(bytearray(b"x") * (10 << 20)); time.sleep(0.02)  # at full speed it would be held
-        print("holds", flush=True)
-        time.sleep(8)
+        time.sleep(1)
+        open("holds", "w")
+        while not os.path.exists("grown"): time.sleep(0.05)
+        time.sleep(2)
     """
     beside = [sys.executable, str(workplace.path / "grows.py")]
-    result = run_in_arena(workplace, source, memory=420, beside=beside, beside_after_s=2.0)
+    result = run_in_arena(workplace, source, memory=420, beside=beside)
     assert result.code == 0
     assert result.of("guard.stopped", "guard.held") == []

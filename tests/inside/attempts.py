@@ -29,7 +29,7 @@ class Attempt:
         self.place = place
         self.out = self.err = ""
 
-    def wait_for_training(self, seconds: float = 90.0) -> bool:
+    def wait_for_training(self, seconds: float = 200.0) -> bool:
         """Until the script has made its first step; False where it ended before."""
         until = time.monotonic() + seconds
         while not (self.place / "training").exists():
@@ -39,7 +39,7 @@ class Attempt:
         (self.place / "training").unlink(missing_ok=True)
         return True
 
-    def finish(self, seconds: float = 110.0) -> int:
+    def finish(self, seconds: float = 200.0) -> int:
         try:
             self.out, self.err = self.process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
@@ -82,16 +82,16 @@ class Run:
         self.checkpoints = place / "checkpoints"
         place.mkdir(parents=True, exist_ok=True)
 
-    def start(self, resume: bool | None = None, **env: str) -> Attempt:
+    def start(self, resume: bool | None = None, keep: bool = True, **env: str) -> Attempt:
         number = len(self.attempts) + 1
         channel = self.place / f"inside-{number}"
         channel.mkdir()
-        keep = {
+        checkpoint = {
             "directory": str(self.checkpoints),
             "interval_s": self.interval_s,
             "resume": number > 1 if resume is None else resume,
         }
-        wanted = {"policy": "protect", "attempt": number, "checkpoint": keep}
+        wanted = {"policy": "protect", "attempt": number, **({"checkpoint": checkpoint} if keep else {})}
         (channel / FILE).write_text(json.dumps(wanted))
         path = os.pathsep.join([str(BOOTSTRAP), *filter(None, [env.pop("PYTHONPATH", "")])])
         environment = {**self.environment(), **env, "PYTHONPATH": path, "HOLDFAST_CHANNEL": str(channel)}

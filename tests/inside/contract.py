@@ -83,7 +83,7 @@ def run_script(  # noqa: PLR0917 - a launcher
     fault: str = "",
     options: Sequence[str] = (),
     env: dict[str, str] | None = None,
-    timeout_s: float = 110.0,
+    timeout_s: float = 200.0,
 ) -> Ran:
     """Runs a script in a new folder below `place`, with or without Holdfast in front."""
     folder = place / f"{path.stem}-{'holdfast' if holdfast else 'bare'}-{fault or 'sound'}"

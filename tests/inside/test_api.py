@@ -15,10 +15,12 @@ LOOP = """
     import sys, time, holdfast
     run = holdfast.attach(name="loop")
     print("run", run, flush=True)
+    last = time.perf_counter()
     for epoch in range(2):
         for i in range(60):
             time.sleep(0.02)
-            holdfast.step(loss=1 / (i + 1), epoch=epoch, batch_shape=(32, 10), wait_s=0.01)
+            wait_s, last = (time.perf_counter() - last) / 2, time.perf_counter()
+            holdfast.step(loss=1 / (i + 1), epoch=epoch, batch_shape=(32, 10), wait_s=wait_s)
     if len(sys.argv) > 1:
         import os; os.kill(os.getpid(), 9)
 """
@@ -53,7 +55,7 @@ def test_an_attached_process_that_is_killed_is_not_called_finished(workplace: Wo
 @pytest.mark.parametrize("imports", ["holdfast", "holdfast, torch"])
 def test_under_holdfast_run_attach_starts_nothing_more(workplace: Workplace, imports: str) -> None:
     source = LOOP.replace("time, holdfast", f"time, {imports}")
-    done = workplace.run(workplace.script(source), timeout=90)
+    done = workplace.run(workplace.script(source), timeout=200)
     assert done.returncode == 0, done.stderr
     (run,) = (workplace.path / ".holdfast/runs").iterdir()
     assert done.stdout.decode().split() == ["run", run.name]

@@ -20,7 +20,7 @@ def test_an_attached_loop_is_counted(workplace: Workplace, framework: str) -> No
     if importlib.util.find_spec(framework) is None:
         pytest.skip(f"{framework} is not installed")
     example = EXAMPLES / f"loop_{framework}.py"
-    done = subprocess.run([sys.executable, example], cwd=workplace.path, capture_output=True, check=False, timeout=100)
+    done = subprocess.run([sys.executable, example], cwd=workplace.path, capture_output=True, check=False, timeout=200)
     assert done.returncode == 0, done.stderr.decode()
     (run,) = (workplace.path / ".holdfast/runs").iterdir()
     wait_for(lambda: Journal(run / "journal").events("run.end"))

@@ -44,7 +44,7 @@ def _run(workplace: Workplace, source: str) -> tuple[list[int], Journal]:
     command = workplace.script("")
     (workplace.path / "train.py").write_text(LOOP + source)
     try:
-        done = workplace.run(command, timeout=100)
+        done = workplace.run(command, timeout=200)
     except subprocess.TimeoutExpired as stuck:
         raise AssertionError(f"it hangs: {stuck.stderr!r}") from stuck
     assert done.returncode == 0, done.stderr.decode()

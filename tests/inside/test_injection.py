@@ -7,10 +7,9 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from statistics import median
+from resource import RUSAGE_CHILDREN, getrusage
 from typing import Any
 
 import pytest
@@ -126,10 +125,11 @@ def test_a_python_without_a_framework_is_as_quick_and_leaves_no_ring(injected: d
     took: dict[bool, list[float]] = {False: [], True: []}
     for _ in range(25):
         for ours, env in ((False, bare), (True, injected)):
-            began = time.perf_counter()
+            before = getrusage(RUSAGE_CHILDREN)
             _python(env, "-c", "pass")
-            took[ours].append(time.perf_counter() - began)
-    added_s = median(ours - bare for ours, bare in zip(took[True], took[False], strict=True))
+            after = getrusage(RUSAGE_CHILDREN)
+            took[ours].append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    added_s = min(took[True]) - min(took[False])  # of processors' time: others may want them too
     assert added_s < 0.005, f"{added_s * 1000:.1f} ms"
     _python(injected, "-m", "pip", "--version")
     assert not list(channel.iterdir())
@@ -215,7 +215,7 @@ def test_each_rank_of_torchrun_says_hello(workplace: Workplace) -> None:
     """
     workplace.script(source)
     command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "train.py"]
-    done = workplace.run(command, timeout=110)
+    done = workplace.run(command, timeout=200)
     assert done.returncode == 0, done.stderr.decode()
     (run,) = [path for path in (workplace.path / ".holdfast/runs").iterdir() if not path.is_symlink()]
     journal = Journal(run / "journal")

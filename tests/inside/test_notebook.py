@@ -34,11 +34,11 @@ def test_the_cells_of_a_notebook_are_counted(workplace: Workplace) -> None:
     cells = [SETUP, TRAIN, "undefined_name", TRAIN]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     client = nbclient.NotebookClient(
-        notebook, timeout=90, allow_errors=True, resources={"metadata": {"path": str(workplace.path)}}
+        notebook, timeout=200, allow_errors=True, resources={"metadata": {"path": str(workplace.path)}}
     )
     client.execute()
     (run,) = (workplace.path / ".holdfast/runs").iterdir()
-    wait_for(lambda: Journal(run / "journal").events("run.end"), 30)
+    wait_for(lambda: Journal(run / "journal").events("run.end"))
     seen = _last(run)
     assert (seen["train.steps_count"], seen["train.epoch_count"]) == (20, 1)
     assert notebook.cells[2].outputs[0]["ename"] == "NameError"

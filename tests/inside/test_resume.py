@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import subprocess
 import textwrap
@@ -16,6 +15,7 @@ from holdfast.inside import store
 from holdfast.inside.ring import Reader
 from tests.crash.resume import LOOP_KINDS, SEEDED, UNSEEDED, trial
 from tests.inside.attempts import Attempt, Run
+from tests.workplace import wait_for
 
 pytestmark = pytest.mark.skipif(find_spec("keras") is None, reason="needs Keras and TensorFlow")
 
@@ -26,7 +26,7 @@ QUICK = ("arrays",)
     "kind", [k if k in QUICK else pytest.param(k, marks=pytest.mark.slow) for k in (*SEEDED, *UNSEEDED, *LOOP_KINDS)]
 )
 def test_a_killed_fit_ends_with_the_weights_it_would_have_had(kind: str, tmp_path: Path) -> None:
-    outcome = trial(kind, seed=1, kills=1, place=tmp_path)
+    outcome = trial(kind, seed=1, kills=1, place=tmp_path, slack_s=3.0)  # the machine may be busy with other things
     assert not outcome.problems, outcome
 
 
@@ -70,13 +70,9 @@ def run(tmp_path: Path) -> Run:
     return Run(tmp_path, ["train.py"], interval_s=600.0)
 
 
-def saved(run: Run, seconds: float = 20.0) -> dict[str, object]:
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        if (found := store.newest(str(run.checkpoints))) is not None:
-            return found
-        time.sleep(0.02)
-    raise AssertionError("no checkpoint")
+def saved(run: Run) -> dict[str, object]:
+    found: dict[str, object] = wait_for(lambda: store.newest(str(run.checkpoints)))
+    return found
 
 
 def ask(attempt: Attempt) -> None:
@@ -89,7 +85,7 @@ def killed_with_a_checkpoint(run: Run, **env: str) -> None:
     assert attempt.wait_for_training()
     ask(attempt)
     saved(run)
-    time.sleep(0.3)
+    wait_for(lambda: attempt.events("command.done"))
     attempt.kill()
     (answer,) = attempt.events("command.done")
     assert (answer["id"], answer["do"], answer["result"]) == (5, "checkpoint", "saved")
@@ -125,7 +121,7 @@ def test_a_scheduler_that_takes_the_machine_gets_143_and_the_run_goes_on_where_i
     assert first.wait_for_training()
     time.sleep(0.4)
     first.process.send_signal(number)
-    assert first.finish(20.0) == -signal.SIGTERM
+    assert first.finish() == -signal.SIGTERM
     last = first.steps()[-1][1]
     assert saved(run)["step"] == last, "nothing is lost"
     second = run.start(EPOCHS="20")
@@ -138,7 +134,7 @@ def test_a_handler_of_the_users_runs_after_the_save(run: Run) -> None:
     attempt = run.start(HANDLER="1")
     assert attempt.wait_for_training()
     attempt.process.send_signal(signal.SIGTERM)
-    assert attempt.finish(20.0) == 7
+    assert attempt.finish() == 7
     assert "mine" in attempt.out
     assert saved(run)["step"] == attempt.steps()[-1][1]
 
@@ -163,8 +159,7 @@ def test_a_full_disk_keeps_the_old_checkpoint_and_the_run_going(run: Run) -> Non
 
 
 def test_without_a_word_about_checkpoints_nothing_is_kept(run: Run) -> None:
-    attempt = run.start(EPOCHS="2")
-    (attempt.channel / "settings.json").write_text(json.dumps({"policy": "protect", "attempt": 1}))
+    attempt = run.start(keep=False, EPOCHS="2")
     assert attempt.finish() == 0
     assert not run.checkpoints.exists()
     assert not attempt.events("checkpoint.saved", "checkpoint.failed", "inside.failed")

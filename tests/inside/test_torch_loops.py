@@ -40,7 +40,7 @@ def _run(channel: Path, *code: str) -> tuple[dict[str, Any], list[dict[str, Any]
     channel.mkdir()
     env = {**os.environ, "PYTHONPATH": str(BOOTSTRAP), "HOLDFAST_CHANNEL": str(channel)}
     done = subprocess.run(
-        [sys.executable, *code], env=env, cwd=channel, capture_output=True, text=True, timeout=110, check=False
+        [sys.executable, *code], env=env, cwd=channel, capture_output=True, text=True, timeout=200, check=False
     )
     assert done.returncode == 0, done.stderr
     (ring,) = channel.glob("*.ring")

@@ -27,13 +27,15 @@ def details(
 
 
 @pytest.fixture(autouse=True)
-def plain_folders_have_no_size(monkeypatch: pytest.MonkeyPatch) -> None:
+def plain_folders_have_no_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As /proc/<pid>/fd had none before Linux 6.2; a test's folder has one that means nothing."""
     real = os.stat
     sizeless = os.stat_result((0o40700, 0, 0, 0, 0, 0, 0, 0, 0, 0))
     monkeypatch.setattr(
         "os.stat",
-        lambda path, **how: sizeless if str(path).endswith("/fd") and "pytest" in str(path) else real(path, **how),
+        lambda path, **how: (
+            sizeless if str(path).endswith("/fd") and str(path).startswith(str(tmp_path)) else real(path, **how)
+        ),
     )
 
 

@@ -33,4 +33,5 @@ def test_all_probes_together_are_small_and_cheap() -> None:
     measured = json.loads(done.stdout)
     # NVML itself takes 18 MiB where there is an NVIDIA driver (measured on an H200 with driver 580).
     assert measured["rss_bytes"] < (45 if Path("/dev/nvidiactl").exists() else 25) << 20
-    assert measured["cpu_s"] < 0.006
+    # Measured 1.7 ms a look; at one look a second this is the hundredth of a slow core.
+    assert measured["cpu_s"] < 0.01

@@ -11,11 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.workplace import HOLDFAST, Workplace
+from tests.workplace import HOLDFAST, PATIENCE_S, Workplace
 
 
 def _say(workplace: Workplace, *words: str, **how: object) -> tuple[int, str]:
-    done = subprocess.run([*HOLDFAST, *words], cwd=workplace.path, capture_output=True, timeout=30, check=False, **how)  # type: ignore[call-overload]
+    done = subprocess.run(
+        [*HOLDFAST, *words], cwd=workplace.path, capture_output=True, timeout=PATIENCE_S, check=False, **how
+    )  # type: ignore[call-overload]
     return done.returncode, done.stderr.decode()
 
 
@@ -104,7 +106,7 @@ def test_a_full_disk_stops_the_record_never_the_run(workplace: Workplace) -> Non
     done = subprocess.run(
         ["unshare", "-m", "--propagation", "private", "bash", "-c",
          f"mount -t tmpfs -o size=64k none state && {words}; echo code $?; cp -r state/runs kept"],
-        cwd=workplace.path, capture_output=True, timeout=60, check=False,
+        cwd=workplace.path, capture_output=True, timeout=PATIENCE_S, check=False,
     )  # fmt: skip
     assert done.stdout == b"done\ncode 0\n", done.stderr
     assert b"could not be written" in done.stderr
@@ -137,7 +139,7 @@ def test_a_journal_cut_anywhere_gives_one_clear_answer(workplace: Workplace) -> 
     for cut in [*range(0, 40, 7), *range(40, longest, max(1, longest // 12))]:
         for name, data in segments.items():
             (run / "journal" / name).write_bytes(data[:cut])
-        done = subprocess.run([*HOLDFAST, "why"], cwd=workplace.path, capture_output=True, timeout=30, check=False)
+        done = subprocess.run([*HOLDFAST, "why"], cwd=workplace.path, capture_output=True, check=False)
         assert done.returncode in (0, 3), (cut, done.stderr)
         assert done.stdout and not done.stderr, (cut, done.stderr)
 

@@ -10,7 +10,7 @@ from tests.workplace import Workplace
 
 pytestmark = [
     pytest.mark.skipif(find_spec("tensorflow") is None, reason="needs Keras and TensorFlow"),
-    pytest.mark.timeout(120),
+    pytest.mark.timeout(300),
 ]
 
 ENDLESS = """
@@ -30,5 +30,5 @@ ENDLESS = """
 
 
 def test_a_fit_over_an_endless_generator_lets_python_end(workplace: Workplace) -> None:
-    done = workplace.run(workplace.script(ENDLESS), timeout=90)
+    done = workplace.run(workplace.script(ENDLESS), timeout=200)
     assert (done.returncode, done.stdout) == (0, b"done\n")

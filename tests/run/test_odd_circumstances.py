@@ -6,13 +6,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
 import pytest
 
-from tests.workplace import HOLDFAST, Workplace, wait_for
+from tests.workplace import HOLDFAST, PATIENCE_S, Workplace, wait_for
 
 
 def test_lines_of_both_streams_keep_their_order_in_one_file(workplace: Workplace) -> None:
@@ -32,25 +31,25 @@ def test_output_that_cannot_be_written_is_said_and_the_script_goes_on(workplace:
 
 def test_a_signal_by_name_stops_the_job(workplace: Workplace) -> None:
     """`pkill holdfast` must not be taken for a scheduler that signals everybody: only the relay bears that name."""
-    process = workplace.start(["sleep", "30"])
+    process = workplace.start(["sleep", "200"])
     watcher = workplace.watcher_of(process.pid)
     wait_for(lambda: (watcher.name(), "".join(watcher.cmdline())) == ("hf-watcher", "hf-watcher"))
     os.kill(process.pid, signal.SIGTERM)
-    assert process.wait(20) == 143
+    assert process.wait(PATIENCE_S) == 143
 
 
 @pytest.mark.parametrize("number", [signal.SIGALRM, signal.SIGVTALRM, signal.SIGRTMIN + 3])
 def test_any_signal_that_ends_a_program_reaches_the_script(workplace: Workplace, number: int) -> None:
-    process = workplace.start(["sleep", "30"])
+    process = workplace.start(["sleep", "200"])
     workplace.script_of(process.pid)
     os.kill(process.pid, number)
-    assert process.wait(20) == 128 + number
+    assert process.wait(PATIENCE_S) == 128 + number
 
 
 def test_a_working_directory_that_is_gone_does_not_matter(workplace: Workplace) -> None:
     done = subprocess.run(
         ["bash", "-c", f"mkdir gone && cd gone && rmdir ../gone && {' '.join(HOLDFAST)} run echo hi"],
-        cwd=workplace.path, capture_output=True, timeout=30, check=False,
+        cwd=workplace.path, capture_output=True, timeout=PATIENCE_S, check=False,
         env={**os.environ, "TMPDIR": str(workplace.path)},
     )  # fmt: skip
     assert (done.stdout, done.returncode) == (b"hi\n", 0), done.stderr
@@ -67,14 +66,14 @@ def test_a_machine_on_which_nothing_can_be_written(workplace: Workplace) -> None
     )
     done = subprocess.run(
         ["unshare", "-m", "--propagation", "private", "bash", "-c", script],
-        capture_output=True, timeout=60, check=False, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True, timeout=PATIENCE_S, check=False, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
     )  # fmt: skip
     assert done.stdout == b"1\n2\n3\n4\ncode 3\n", done.stderr
     assert b"nothing of this run is recorded" in done.stderr and b"Traceback" not in done.stderr
 
 
 def test_observe_leaves_what_the_script_started_on_purpose(workplace: Workplace) -> None:
-    command = ["bash", "-c", "setsid nohup sleep 20 > /dev/null 2>&1 & echo $!"]
+    command = ["bash", "-c", "setsid nohup sleep 200 > /dev/null 2>&1 & echo $!"]
     done = workplace.run(command, "--policy", "observe")
     assert (done.returncode, done.stderr) == (0, b"")
     left = psutil.Process(int(done.stdout))
@@ -90,7 +89,10 @@ def test_many_inherited_descriptors_do_no_harm(workplace: Workplace) -> None:
         "[os.set_inheritable(fd, True) for fd in fds]\n"
         f"sys.exit(subprocess.call({[*HOLDFAST, 'run', 'sh', '-c', 'exit 3']!r}, close_fds=False))"
     )
-    assert subprocess.run([sys.executable, "-c", code], cwd=workplace.path, check=False, timeout=60).returncode == 3
+    assert (
+        subprocess.run([sys.executable, "-c", code], cwd=workplace.path, check=False, timeout=PATIENCE_S).returncode
+        == 3
+    )
 
 
 def test_a_traceback_is_recorded_though_the_pager_stalls(workplace: Workplace) -> None:
@@ -101,7 +103,7 @@ def test_a_traceback_is_recorded_though_the_pager_stalls(workplace: Workplace) -
     """)
     words = " ".join([*HOLDFAST, "run", *command])
     subprocess.run(
-        ["bash", "-c", f"{words} 2>/dev/null | (sleep 7; wc -c)"], cwd=workplace.path, timeout=60, check=True
+        ["bash", "-c", f"{words} 2>/dev/null | (sleep 7; wc -c)"], cwd=workplace.path, timeout=PATIENCE_S, check=True
     )
     assert workplace.why()["cause"]["id"] == "unhandled-exception"
 
@@ -143,10 +145,10 @@ def test_verdicts_are_not_surer_than_their_evidence(workplace: Workplace, source
 
 
 def test_a_signal_that_was_handled_does_not_spoil_a_success(workplace: Workplace) -> None:
-    process = workplace.start(["bash", "-c", "trap : USR1; sleep 1; sleep 1; exit 0"])
-    workplace.script_of(process.pid)
-    time.sleep(0.3)
+    source = 'trap "got=1" USR1; echo ready; while [ -z "$got" ]; do sleep 0.05; done; exit 0'
+    process = workplace.start(["bash", "-c", source])
+    assert process.stdout is not None and process.stdout.readline() == b"ready\n"
     os.kill(process.pid, signal.SIGUSR1)
-    assert process.wait(20) == 0
+    assert process.wait(PATIENCE_S) == 0
     assert workplace.why()["outcome"] == "completed"
     assert "SIGUSR1 arrived" in workplace.why_text()

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
-from tests.workplace import HOLDFAST, Workplace
+from tests.workplace import HOLDFAST, PATIENCE_S, Workplace
 
 
 def test_stdout_and_stderr_stay_apart_and_the_exit_code_is_kept(workplace: Workplace) -> None:
@@ -30,12 +29,15 @@ def test_standard_input_reaches_the_script(workplace: Workplace) -> None:
 
 
 def test_output_arrives_as_it_is_printed(workplace: Workplace) -> None:
-    command = workplace.script("import time; print('now', flush=True); time.sleep(30)")
+    """It goes on only once its line was seen."""
+    command = workplace.script(
+        "import os, time; print('now', flush=True)\nwhile not os.path.exists('seen'): time.sleep(.01)"
+    )
     process = workplace.start(command)
     assert process.stdout is not None
-    begun = time.monotonic()
     assert process.stdout.readline() == b"now\n"
-    assert time.monotonic() - begun < 10
+    (workplace.path / "seen").touch()
+    assert process.wait(PATIENCE_S) == 0
 
 
 def test_arbitrary_bytes_pass_unchanged(workplace: Workplace) -> None:
@@ -57,7 +59,7 @@ def test_a_reader_that_leaves_is_seen_by_the_script(workplace: Workplace) -> Non
     """As without us: `yes | head -1` ends, because `yes` may not write any more."""
     done = subprocess.run(
         f"{' '.join(HOLDFAST)} run yes | head -1; echo ${{PIPESTATUS[0]}}",
-        shell=True, executable="/bin/bash", cwd=workplace.path, capture_output=True, timeout=20, check=True,
+        shell=True, executable="/bin/bash", cwd=workplace.path, capture_output=True, timeout=PATIENCE_S, check=True,
     )  # fmt: skip
     assert done.stdout == b"y\n141\n"
 

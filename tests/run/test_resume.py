@@ -12,9 +12,9 @@ import pytest
 
 from holdfast.supervisor.own_checkpoint import newest_own, words_to_resume
 from tests.fake_training import fake_training
-from tests.workplace import HOLDFAST, Workplace, wait_for
+from tests.workplace import HOLDFAST, PATIENCE_S, Workplace, wait_for
 
-WAITS = "if step == 35 and not KEEP['resume']: print('here', flush=True), time.sleep(30)"
+WAITS = "if step == 35 and not KEEP['resume']: print('here', flush=True), time.sleep(200)"
 SAVES_ON_TERM = "import signal, sys; signal.signal(signal.SIGTERM, lambda *_: (save(35), sys.exit(143)))"
 
 
@@ -27,15 +27,17 @@ def _stopped(workplace: Workplace, *options: str, everything: bool = False) -> t
         script, watcher = workplace.script_of(process.pid), workplace.watcher_of(process.pid)
         for pid in (process.pid, watcher.pid, script.pid):
             os.kill(pid, signal.SIGKILL)
-        process.wait(20)
+        process.wait(PATIENCE_S)
     else:
         os.kill(process.pid, signal.SIGTERM)
-        assert process.wait(20) == 143
+        assert process.wait(PATIENCE_S) == 143
     return command, workplace.why()
 
 
 def _say(workplace: Workplace, *words: str) -> tuple[int, str]:
-    done = subprocess.run([*HOLDFAST, "run", *words], cwd=workplace.path, capture_output=True, timeout=60, check=False)
+    done = subprocess.run(
+        [*HOLDFAST, "run", *words], cwd=workplace.path, capture_output=True, timeout=PATIENCE_S, check=False
+    )
     return done.returncode, done.stdout.decode() + done.stderr.decode()
 
 
@@ -109,7 +111,7 @@ def test_a_run_that_finished_or_is_still_going_is_not_resumed(workplace: Workpla
     assert workplace.run(command).returncode == 0
     code, said = _say(workplace, "--resume", *command)
     assert code == 2 and "has finished; start without --resume" in said
-    command = fake_training(workplace, "if step == 35: print('here', flush=True), time.sleep(30)")
+    command = fake_training(workplace, "if step == 35: print('here', flush=True), time.sleep(200)")
     process = workplace.start(command)
     wait_for(lambda: process.stdout and process.stdout.readline() == b"here\n")
     code, said = _say(workplace, "--resume", *command)

@@ -14,7 +14,7 @@ import time
 
 import psutil
 
-from tests.workplace import HOLDFAST, Workplace, wait_for
+from tests.workplace import HOLDFAST, PATIENCE_S, Workplace, wait_for
 
 
 class OnTerminal:
@@ -38,8 +38,8 @@ class OnTerminal:
     def resize(self, rows: int, columns: int) -> None:
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
-    def wait_to_see(self, text: bytes, seconds: float = 20.0) -> bytes:
-        until = time.monotonic() + seconds
+    def wait_to_see(self, text: bytes) -> bytes:
+        until = time.monotonic() + PATIENCE_S
         while text not in self.seen and time.monotonic() < until:
             self._read(0.2)
         assert text in self.seen, self.seen
@@ -53,7 +53,7 @@ class OnTerminal:
 
     def end(self) -> int:
         """The exit code, with all output read."""
-        until = time.monotonic() + 30
+        until = time.monotonic() + PATIENCE_S
         while time.monotonic() < until:
             self._read(0.05)
             pid, status = os.waitpid(self.pid, os.WNOHANG)
@@ -119,18 +119,15 @@ def test_ctrl_c_leaves_a_prompt_for_a_secret(workplace: Workplace) -> None:
 
 def test_ctrl_c_interrupts_the_script_once(workplace: Workplace) -> None:
     command = workplace.script("""
-        import time, sys
-        count = 0
+        import signal, time
+        came = []
+        signal.signal(signal.SIGINT, lambda *_: came.append(time.monotonic()))
         print("ready", flush=True)
-        until = time.monotonic() + 1.5
-        while time.monotonic() < until:
-            try: time.sleep(0.05)
-            except KeyboardInterrupt: count += 1; until = min(until, time.monotonic() + 0.7)
-        print("interrupts", count)
+        while not came or time.monotonic() < came[0] + 0.7: time.sleep(0.05)
+        print("interrupts", len(came))
     """)
     terminal = OnTerminal(workplace, command)
     terminal.wait_to_see(b"ready")
-    time.sleep(0.2)  # it is inside its `try` then
     terminal.type(b"\x03")
     terminal.wait_to_see(b"interrupts 1")
     assert terminal.end() == 0
@@ -145,27 +142,33 @@ def test_ctrl_c_reaches_a_script_whose_output_goes_to_a_file(workplace: Workplac
     assert workplace.why()["cause"]["id"] == "interrupted"
 
 
-GAP = """
-    import time
-    print("ready", flush=True)
-    begun = last = time.monotonic(); gap = 0
-    while time.monotonic() - begun < 6 and gap < 0.5:
-        time.sleep(0.02); now = time.monotonic(); gap = max(gap, now - last); last = now
-    print("gap", gap > 0.5)
+UNTIL_TOLD = """
+    import os, time
+    print("ready", os.getpid(), "!", flush=True)
+    while not os.path.exists("enough"): time.sleep(0.02)
+    print("ended")
 """
+
+
+def stop_and_continue(shell: OnTerminal, workplace: Workplace) -> None:
+    """Ctrl-Z stops the script of that name and brings the shell back, `fg` continues it."""
+    shell.wait_to_see(b"ready ")
+    script = psutil.Process(int(shell.wait_to_see(b" !\r\n")))
+    shell.type(b"\x1a")
+    shell.wait_to_see(b"Stopped")
+    wait_for(lambda: script.status() == psutil.STATUS_STOPPED)
+    shell.type(b"fg\r")
+    wait_for(lambda: script.status() != psutil.STATUS_STOPPED)
+    (workplace.path / "enough").touch()
 
 
 def test_ctrl_z_stops_job_and_holdfast_and_fg_continues_them(workplace: Workplace) -> None:
     """In a shell with job control, as people have it."""
-    words = " ".join([*HOLDFAST, "run", *workplace.script(GAP)])
+    words = " ".join([*HOLDFAST, "run", *workplace.script(UNTIL_TOLD)])
     shell = OnTerminal(workplace, ["--norc", "-i"], program=["env", "PS1=# ", "bash"])
     shell.type(f"{words}\r".encode())
-    shell.wait_to_see(b"ready\r\n")
-    shell.type(b"\x1a")
-    shell.wait_to_see(b"Stopped")
-    time.sleep(0.7)
-    shell.type(b"fg\r")
-    shell.wait_to_see(b"gap True")
+    stop_and_continue(shell, workplace)
+    shell.wait_to_see(b"ended")
     shell.wait_to_see(b"# ")
     shell.type(b"exit\r")
     assert shell.end() == 0
@@ -173,10 +176,16 @@ def test_ctrl_z_stops_job_and_holdfast_and_fg_continues_them(workplace: Workplac
 
 def test_ctrl_z_is_ignored_where_nobody_could_continue_the_job(workplace: Workplace) -> None:
     """As the kernel does in a session without a shell, of `ssh -t` or a container say."""
-    terminal = OnTerminal(workplace, workplace.script(GAP.replace("< 6", "< 1.5")))
-    terminal.wait_to_see(b"ready")
+    terminal = OnTerminal(workplace, workplace.script(UNTIL_TOLD))
+    terminal.wait_to_see(b"ready ")
+    script = psutil.Process(int(terminal.wait_to_see(b" !")))
     terminal.type(b"\x1a")
-    terminal.wait_to_see(b"gap False")
+    until = time.monotonic() + 1.0
+    while time.monotonic() < until:
+        assert script.status() != psutil.STATUS_STOPPED
+        time.sleep(0.01)
+    (workplace.path / "enough").touch()
+    terminal.wait_to_see(b"ended")
     assert terminal.end() == 0
 
 
@@ -216,7 +225,7 @@ def test_a_long_paste_reaches_a_script_that_reads_late(workplace: Workplace) -> 
     terminal.wait_to_see(b"ready")
     os.set_blocking(terminal.master, False)
     left = b"x" * 150_000
-    until = time.monotonic() + 30
+    until = time.monotonic() + PATIENCE_S
     while left and time.monotonic() < until:
         try:
             left = left[os.write(terminal.master, left) :]
@@ -239,9 +248,10 @@ def test_the_terminal_is_as_before_when_the_run_is_over(workplace: Workplace) ->
     """The slave is held open, since its modes are gone with its last descriptor."""
     master, slave = pty.openpty()
     former = termios.tcgetattr(slave)
-    process = workplace.start(["sleep", "0.5"], stdin=slave, stdout=slave, stderr=slave)
+    process = workplace.start(workplace.script(UNTIL_TOLD), stdin=slave, stdout=slave, stderr=slave)
     wait_for(lambda: termios.tcgetattr(slave) != former)
-    process.wait(20)
+    (workplace.path / "enough").touch()
+    process.wait(PATIENCE_S)
     assert termios.tcgetattr(slave) == former
     os.close(master)
     os.close(slave)

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from lab.case import Limits
-from lab.stage import Stage
+from tests.staging import staged
 from tests.workplace import HOLDFAST, Workplace
 
 pytestmark = pytest.mark.root
@@ -18,8 +18,8 @@ MB = 1 << 20
 
 def _run(workplace: Workplace, source: str, limits: Limits, *options: str) -> tuple[int, str]:
     command = [*HOLDFAST, "run", *options, "--", *workplace.script(source)]
-    with Stage(limits, f"holdfast-test-{workplace.path.name}"[:60]) as stage:
-        done = subprocess.run(stage.wrap(command), cwd=workplace.path, capture_output=True, timeout=60, check=False)
+    with staged(limits, workplace.path.name) as stage:
+        done = subprocess.run(stage.wrap(command), cwd=workplace.path, capture_output=True, timeout=200, check=False)
     return done.returncode, done.stderr.decode()
 
 

