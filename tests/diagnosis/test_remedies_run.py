@@ -56,7 +56,7 @@ def test_torch_remedies_run(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPa
             "optimizer": torch.optim.SGD(model.parameters(), 0.1), "labels": y, "ids": y, "row": [1.0], "state": {},
             "logits": model(x) if "cross_entropy(logits" in how else model(x)[:, :1], "validate": lambda m: None, "epochs": 1,
             "loader": [1], "train_step": lambda batch: None, "saved": {"module.a": 1}, "self": None,
-            "held_back": dataset, "criterion": torch.nn.CrossEntropyLoss(), "rows": [torch.arange(3), torch.arange(5)],
+            "up": torch.rand(1, 2, 4, 4), "skip": torch.rand(1, 2, 5, 5), "held_back": dataset, "criterion": torch.nn.CrossEntropyLoss(), "rows": [torch.arange(3), torch.arange(5)],
         })  # fmt: skip
     assert len(snippets("torch")) >= 18
 

@@ -17,6 +17,7 @@ from holdfast.detectors import (
     native_crash,
     starvation,
     stopped,
+    uncounted_leak,
     used_up,
 )
 from holdfast.detectors.edge import find_edges
@@ -25,6 +26,7 @@ from holdfast.vocabulary import Finding, Window
 ENDINGS: tuple[Callable[[Window], Finding | None], ...] = (
     memory_kill.find,
     loading.find,
+    uncounted_leak.find,
     guard_stop.find,
     stopped.find_asked,
     stopped.find_killed,

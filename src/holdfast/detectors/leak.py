@@ -47,7 +47,9 @@ def find_host(window: Window, thresholds: Thresholds = Thresholds()) -> Finding 
     inside = growth(points(window, "train.rss_bytes"))
     if inside is not None:
         return _finding(window, HOST, "memory", inside, thresholds)
-    around = growth(points_by_clock(window, "job.rss_bytes"))  # what helpers of the trainer hold, too
+    around = growth(
+        points_by_clock(window, "job.rss_bytes", less="train.not_kept_bytes")
+    )  # what helpers of the trainer hold, too
     if around is None:
         return None
     found = _finding(window, HOST, "memory", around, thresholds)

@@ -120,7 +120,7 @@ def _course(window: Window) -> list[tuple[float, str, Event]]:
         if event.kind == "startup.files" and (pid, event.data["held_bytes"]) in answered:
             continue  # its stack says more
         base = float(event.data.get("base_bytes") or 0.0)
-        place = _place(event.data["frames"]) if event.kind == "startup.stack" else _of_files(event, held - base)
+        place = place_of(event.data["frames"]) if event.kind == "startup.stack" else _of_files(event, held - base)
         course.append((max(0.0, held - before.get(pid, base)), place, event))
         before[pid] = held
     return course
@@ -161,7 +161,7 @@ def _confidence(
     return thresholds.by_words if said else thresholds.by_weak_words
 
 
-def _place(frames: Sequence[Mapping[str, Any]]) -> str:
+def place_of(frames: Sequence[Mapping[str, Any]]) -> str:
     libraries = [file for frame in frames if LIBRARY.search(file := str(frame.get("file", "")))]
     if any(IMPORTS.search(file) for file in libraries):
         return IMPORT

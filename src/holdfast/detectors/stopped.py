@@ -33,6 +33,7 @@ def find_asked(window: Window) -> Finding | None:
     evidence = [how.evidence()]
     if told is not None and told.data["signal"] == number:
         evidence.insert(0, _sender(told))
+    evidence += _let_through(window, how)
     if number == signal.SIGXCPU:
         evidence.append(Evidence("the kernel sends SIGXCPU when RLIMIT_CPU (ulimit -t) is used up", "exit", how.at))
     return Finding(cause, _sure(how, number), tuple(evidence), {"headline": headline})
@@ -52,6 +53,13 @@ def _told(window: Window, how: Ending) -> Event | None:
     asked = [event for event in window.events("signal.received") if event.data["signal"] in ASKED]
     asked = [event for event in asked if 0 <= how.at - event.at + 0.5 < SOON_S]
     return asked[-1] if asked else None
+
+
+def _let_through(window: Window, how: Ending) -> list[Evidence]:
+    """A warning signal that nobody handles ends the script as SIGTERM would; which one came is told here."""
+    came = [event for event in window.events("preemption") if 0 <= how.at - event.at < SOON_S]
+    text = "{} arrived at the training process, which was saved before it was let through"
+    return [Evidence(text.format(event.data.get("signal")), "signal", event.at) for event in came[-1:]]
 
 
 def _sender(event: Event) -> Evidence:
@@ -77,5 +85,12 @@ def find_killed(window: Window) -> Finding | None:
     if available is not None and available.value is not None:
         text = f"{amount(available.value, 'bytes')} of RAM were available at the last look"
         evidence.append(Evidence(text, "telemetry", available.at, available.value))
-    confidence = 0.2 if moved and kills_may_be_ours(window) else 0.9 if counters and how.direct else 0.4
+    confidence = 0.2 if moved and kills_may_be_ours(window) else _sure_it_was_killed(window, how) if counters else 0.4
     return Finding("killed", confidence, tuple(evidence), {"headline": "Killed by somebody (SIGKILL), not for memory"})
+
+
+def _sure_it_was_killed(window: Window, how: Ending) -> float:
+    """A shell's 137 is its child's, if that ran here: `srun` and `docker run` may pass on a kill from elsewhere."""
+    if how.direct:
+        return 0.9
+    return 0.85 if window.event("inside.hello") is not None else 0.4

@@ -71,8 +71,10 @@ def points(window: Window, signal: str) -> list[Point]:
     return found
 
 
-def points_by_clock(window: Window, signal: str) -> list[Point]:
-    """Levels read from outside, with the step that had been reached by then."""
+def points_by_clock(window: Window, signal: str, less: str) -> list[Point]:
+    """Levels read from outside, with the step that had been reached by then; `less` what was known not to count."""
+    known_less = [sample for sample in window.series(less) if sample.value is not None]
+    less_at = [sample.at for sample in known_less]
     steps = [sample for sample in window.series("train.steps_count") if sample.value is not None]
     epochs = dict(_epochs(window))
     starts = [sample.at for sample in steps]
@@ -83,7 +85,9 @@ def points_by_clock(window: Window, signal: str) -> list[Point]:
             before, after = steps[known - 1], steps[known]
             share = (sample.at - before.at) / max(after.at - before.at, 1e-9)
             step = (before.value or 0.0) + share * ((after.value or 0.0) - (before.value or 0.0))
-            found.append(Point(step, sample.value, sample.at, epochs.get(before.at)))
+            told = bisect_right(less_at, sample.at)
+            level = sample.value - ((known_less[told - 1].value or 0.0) if told else 0.0)
+            found.append(Point(step, level, sample.at, epochs.get(before.at)))
     return found
 
 

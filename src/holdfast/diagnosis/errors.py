@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from holdfast.diagnosis.catalogue import GENERIC
+from holdfast.diagnosis.elastic import of_the_first_to_fail
 from holdfast.diagnosis.plain_text import lines_of, read_lines
 from holdfast.diagnosis.reading.clues import from_chain, from_fatal, from_line
 from holdfast.diagnosis.reading.log import clues_of
@@ -15,11 +16,17 @@ from holdfast.diagnosis.tracebacks import FatalError, Raised, last_chain, last_f
 from holdfast.vocabulary import Finding, Window
 
 WORDS_LINES = 25
+LAST_LINES = 2  # "training failed, see above"
 CLOSE_LINES = 5  # a library may still say goodbye
 AFTER_LINES = 60  # what loggers and progress bars may still say after the traceback that ended the script
 AROUND_LINES = 40  # before it: what a worker said as it died
 NUMBER = re.compile(r"^line \d+(?: \[[^\]]*\])?: ")
 PROBABLY = 0.7
+LOGGED_LAST = 0.65
+WENT_ON = re.compile(
+    r"(?i)^\W*(?:epoch|step|iter(?:ation)?|batch|it)\b\W{0,3}\d|\b(?:loss|accuracy)\b.{0,6}\d|\b\d+/\d+\b"
+)
+KILLS = frozenset({"host-memory-exhausted", "container-memory-limit"})
 HANDLED = 0.4  # a traceback that did not end the script explains little
 RAISED_AT_THE_END = 0.9
 
@@ -34,6 +41,9 @@ def find_errors(window: Window) -> list[Finding]:
     words_trust = HANDLED if max(trust.values(), default=0.0) > HANDLED else 1.0
     findings: list[Finding] = []
     for name, lines in texts.items():
+        if code and (first := of_the_first_to_fail(window.output(name))):
+            findings += [_from_stream(finding, name, end.at if end else None) for finding in first]
+            continue
         found = [_at_most(_surely_raised(finding), trust[name]) for finding in from_chain(chains[name])]
         fatal = last_fatal(lines)
         found += from_fatal(fatal)
@@ -46,18 +56,35 @@ def find_errors(window: Window) -> list[Finding]:
         found += [_at_most(finding, words_trust) for finding in words]
         at = end.at if end and trust[name] > HANDLED else None
         findings += [_from_stream(finding, name, at) for finding in found]
-    return findings
+    return _without_guessed_kills(window, findings)
+
+
+def _without_guessed_kills(window: Window, findings: Sequence[Finding]) -> list[Finding]:
+    """A shell's `Killed` and its 137 are guessed to be about memory. Here the kernel was watched: it knows.
+
+    Where it was not, they are still one kill, however often it is told.
+    """
+    guesses = [finding for finding in findings if finding.cause in KILLS and finding.confidence < SURE]
+    if window.last("host.oom_kill_count") is not None:
+        guessed: list[Finding] = []
+    else:
+        guessed = sorted(guesses, key=lambda finding: finding.confidence)[-1:]
+    return [finding for finding in findings if finding not in guesses or finding in guessed]
 
 
 def _trust(chain: Sequence[Raised], lines: Sequence[str], code: int) -> float:
     """How surely the last traceback is what ended the script.
 
     An exception that nothing handled makes Python exit with 1 (or 130) and is the last that it prints; loggers and
-    threads may still say something, but so may a script that went on and left with a message.
+    threads may still say something, but so may a script that went on and left with a message. One that is caught at the
+    very end of the script is logged, and then the script leaves with a code of its own.
     """
-    if not chain or (code not in (1, 130) and code < 128):
+    if not chain:
         return HANDLED
     after = sum(1 for line in lines[chain[-1].last_line + 1 :] if line.strip())
+    if code not in (1, 130) and code < 128:
+        went_on = any(WENT_ON.search(line) for line in lines[chain[-1].last_line - chain[-1].message.count("\n") + 1 :])
+        return LOGGED_LAST if after <= LAST_LINES and not went_on else HANDLED
     return 1.0 if after <= CLOSE_LINES else PROBABLY if after <= AFTER_LINES else HANDLED
 
 

@@ -67,6 +67,15 @@ def over_attempts(attempts: Sequence[Diagnosis], restarts: int) -> Diagnosis:
         return Diagnosis(
             "recovered", cause, _each_once(also, cause), f"The run finished; it was started again {times}."
         )
+    leak = next(
+        (cause for cause in causes if last.cause is not None and last.cause.id in EXPLAINS.get(cause.id, ())), None
+    )
+    if leak is not None and last.cause is not None:
+        # Started again, it did not live long enough to be seen leaking; it is the same program.
+        found = replace(leak, evidence=(*leak.evidence, *last.cause.evidence))
+        return replace(
+            last, cause=found, also=_each_once([last.cause, *last.also, *causes], found), summary=found.title
+        )
     return replace(last, also=_each_once([*last.also, *causes], last.cause))
 
 

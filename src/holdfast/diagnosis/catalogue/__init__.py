@@ -50,4 +50,5 @@ def remedies_for(finding: Finding, framework: str) -> tuple[Remedy, ...]:
     seen = "tensorflow" if framework == "keras" else framework
     recipes = CATALOGUE[finding.cause].recipes
     fitting = [recipe for recipe in recipes if not recipe.framework or not seen or recipe.framework == seen]
+    fitting.sort(key=lambda recipe: not recipe.said)
     return tuple(remedy for recipe in fitting if (remedy := recipe.fill(finding, seen)) is not None)

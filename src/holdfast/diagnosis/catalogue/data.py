@@ -4,6 +4,15 @@ from __future__ import annotations
 
 from holdfast.diagnosis.catalogue.recipe import Entry, jax, keras, python, shell, torch, words
 
+UNEQUAL_ROWS = (
+    r"stack expects each tensor|each element in list of batch|Cannot batch tensors|different shapes in component"
+)
+WANTS_FLOATS = r"desired output type Long|Found dtype Long but expected|expected scalar type Float but found Long"
+NUMPY_INDEX = r"index (?P<index>-?\d+) is out of bounds for axis \d+ with size (?P<size>\d+)"
+DEVICE_ASSERT = r"(?i)device-side assert|cuda|vectorized_gather|\.cu:\d"
+NAMED_FILE = r"(?:filepath=|File not found: )(?!filepath=)(?P<named>[^\s,;'\"]+?)[.,]?(?:\s|$)"
+OPTIMIZER_STATE = r"parameter group|optimizer\.load_state_dict|opt\w*\.load_state_dict"
+
 ENTRIES: dict[str, Entry] = {
     "shape-mismatch": Entry(
         "Shapes do not fit",
@@ -19,8 +28,27 @@ ENTRIES: dict[str, Entry] = {
                 "Give it the features it was built for",
                 "x = x.reshape(len(x), $want_features)  # if the rest fits into one",
             ),
+            torch(
+                "Bring the rows of a batch to one length",
+                "def padded(batch):\n    rows, labels = zip(*batch)\n    rows = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)\n    return rows, torch.stack(labels)\n\nDataLoader(dataset, batch_size=32, collate_fn=padded)",
+                said=UNEQUAL_ROWS,
+            ),
+            keras(
+                "Bring the rows of a batch to one length",
+                "dataset = dataset.padded_batch(32)  # instead of batch(32)",
+                said=UNEQUAL_ROWS,
+            ),
+            torch(
+                "Bring one to the other's height and width, then join them",
+                "up = torch.nn.functional.interpolate(up, size=skip.shape[2:])\nx = torch.cat([up, skip], dim=1)",
+                said=r"Sizes of tensors must match except in dimension 1",
+            ),
             words("Start at your own line", "$frame"),
-            torch("See what arrives there", "print(x.shape, model)  # then set in_features / channels to fit"),
+            torch(
+                "See what arrives there",
+                "print(x.shape, model)  # then set in_features / channels to fit",
+                unsaid=UNEQUAL_ROWS,
+            ),
             keras("See what the model expects", "print(model.input_shape, x.shape)\nmodel.summary()"),
             jax("See what arrives there", "print(jax.tree.map(jnp.shape, batch))"),
         ),
@@ -30,9 +58,10 @@ ENTRIES: dict[str, Entry] = {
         "A tensor is of another number type than the operation takes: float64 instead of float32, text instead of numbers, float instead of class numbers. Converting it once, where the data is read, mends it.",
         "The two types in the message.",
         (
+            torch("This loss wants its labels as floats", "y = y.float()", said=WANTS_FLOATS),
             torch("Convert what meets there", "x = x.$method()  # wanted $type_wanted, found $type_found"),
             words("Start at your own line", "$frame"),
-            torch("Convert where the data comes in", "x, y = x.float(), y.long()"),
+            torch("Convert where the data comes in", "x, y = x.float(), y.long()", unsaid=WANTS_FLOATS),
             keras("Convert where the data comes in", 'x = x.astype("float32")  # or tf.cast(x, tf.float32)'),
             jax("Convert where the data comes in", "x = x.astype(jnp.float32)"),
         ),
@@ -55,12 +84,33 @@ ENTRIES: dict[str, Entry] = {
         "A token id or an index is larger than the vocabulary or the dimension. Often the tokenizer has more entries than the embedding, or a sequence is too long for its positions.",
         "The largest index against the size, or the assertion's own text.",
         (
-            torch("Enough rows for that id", "torch.nn.Embedding($rows, 128)  # ids go up to $index, rows were $size"),
-            keras("Enough rows for that id", "keras.layers.Embedding($rows, 128)  # ids go up to $index"),
-            torch("As many rows as ids", "torch.nn.Embedding(int(ids.max()) + 1, 128)"),
-            keras("As many rows as ids", "keras.layers.Embedding(int(ids.max()) + 1, 128)"),
-            torch("After adding tokens to a Hugging Face model", "model.resize_token_embeddings(len(tokenizer))"),
-            shell("Get the real line of a device-side assert", "CUDA_LAUNCH_BLOCKING=1 python train.py"),
+            python(
+                "Find those that are beyond the table",
+                "print(ids[(ids < -$size) | (ids >= $size)])  # ids start at 0",
+                said=NUMPY_INDEX,
+            ),
+            torch(
+                "Enough rows for that id",
+                "torch.nn.Embedding($rows, 128)  # ids go up to $index, rows were $size",
+                unsaid=NUMPY_INDEX,
+            ),
+            keras(
+                "Enough rows for that id",
+                "keras.layers.Embedding($rows, 128)  # ids go up to $index",
+                unsaid=NUMPY_INDEX,
+            ),
+            torch("As many rows as ids", "torch.nn.Embedding(int(ids.max()) + 1, 128)", unsaid=NUMPY_INDEX),
+            keras("As many rows as ids", "keras.layers.Embedding(int(ids.max()) + 1, 128)", unsaid=NUMPY_INDEX),
+            torch(
+                "After adding tokens to a Hugging Face model",
+                "model.resize_token_embeddings(len(tokenizer))",
+                unsaid=NUMPY_INDEX,
+            ),
+            shell(
+                "Get the real line of a device-side assert",
+                "CUDA_LAUNCH_BLOCKING=1 python train.py",
+                said=DEVICE_ASSERT,
+            ),
         ),
     ),
     "data-exhausted": Entry(
@@ -82,12 +132,23 @@ ENTRIES: dict[str, Entry] = {
         "The reader's own complaint about the file's form.",
         (
             words("Look at it, then fetch it again", 'ls -l "$path"; file "$path"'),
+            words("Fetch or write again the file that is read here", "$frame"),
             python(
                 "Find damaged images",
                 'from PIL import Image\nfor path in sorted(pathlib.Path("images").rglob("*.jpg")):\n    try:\n        Image.open(path).verify()\n    except Exception as error:\n        print(path, error)',
+                said=r"(?i)image|jpe?g|\bpng\b|\bgif\b|\bbmp\b",
             ),
-            shell("Large files may be pointers only", "git lfs pull"),
-            shell("Fetch Keras weights again", "rm -r ~/.keras/models"),
+            python(
+                "Write it so that what is interrupted leaves the old one",
+                'with open("data.tmp", "wb") as file:\n    file.write(content)\nos.replace("data.tmp", "data.bin")',
+                said=r"(?i)truncat|ran out of input|unexpected end|not a zip file|central directory|EOFError",
+            ),
+            shell(
+                "Large files may be pointers only",
+                "git lfs pull",
+                said=r"(?i)invalid load key, 'v'|signature not found|not a zip file|header|magic|protobuf",
+            ),
+            shell("Fetch Keras weights again", "rm -r ~/.keras/models", said=r"\.keras[/\\]models"),
         ),
     ),
     "missing-file": Entry(
@@ -97,6 +158,7 @@ ENTRIES: dict[str, Entry] = {
         (
             words("If it is to be written, make its folder first", 'os.makedirs("$folder", exist_ok=True)'),
             words("If it is to be read, look from the directory the run had", 'ls -l "$path"'),
+            words("If it is to be read, look from the directory the run had", 'ls -l "$named"', said=NAMED_FILE),
         ),
     ),
     "checkpoint-mismatch": Entry(
@@ -105,10 +167,20 @@ ENTRIES: dict[str, Entry] = {
         "The names or shapes that the message lists.",
         (
             torch(
+                "Begin the optimizer's state anew, for the parameters there are now",
+                "optimizer = torch.optim.Adam(model.parameters())  # not loaded",
+                said=OPTIMIZER_STATE,
+            ),
+            torch(
                 "Take what fits, and see what does not",
                 "fits = {k: v for k, v in saved.items() if k in own\n        and v.shape == own[k].shape}\nprint(model.load_state_dict(fits, strict=False))",
+                unsaid=OPTIMIZER_STATE,
             ),
-            torch("Saved from DataParallel or DDP", 'saved = {k.removeprefix("module."): v for k, v in saved.items()}'),
+            torch(
+                "Saved from DataParallel or DDP",
+                'saved = {k.removeprefix("module."): v for k, v in saved.items()}',
+                unsaid=OPTIMIZER_STATE,
+            ),
             keras("Take what fits", 'model.load_weights("old.weights.h5", skip_mismatch=True)'),
         ),
     ),

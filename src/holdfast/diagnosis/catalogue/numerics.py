@@ -14,6 +14,8 @@ SLOWER = (
     torch("A tenth of the learning rate", "optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)"),
     jax("A tenth of the learning rate", "optimizer = optax.adam(1e-4)"),
 )
+PLAIN_MATH = r"math domain error|expected a (?:positive|nonnegative) input|division by zero"  # Python's own numbers
+
 ENTRIES: dict[str, Entry] = {
     "bad-input-values": Entry(
         "The data holds NaN, infinity or absurd values",
@@ -68,12 +70,13 @@ ENTRIES: dict[str, Entry] = {
         "A logarithm of zero, a division by zero or a root of a negative number, with inputs and weights that are fine. Its result is no number, and all that follows neither.",
         "The first operation with a non-finite result has finite inputs.",
         (
-            keras("Keep away from zero", "loss = -y * tf.math.log(tf.maximum(p, 1e-7))"),
-            torch("Keep away from zero", "loss = -y * torch.log(p.clamp_min(1e-7))"),
-            jax("Keep away from zero", "loss = -y * jnp.log(jnp.maximum(p, 1e-7))"),
-            torch("Find the operation", "torch.autograd.set_detect_anomaly(True)"),
-            keras("Find the operation", "tf.debugging.enable_check_numerics()"),
-            jax("Find the operation", 'jax.config.update("jax_debug_nans", True)'),
+            python("Keep away from zero", "math.log(max(p, 1e-12))", said=PLAIN_MATH),
+            keras("Keep away from zero", "loss = -y * tf.math.log(tf.maximum(p, 1e-7))", unsaid=PLAIN_MATH),
+            torch("Keep away from zero", "loss = -y * torch.log(p.clamp_min(1e-7))", unsaid=PLAIN_MATH),
+            jax("Keep away from zero", "loss = -y * jnp.log(jnp.maximum(p, 1e-7))", unsaid=PLAIN_MATH),
+            torch("Find the operation", "torch.autograd.set_detect_anomaly(True)", unsaid=PLAIN_MATH),
+            keras("Find the operation", "tf.debugging.enable_check_numerics()", unsaid=PLAIN_MATH),
+            jax("Find the operation", 'jax.config.update("jax_debug_nans", True)', unsaid=PLAIN_MATH),
         ),
     ),
     "mixed-precision-overflow": Entry(

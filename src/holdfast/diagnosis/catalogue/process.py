@@ -10,6 +10,19 @@ STACKS = (
         "Let it tell by itself next time", "import faulthandler\nfaulthandler.dump_traceback_later(600, repeat=True)"
     ),
 )
+ABSENT = r"No module named '(?:{})[.']"
+OTHER_NAMES = {  # modules whose package is called otherwise
+    "cv2": "opencv-python-headless",
+    "PIL": "pillow",
+    "sklearn": "scikit-learn",
+    "skimage": "scikit-image",
+    "yaml": "pyyaml",
+    "tensorflow_addons": "tensorflow-addons",
+    "torch_geometric": "torch-geometric",
+    "pytorch_lightning": "pytorch-lightning",
+    "mpl_toolkits": "matplotlib",
+}
+
 ENTRIES: dict[str, Entry] = {
     "deadlock": Entry(
         "It is deadlocked",
@@ -122,6 +135,16 @@ ENTRIES: dict[str, Entry] = {
         "A package needs another one that is missing, or in another version. The installation has to be mended, not the script.",
         "The package and versions that the message names.",
         (
+            *(
+                shell("Install it where the run looks", f"python -m pip install {name}", said=ABSENT.format(module))
+                for module, name in OTHER_NAMES.items()
+            ),
+            shell(
+                "Install it where the run looks",
+                "python -m pip install $module",
+                said=ABSENT.format(r"(?P<module>[a-z]\w*)"),
+                unsaid=ABSENT.format("|".join(OTHER_NAMES)),
+            ),
             shell("See what does not fit", "pip check"),
             shell(
                 "Begin with an environment of its own",
@@ -134,6 +157,16 @@ ENTRIES: dict[str, Entry] = {
         "It uses a name or an argument that the installed version does not have. Either the code follows the library, or the library stays at the version the code was written for.",
         "The name that is missing, and the version that is installed.",
         (
+            torch(
+                "If you trust the file: let it hold more than weights",
+                'torch.load("model.pt", weights_only=False)',
+                said=r"Weights only load failed",
+            ),
+            keras(
+                "The argument is called learning_rate now",
+                "keras.optimizers.Adam(learning_rate=1e-3)",
+                said=r"not recognized: \{'lr'",
+            ),
             words("Start at your own line", "$frame"),
             shell("See what is installed", "pip list | grep -iE 'torch|tensorflow|keras|jax|numpy|transformers'"),
             shell("Stay at the version it was written for", "pip install 'PACKAGE<NEXT_MAJOR'"),

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from holdfast.diagnosis.catalogue.recipe import Entry, shell, torch, words
 
+AMONG_RANKS = r"(?i)nccl|gloo|\brank\b|rendezvous|rdzv|TCPStore|c10d|init_process_group|torchrun|MASTER_PORT|29500"
+PORT = r"(?i)(?:port[:= ]+|:)(?P<port>[1-9]\d{3,4})\b"
+DOWNLOAD = r"(?P<url>https?://[\w./%?=&~+-]+[\w/])"
+
 ENTRIES: dict[str, Entry] = {
     "collective-timeout": Entry(
         "Ranks waited in vain for one another",
@@ -53,8 +57,10 @@ ENTRIES: dict[str, Entry] = {
         "Another process listens at the address this run wants. Often an earlier run has not ended.",
         "The system's own error (address already in use).",
         (
-            shell("See who has it", "ss -ltnp | grep 29500"),
-            shell("Take any free one", "torchrun --standalone --nproc-per-node=2 train.py"),
+            shell("See who has it", "ss -ltnp | grep $port", said=PORT),
+            shell("See who listens where", "ss -ltnp", unsaid=PORT),
+            shell("Take any free one", "torchrun --standalone --nproc-per-node=2 train.py", said=AMONG_RANKS),
+            words("Ask for port 0 where it is opened: the system takes a free one", "$frame", unsaid=AMONG_RANKS),
         ),
     ),
     "network-lost": Entry(
@@ -62,11 +68,16 @@ ENTRIES: dict[str, Entry] = {
         "A rank, a rendezvous or a download server could not be reached or closed the connection. Where another rank died first, that one's error is the reason.",
         "No rank failed for a reason of its own, and the address cannot be reached.",
         (
-            shell("Can it be reached?", "nc -vz HOST 29500"),
+            shell("Fetch it where there is a network, and copy it here", "curl -fLO '$url'", said=DOWNLOAD),
+            shell("Can it be reached?", "nc -vz HOST 29500", unsaid=DOWNLOAD),
             shell(
-                "Use the right network interface", "NCCL_SOCKET_IFNAME=eth0 GLOO_SOCKET_IFNAME=eth0 torchrun train.py"
+                "Use the right network interface",
+                "NCCL_SOCKET_IFNAME=eth0 GLOO_SOCKET_IFNAME=eth0 torchrun train.py",
+                said=AMONG_RANKS,
             ),
-            shell("Work from what was downloaded before", "HF_HUB_OFFLINE=1 python train.py"),
+            shell(
+                "Work from what was downloaded before", "HF_HUB_OFFLINE=1 python train.py", said=r"(?i)hugging|hf_hub"
+            ),
         ),
     ),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from string import Template
 
@@ -20,16 +21,22 @@ class Recipe:
     framework: str = ""  # "" fits all
     language: str = "python"
     when: str = ""  # only for a finding that has this detail, and then before the others
+    said: str = ""  # only where the evidence has this, and then before the others; its named groups fill the text
+    unsaid: str = ""  # not where the evidence has this: there it would mend something else
 
     def fill(self, finding: Finding, framework: str) -> Remedy | None:
         """For the framework seen. Where none was, it is said which one this is for."""
         if self.when and not finding.details.get(self.when):
             return None
+        told = "\n".join(item.text for item in finding.evidence)
+        found = re.search(self.said, told)
+        if found is None or (self.unsaid and re.search(self.unsaid, told)):
+            return None
         title = self.title
         if self.framework and not framework:
             title = f"{NAMES[self.framework]}: {title if title[:2].isupper() else title[0].lower() + title[1:]}"
         try:
-            return Remedy(title, Template(self.how).substitute(finding.details))
+            return Remedy(title, Template(self.how).substitute({**finding.details, **found.groupdict()}))
         except (KeyError, ValueError):
             return None
 
@@ -42,25 +49,25 @@ class Entry:
     recipes: tuple[Recipe, ...] = ()
 
 
-def keras(title: str, how: str) -> Recipe:
-    return Recipe(title, how, KERAS)
+def keras(title: str, how: str, *, said: str = "", unsaid: str = "") -> Recipe:
+    return Recipe(title, how, KERAS, said=said, unsaid=unsaid)
 
 
-def torch(title: str, how: str) -> Recipe:
-    return Recipe(title, how, TORCH)
+def torch(title: str, how: str, *, said: str = "", unsaid: str = "") -> Recipe:
+    return Recipe(title, how, TORCH, said=said, unsaid=unsaid)
 
 
-def jax(title: str, how: str) -> Recipe:
-    return Recipe(title, how, JAX)
+def jax(title: str, how: str, *, said: str = "", unsaid: str = "") -> Recipe:
+    return Recipe(title, how, JAX, said=said, unsaid=unsaid)
 
 
-def python(title: str, how: str) -> Recipe:
-    return Recipe(title, how)
+def python(title: str, how: str, *, said: str = "", unsaid: str = "") -> Recipe:
+    return Recipe(title, how, said=said, unsaid=unsaid)
 
 
-def shell(title: str, how: str, framework: str = "") -> Recipe:
-    return Recipe(title, how, framework, language="shell")
+def shell(title: str, how: str, framework: str = "", *, said: str = "", unsaid: str = "") -> Recipe:
+    return Recipe(title, how, framework, language="shell", said=said, unsaid=unsaid)
 
 
-def words(title: str, how: str) -> Recipe:
-    return Recipe(title, how, language="text")
+def words(title: str, how: str, *, said: str = "", unsaid: str = "") -> Recipe:
+    return Recipe(title, how, language="text", said=said, unsaid=unsaid)

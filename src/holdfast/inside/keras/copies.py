@@ -9,7 +9,7 @@ import types
 from typing import Any
 
 PLAIN = (type(None), bool, int, float, complex, str, bytes)
-LARGEST_BYTES = 64 << 20  # of one array that is not known to be replaced whole
+LARGEST_BYTES = 64 << 20  # of one attribute, all its arrays together: a cache of batches is not copied every epoch
 MOST_ITEMS = 2_000_000
 
 
@@ -23,10 +23,13 @@ class Copier:
     def __init__(self, share_arrays: bool = False) -> None:
         self._share = share_arrays
         self._items = 0
+        self._bytes = 0
 
     def copy(self, value: Any) -> Any:
         kind = type(value)
         if kind in PLAIN:
+            if kind in (bytes, str):
+                self._weigh(len(value))
             return value
         self._items += 1
         if self._items > MOST_ITEMS:
@@ -41,6 +44,11 @@ class Copier:
             return value  # pickled as its name: Keras's monitors keep the comparison they use
         return self._of_numpy(value)
 
+    def _weigh(self, size: int) -> None:
+        self._bytes += size
+        if self._bytes > LARGEST_BYTES:
+            raise NotPlain("too much of it")
+
     def _of_numpy(self, value: Any) -> Any:
         numpy: Any = sys.modules.get("numpy")
         if isinstance(value, random.Random):
@@ -51,8 +59,8 @@ class Copier:
             if type(value) is numpy.ndarray and not value.dtype.hasobject:
                 if self._share:
                     return value
-                if value.nbytes <= LARGEST_BYTES:
-                    return value.copy()
+                self._weigh(value.nbytes)
+                return value.copy()
             if isinstance(value, numpy.random.Generator):
                 return Drawn("generator", value.bit_generator.state)
             if isinstance(value, numpy.random.RandomState):

@@ -1,0 +1,98 @@
+"""torchrun's own report at the end: which rank failed first, and how. What the others say is an echo of it.
+
+The ranks that lost their peer raise a broken connection, and torchrun ends the rest with SIGTERM: neither is the cause.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from holdfast.diagnosis.plain_text import Line, read_lines
+from holdfast.diagnosis.reading.clues import from_chain, from_fatal
+from holdfast.diagnosis.reading.ranks import ECHO
+from holdfast.diagnosis.reading.weighing import SURE
+from holdfast.diagnosis.tracebacks import last_chain, last_fatal
+from holdfast.vocabulary import Evidence, Finding
+
+REPORT = re.compile(r"ChildFailedError")
+ROOT = re.compile(r"^Root Cause \(first observed failure\)")
+RANK = re.compile(r"^\s*rank\s*: (?P<rank>\d+) ")
+EXIT = re.compile(r"^\s*exitcode\s*: (?P<code>-?\d+) ")
+DUMP_ENDS = re.compile(r"^Extension modules: |^\[rank")
+CRASHES = {signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE}
+BY_SIGNAL = 0.9
+KILLED = 0.7  # by whom is not told
+ENDED = 0.6
+RAISED = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    rank: int
+    code: int
+
+    @property
+    def signal(self) -> signal.Signals | None:
+        return signal.Signals(-self.code) if -self.code in set(signal.Signals) else None
+
+    def evidence(self) -> Evidence:
+        how = f"was ended by {self.signal.name}" if self.signal else f"ended with exit code {self.code}"
+        return Evidence(f"rank {self.rank} failed first, says torchrun: it {how}", "stderr")
+
+
+def of_the_first_to_fail(text: bytes) -> list[Finding]:
+    """Nothing where torchrun has said nothing, or where the rank it names only tells of another one's end."""
+    if b"Root Cause (first observed failure)" not in text:
+        return []
+    lines = read_lines(text)
+    failures = _failures([line.text for line in lines])
+    for failure in failures:
+        found = _of(failure, lines)
+        lost_its_peer = failure.signal is None and any(f.cause in ECHO and f.confidence >= SURE for f in found)
+        if found and not lost_its_peer:
+            return [replace(finding, evidence=(*finding.evidence, failure.evidence())) for finding in found]
+    return []
+
+
+def _failures(lines: Sequence[str]) -> list[Failure]:
+    """The one torchrun calls the root first. Those it ended itself are not among them, except where there is no other."""
+    begin = max(i for i, line in enumerate(lines) if REPORT.search(line) or ROOT.match(line))
+    begin = max((i for i in range(begin + 1) if REPORT.search(lines[i])), default=begin)
+    found: list[Failure] = []
+    root, rank = len(lines), None
+    for i, line in enumerate(lines[begin:], begin):
+        if ROOT.match(line):
+            root = i
+        elif named := RANK.match(line):
+            rank = int(named["rank"])
+        elif (ended := EXIT.match(line)) and rank is not None:
+            found.insert(0 if i > root else len(found), Failure(rank, int(ended["code"])))
+            rank = None
+    return [failure for failure in found if failure.signal is not signal.SIGTERM] or found[:1]
+
+
+def _of(failure: Failure, lines: Sequence[Line]) -> list[Finding]:
+    if failure.signal in CRASHES:
+        return _crash(lines)
+    if failure.signal is signal.SIGKILL:
+        return [Finding("killed", KILLED, ())]
+    if failure.signal is not None:
+        return [Finding("terminated", ENDED, ())]
+    own = [line.text for line in lines if re.fullmatch(rf"rank\s?{failure.rank}|default{failure.rank}", line.who)]
+    chain = last_chain(own)
+    found = from_chain(chain)
+    return [replace(f, confidence=max(f.confidence, RAISED)) if f.cause == "unhandled-exception" else f for f in found]
+
+
+def _crash(lines: Sequence[Line]) -> list[Finding]:
+    """With the stack that the crashed rank left, which bears no rank's label."""
+    said = [line.text for line in lines]
+    fatal = last_fatal(said)
+    if fatal is not None:
+        end = next((i for i in range(fatal.line + 1, len(said)) if DUMP_ENDS.match(said[i]) or lines[i].who), len(said))
+        fatal = last_fatal(said[:end])
+    found = from_fatal(fatal) or [Finding("native-crash", BY_SIGNAL, ())]
+    return [replace(finding, confidence=BY_SIGNAL) for finding in found]
