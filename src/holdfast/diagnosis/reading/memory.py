@@ -38,6 +38,8 @@ GPU_WORDS = any_of(
     r"\bGPUs?\b(?!-?\d*: task).{0,40} out of memory",
     r"Cuda failure (?:\d+ )?'out of memory'|Failed to CUDA (?:host )?[cm]alloc",
 )
+# The end of PyTorch's message, which is long enough to be cut.
+ADVISED = r"(?:max_split_size_mb|expandable_segments:True) to avoid fragmentation"
 
 EXCEPTIONS: tuple[Rule, ...] = flatten(
     (
@@ -92,6 +94,7 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
                 "ResourceExhaustedError XlaRuntimeError JaxRuntimeError",
             ),
             (0.82, r"Dst tensor is not initialized"),
+            (0.72, ADVISED),
             (0.66, r"Unable to find a valid cuDNN algorithm|was unable to find an engine to execute"),
             (
                 0.75,
@@ -164,6 +167,7 @@ LINES: tuple[Rule, ...] = flatten(
         rules(
             "gpu-memory-exhausted",
             (0.85, GPU_WORDS),
+            (0.7, ADVISED),
             (0.62, r"^(?:E\s+)?(?:.{0,80}: )?OOM when allocating tensor(?!.{0,200}(?:device:CPU|mklcpu))"),
             (0.9, r"OP_REQUIRES failed.{0,160}OOM when allocating"),
             (
@@ -222,6 +226,9 @@ def weigh_gpu(raised: Raised) -> Finding | None:
         mine = held + cached
     idle = size_in(IDLE, text) or ((mine - held) if mine is not None and held is not None else 0.0)
     named = sum(_bytes(*found) for found in OTHER.findall(text))
+    if mine is None and held is not None and named + held > total:
+        # In a container PyTorch does not know its own process among those the driver lists.
+        mine, named = held + (size_in(IDLE, text) or 0.0), 0.0
     others = named or (max(0.0, total - free - mine - CONTEXT) if mine is not None else 0.0)
     sums = Evidence(
         f"asked for {_gib(wanted)}; of {_gib(total)} this process held {_gib(mine or held or 0)}, "
