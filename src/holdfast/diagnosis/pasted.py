@@ -43,7 +43,7 @@ def unwrapped(lines: list[str]) -> list[tuple[int, str]]:
     numbered = split_up([_plain(line) if "`" in line or "**" in line else line for line in lines])
     for _ in range(ROUNDS):
         before = numbered
-        for way in (_unquoted, _moved_left, _between_backticks, _without_a_pair):
+        for way in (_unquoted, moved_left, _between_backticks, _without_a_pair):
             said = [line for _, line in numbered if line.strip() and not FENCE.match(line)]
             change = way(said) if said else None
             if change is not None:
@@ -64,7 +64,9 @@ def _unquoted(said: Sequence[str]) -> Callable[[str], str] | None:
     return lambda line: QUOTED.sub("", line, count=1) if line.startswith(">") else line
 
 
-def _moved_left(said: Sequence[str]) -> Callable[[str], str] | None:
+def moved_left(said: Sequence[str]) -> Callable[[str], str] | None:
+    if not said or len(said) > SHORT:
+        return None
     indents = [line[: len(line) - len(line.lstrip())] for line in said]
     indent = min(indents, key=len)
     if not indent or not all(other.startswith(indent) for other in indents):
@@ -85,7 +87,7 @@ def without_a_margin(said: Sequence[str]) -> Callable[[str], str] | None:
         form = re.compile(r"\d+".join(map(re.escape, DIGITS.split(margin))) + " ?")
         bare = [form.sub("", other, count=1) for other in said if form.match(other)]
         if len(bare) > 1:
-            left = _moved_left([line for line in bare if line.strip()])
+            left = moved_left([line for line in bare if line.strip()])
             return partial(_off, form, left or str)
     return None
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from holdfast.diagnosis.characters import decoded
-from holdfast.diagnosis.pasted import unwrapped, without_a_margin
+from holdfast.diagnosis.pasted import moved_left, unwrapped, without_a_margin
 
 ESCAPES = re.compile(
     r"\x1b(?:\[[0-?]{0,40}[ -/]{0,4}[@-~]|\][^\x07\x1b\n]{0,400}(?:\x07|\x1b\\)|[PX^_][^\x1b\n]{0,400}\x1b\\|[@-Z\\-_])"
@@ -75,7 +75,8 @@ def read_lines(output: bytes, first_number: int = 1) -> list[Line]:
     drawn = unwrapped([_last_drawn(line)[:PASTED_CHARACTERS] for line in text.split("\n")])
     labelled = _are_labelled([line for _, line in drawn])
     lines = [_read(line[:LINE_CHARACTERS], first_number + number, labelled) for number, line in drawn]
-    change = without_a_margin([line.text for line in lines if line.text.strip()])
+    said = [line.text for line in lines if line.text.strip()]
+    change = without_a_margin(said) or moved_left(said)
     return [_read_again(line, change(line.text)) for line in lines] if change is not None else lines
 
 

@@ -71,6 +71,7 @@ CALLED_AN_ERROR = re.compile(
 TOLD_BY_A_PROGRAM = 0.74  # its own words for what stopped it: nearly an exception
 LIKELY = 0.84  # of a message that was pasted by itself
 OFTEN_SAID = frozenset({"missing-file", "mixed-precision-overflow", "terminated"})  # in passing, by healthy runs too
+ERRNO = re.compile(r"\s*\[Errno \d+\] ")  # an OSError, whatever it was called
 UNNAMED = 0.92  # what is left of it where the message stands without its exception
 # The statuses of TensorFlow and XLA, and the exceptions that Python makes of them.
 STATUSES = {
@@ -201,7 +202,7 @@ def from_message(text: str, alone: bool = False) -> list[Finding]:
         else CERTAIN
     )
     told = [finding for finding in _from_raised(raised, [raised]) if finding.confidence >= enough]
-    if not found and not CALLED_AN_ERROR.match(text) and not (called and alone):
+    if not found and not CALLED_AN_ERROR.match(text) and not (alone and (called or ERRNO.match(text))):
         told = [finding for finding in told if finding.cause not in OFTEN_SAID]
     return [
         replace(finding, confidence=finding.confidence * UNNAMED, evidence=(Evidence(short(text.strip()), "stderr"),))

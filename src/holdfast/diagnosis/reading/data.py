@@ -5,7 +5,7 @@ from __future__ import annotations
 from holdfast.diagnosis.reading.rule import Rule, any_of, flatten, rule, rules
 
 SHAPES_TORCH = any_of(
-    r"mat1 and mat2 shapes cannot be multiplied \((?P<a>[\dx]+) and (?P<b>[\dx]+)\)",
+    r"mat. and mat2 shapes cannot be multiplied \((?P<a>[\dx]+) and (?P<b>[\dx]+)\)",
     r"size mismatch, (?:m1|get|\[)",
     r"The size of tensor a \((?P<x>\d+)\) must match the size of tensor b \((?P<y>\d+)\)",
     r"shape '\[.{0,80}\]' is invalid for input of size",

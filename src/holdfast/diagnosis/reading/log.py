@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from holdfast.diagnosis.plain_text import Line, is_progress, read_lines, voices
 from holdfast.diagnosis.reading.clues import from_chain, from_fatal, from_line, from_message, from_native
+from holdfast.diagnosis.reading.cut_off import of_the_last_frame
 from holdfast.diagnosis.reading.scan import Excerpt
 from holdfast.diagnosis.tracebacks import chains, last_fatal, native_errors
 from holdfast.vocabulary import Finding
@@ -60,6 +61,7 @@ def clues_of(lines: Sequence[Line]) -> list[Clue]:
     found += [_unless_it_trained(clue, rest) for clue in _of_lines(rest)]
     if not any(clue.finding.confidence >= TOLD for clue in found):
         found += _of_messages(rest)
+        found += [Clue(finding, lines[-1].number, lines[-1].who, None, "line") for finding in of_the_last_frame(lines)]
     return found
 
 
