@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from holdfast.diagnosis.pasted import unwrapped
+from holdfast.diagnosis.characters import decoded
+from holdfast.diagnosis.pasted import moved_left, unwrapped, without_a_margin
 
 ESCAPES = re.compile(
     r"\x1b(?:\[[0-?]{0,40}[ -/]{0,4}[@-~]|\][^\x07\x1b\n]{0,400}(?:\x07|\x1b\\)|[PX^_][^\x1b\n]{0,400}\x1b\\|[@-Z\\-_])"
 )
 UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 LINE_CHARACTERS = 2000
+PASTED_CHARACTERS = 20_000  # a whole traceback whose line ends were lost
 
 # Who says it: a rank, a container, a worker. The label is kept, so that interleaved voices can be told apart.
 SPEAKERS = (
@@ -42,6 +44,7 @@ LEVEL = re.compile(
     r"(?:\[[\w./:<>-]{1,80}\]:? ?)?"
 )
 QUIET = frozenset({"DEBUG", "INFO"})
+SAID_IN_JSON = re.compile(r'"(?P<name>log|msg|message|text|line|event|textPayload)": ?"')
 # A step's or an epoch's own report: the run is alive.
 PROGRESS = re.compile(
     r"\bloss['\"]?\s{0,3}[:=]?\s{0,3}(?:tensor\()?-?\d|\d+/\d+ \[[=>.#█ |]|\d ?(?:s/it|it/s)\b|\dm?s/step",
@@ -66,10 +69,26 @@ def lines_of(output: bytes) -> list[str]:
 
 
 def read_lines(output: bytes, first_number: int = 1) -> list[Line]:
-    text = ESCAPES.sub("", output.decode("utf-8", "replace"))
-    drawn = unwrapped([_last_drawn(line)[:LINE_CHARACTERS] for line in text.split("\n")])
-    labelled = _are_labelled(drawn)
-    return [_read(line, number, labelled) for number, line in enumerate(drawn, first_number)]
+    text = ESCAPES.sub("", decoded(output))
+    if "\r" in text and "\n" not in text.rstrip():
+        text = text.replace("\r", "\n")
+    drawn = unwrapped([_last_drawn(line)[:PASTED_CHARACTERS] for line in text.split("\n")])
+    labelled = _are_labelled([line for _, line in drawn])
+    lines = [_read(line[:LINE_CHARACTERS], first_number + number, labelled) for number, line in drawn]
+    said = [line.text for line in lines if line.text.strip()]
+    change = without_a_margin(said) or moved_left(said)
+    return [_read_again(line, change(line.text)) for line in lines] if change is not None else lines
+
+
+def _read_again(line: Line, text: str) -> Line:
+    """Behind a margin that nobody knows may stand one that is known."""
+    if text == line.text:
+        return line
+    found = _read(text, line.number, labelled=False)
+    at = found.at if found.at is not None else line.at
+    return replace(
+        found, who=found.who or line.who, at=at, stamped=found.stamped or line.stamped, quiet=found.quiet or line.quiet
+    )
 
 
 def _are_labelled(lines: list[str]) -> bool:
@@ -116,13 +135,13 @@ def _moment(clock: re.Match[str]) -> float | None:
 
 
 def _wrapped_in_json(line: str) -> str:
-    """Docker's own file holds one object a line: {"log":"…\\n","stream":"stderr","time":"…"}."""
-    if not line.startswith('{"log":"'):
+    """Docker's own file, and many loggers', hold one object a line: {"log":"…\\n","stream":"stderr","time":"…"}."""
+    if not line.startswith('{"') or not (named := SAID_IN_JSON.search(line)):
         return line
     try:
-        return str(json.loads(line)["log"]).rstrip("\n")
+        return str(json.loads(line)[named["name"]]).rstrip("\n")
     except (ValueError, KeyError, TypeError, RecursionError):
-        return line[8:]
+        return line[8:] if line.startswith('{"log":"') else line
 
 
 def _last_drawn(line: str) -> str:

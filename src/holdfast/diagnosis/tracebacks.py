@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from holdfast.diagnosis.plain_text import is_progress
 
 START = re.compile(
-    r"^(?:\s{0,8}|.{0,120}\s)(?P<original>Original |Exception Group )?Traceback \(most recent call last\):?\s*$"
+    r"^(?:\s{0,8}|.{0,120}[\s`'\"(])(?P<original>Original |Exception Group )?Traceback \(most recent call last\):?\s*$"
 )
 SYNTAX = re.compile(r"^(?:SyntaxError|IndentationError|TabError): ")
 GROUP_MARGIN = re.compile(r"^ *[|+](?:-+ (?:\d+|\.\.\.) -+)?(?: |$)")

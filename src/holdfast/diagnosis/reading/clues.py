@@ -51,9 +51,18 @@ DRIVERS = re.compile(r"\s*(?:CUDA|HIP|NCCL|cuDNN|CUDNN|cuBLAS) (?:runtime |drive
 CERTAIN_OF_DRIVER = 0.7
 # What only one exception of Python's says.
 IMPLIED = (
-    (re.compile(r"^\s*(?:'\w+' object|module '[\w.]+') has no attribute '"), "AttributeError"),
+    (
+        re.compile(r"^\s*'\w+' object has no attribute '|^.{0,40}\bmodule\W{1,4}[\w.]+' has no attribute '"),
+        "AttributeError",
+    ),
     (re.compile(r"^\s*(?:No module named '|cannot import name '?\w)"), "ImportError"),
     (re.compile(r"^\s*[\w.]+\(\) (?:got an unexpected keyword|missing \d|takes \d)"), "TypeError"),
+)
+# An exception with its message in the middle of a sentence or behind something unknown.
+NAMED = re.compile(
+    r"(?:^|[\s`'\"(>|\]:])(?P<kind>(?:[A-Za-z_]\w{0,60}\.){0,8}[A-Z]\w{2,60}(?:Error|Exception|OutOfMemory))"
+    r"(?: \(see above for traceback\))?[`'\"]? ?: ?"
+    r"(?P<said>\S.+)"
 )
 GUESSED = 0.55
 CALLED_AN_ERROR = re.compile(
@@ -62,6 +71,7 @@ CALLED_AN_ERROR = re.compile(
 TOLD_BY_A_PROGRAM = 0.74  # its own words for what stopped it: nearly an exception
 LIKELY = 0.84  # of a message that was pasted by itself
 OFTEN_SAID = frozenset({"missing-file", "mixed-precision-overflow", "terminated"})  # in passing, by healthy runs too
+ERRNO = re.compile(r"\s*\[Errno \d+\] ")  # an OSError, whatever it was called
 UNNAMED = 0.92  # what is left of it where the message stands without its exception
 # The statuses of TensorFlow and XLA, and the exceptions that Python makes of them.
 STATUSES = {
@@ -82,13 +92,13 @@ STATUS = re.compile(
 )
 NOT_A_FAILURE = re.compile(
     r"[Ww]arning|\bWARN\b|deprecat|does not indicate an error|not a failure|Unable to initialize backend '(?!cuda|gpu)"
-    r"|: [IW] \w|^[IW]\d{4} |^[IW] \w|\[[IWD]\]|\bINFO\b|\bDEBUG\b|^\s*#|^\+"
+    r"|: [IW] \w|^[IW]\d{4} |^[IW] \S{1,120}[./]\S|\[[IWD]\]|\bINFO\b|\bDEBUG\b|^\s*#|^\+"
 )
 
 
 # The script itself says what it does about it.
 TAKEN_CARE_OF = re.compile(
-    r"\bretr(?:y|ying)\b(?!: Resource)|\btrying (?:again|batch|port|\d)|\bto avoid\b|(?<!out-of-memory )\bhandlers?\b|faulthandler|\bcontinuing\b|\bdropp(?:ing|ed) \d|\b0 corrupt|, using (?:the |a )?\w|\bplease (?:install|upgrade|update)\b.{0,60}\b(?:for|if)\b|\bskipping (?!step)|\bignored\b",
+    r"\bretr(?:y|ying)\b(?!: Resource)|\btrying (?:again|batch|port|\d)|\bto avoid\b(?! fragmentation)|(?<!out-of-memory )\bhandlers?\b|faulthandler|\bcontinuing\b|\bdropp(?:ing|ed) \d|\b0 corrupt|, using (?:the |a )?\w|\bplease (?:install|upgrade|update)\b.{0,60}\b(?:for|if)\b|\bskipping (?!step)|\bignored\b",
     re.IGNORECASE,
 )
 MENTIONED = 0.4
@@ -173,11 +183,14 @@ def from_message(text: str, alone: bool = False) -> list[Finding]:
     found = STATUS.search(text)
     kind, message = (STATUSES[found["status"].upper().replace(" ", "_")], found["said"]) if found else ("", text)
     implied = next((of_kind for words, of_kind in IMPLIED if words.search(text)), "") if not found else ""
+    called = NAMED.search(text)
+    if called is not None:
+        kind, message = called["kind"], called["said"]
     raised = Raised(kind or implied, message.strip(), ())
     named = DRIVERS.match(text)  # the driver's own words are an exception's message in all that matters
     enough = (
         GUESSED
-        if implied and alone
+        if called or (implied and alone)
         else CERTAIN_OF_DRIVER
         if named
         else TOLD_BY_A_PROGRAM
@@ -189,7 +202,7 @@ def from_message(text: str, alone: bool = False) -> list[Finding]:
         else CERTAIN
     )
     told = [finding for finding in _from_raised(raised, [raised]) if finding.confidence >= enough]
-    if not found and not CALLED_AN_ERROR.match(text):
+    if not found and not CALLED_AN_ERROR.match(text) and not (alone and (called or ERRNO.match(text))):
         told = [finding for finding in told if finding.cause not in OFTEN_SAID]
     return [
         replace(finding, confidence=finding.confidence * UNNAMED, evidence=(Evidence(short(text.strip()), "stderr"),))

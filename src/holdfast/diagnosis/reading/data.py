@@ -5,7 +5,7 @@ from __future__ import annotations
 from holdfast.diagnosis.reading.rule import Rule, any_of, flatten, rule, rules
 
 SHAPES_TORCH = any_of(
-    r"mat1 and mat2 shapes cannot be multiplied \((?P<a>[\dx]+) and (?P<b>[\dx]+)\)",
+    r"mat. and mat2 shapes cannot be multiplied \((?P<a>[\dx]+) and (?P<b>[\dx]+)\)",
     r"size mismatch, (?:m1|get|\[)",
     r"The size of tensor a \((?P<x>\d+)\) must match the size of tensor b \((?P<y>\d+)\)",
     r"shape '\[.{0,80}\]' is invalid for input of size",
@@ -105,6 +105,7 @@ MISSING = any_of(
     r"No such file or directory|\[Errno 2\]|Failed to find any matching files|errno = 2\b|unable to (?:synchronously )?open file(?! \((?!unable to open|no such|name))",
     r"does not appear to have a file named|File not found|file does not exist|(?:file|directory|path|folder) .{0,160}(?:does not|doesn't) exist",
     r"Can't load (?:the )?(?:tokenizer|config|model|image processor|feature extractor|weights)|Can't find (?:a )?(?:file|model|config)",
+    r"is not a valid checkpoint: |Can't load save_path when it is None|Couldn't match files for checkpoint",
     r"SavedModel file does not exist|No file or directory found|Couldn't find (?:a dataset|any data|file)|cannot find the (?:path|file)",
     r"NewRandomAccessFile failed to Create/Open|NewReadOnlyMemoryRegionFromFile failed|no file named (?:pytorch_model|model\.safetensors|tf_model)|Cannot find (?:file|checkpoint|the)|Dataset not found|not found or corrupted",
 )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from holdfast.diagnosis.plain_text import Line, is_progress, read_lines, voices
 from holdfast.diagnosis.reading.clues import from_chain, from_fatal, from_line, from_message, from_native
+from holdfast.diagnosis.reading.cut_off import of_the_last_frame
 from holdfast.diagnosis.reading.scan import Excerpt
 from holdfast.diagnosis.tracebacks import chains, last_fatal, native_errors
 from holdfast.vocabulary import Finding
@@ -55,11 +56,12 @@ def clues_of(lines: Sequence[Line]) -> list[Clue]:
     covered: set[int] = set()
     for said in voices(lines).values():
         found += _of_voice(said, covered)
-    rest = [line for line in lines if line.number not in covered]
+    rest = [line for line in lines if id(line) not in covered]
     found = [_unless_it_went_on(clue, rest) for clue in found]
     found += [_unless_it_trained(clue, rest) for clue in _of_lines(rest)]
     if not any(clue.finding.confidence >= TOLD for clue in found):
         found += _of_messages(rest)
+        found += [Clue(finding, lines[-1].number, lines[-1].who, None, "line") for finding in of_the_last_frame(lines)]
     return found
 
 
@@ -67,7 +69,7 @@ def _of_voice(said: Sequence[Line], covered: set[int]) -> Iterable[Clue]:
     texts = [line.text for line in said]
     for chain in chains(texts):
         first, last = chain[0].start_line, max(raised.last_line for raised in chain)
-        covered.update(line.number for line in said[first : last + 1])
+        covered.update(map(id, said[first : last + 1]))
         place = said[min(last, len(said) - 1)]
         for finding in from_chain(chain):
             yield Clue(finding, place.number, place.who, said[first].at, "exception")
@@ -80,7 +82,7 @@ def _of_voice(said: Sequence[Line], covered: set[int]) -> Iterable[Clue]:
             )
     for raised in native_errors(texts)[:MOST_NATIVE]:
         place = said[raised.last_line]
-        if place.number not in covered:
+        if id(place) not in covered:
             yield from (Clue(found, place.number, place.who, place.at, "native") for found in from_native(raised))
     fatal = last_fatal(texts)
     for finding in from_fatal(fatal):

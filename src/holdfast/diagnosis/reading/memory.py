@@ -38,6 +38,8 @@ GPU_WORDS = any_of(
     r"\bGPUs?\b(?!-?\d*: task).{0,40} out of memory",
     r"Cuda failure (?:\d+ )?'out of memory'|Failed to CUDA (?:host )?[cm]alloc",
 )
+# The end of PyTorch's message, which is long enough to be cut.
+ADVISED = r"(?:max_split_size_mb|expandable_segments:True) to avoid fragmentation"
 
 EXCEPTIONS: tuple[Rule, ...] = flatten(
     (
@@ -92,6 +94,7 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
                 "ResourceExhaustedError XlaRuntimeError JaxRuntimeError",
             ),
             (0.82, r"Dst tensor is not initialized"),
+            (0.72, ADVISED),
             (0.66, r"Unable to find a valid cuDNN algorithm|was unable to find an engine to execute"),
             (
                 0.75,
@@ -164,6 +167,7 @@ LINES: tuple[Rule, ...] = flatten(
         rules(
             "gpu-memory-exhausted",
             (0.85, GPU_WORDS),
+            (0.7, ADVISED),
             (0.62, r"^(?:E\s+)?(?:.{0,80}: )?OOM when allocating tensor(?!.{0,200}(?:device:CPU|mklcpu))"),
             (0.9, r"OP_REQUIRES failed.{0,160}OOM when allocating"),
             (

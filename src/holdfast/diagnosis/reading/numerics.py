@@ -46,6 +46,8 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
                 0.8,
                 r"(?:log|sqrt|div|pow)\w*[\s\S]{0,80}Tensor had (?:NaN|Inf)|Tensor had (?:NaN|Inf)[\s\S]{0,200}(?:/log|/sqrt|/truediv|/div)",
             ),
+            # What autograd's check names is where it began: most often a division or a root of nothing.
+            rule("invalid-math", 0.53, r"Function '\w+Backward\d?' returned nan values"),
             rule("invalid-math", 0.42, CHECKED),
             rule("exploding-gradients", 0.41, CHECKED),
             rule(

@@ -30,7 +30,7 @@ KERAS_OBJECTS = (
 VERSIONS = any_of(
     r"requires? [\w.\[\]-]+ ?[<>=!~]=? ?[\d.]+[^\n]{0,60}but (?:you have|found|got)|is required for a normal functioning of this module",
     r"VersionConflict|DistributionNotFound|dependency resolver|conflicting dependencies|ResolutionImpossible",
-    r"Descriptors cannot (?:not )?be created directly|Downgrade the protobuf",
+    r"Descriptors (?:cannot|should not) (?:not )?be created directly|Downgrade the protobuf|google/protobuf/pyext/\w+\.cc:\d+: bad argument",
     r"compiled with different CUDA|operator torchvision::\w+ does not exist|Couldn't load custom C\+\+ ops|(?:torchvision|torchaudio).{0,60}(?:incompatible|compiled)",
     r"Keras requires TensorFlow|not yet supported in Transformers|is newer than and incompatible with jax version|jaxlib version .{0,40}incompatible|jaxlib is version",
     r"compiled against (?:API|ABI) version|size changed, may indicate binary incompatibility|multiarray failed to import|compiled using NumPy 1",
@@ -51,7 +51,7 @@ PICKLE = any_of(
     r"Can't get attribute '[\w.]+' on <module '__m(?:p_)?main__'",
 )
 CLASHES = any_of(
-    r"Initializing lib\w+[^\n]{0,80}but found [^\n]{0,60}already initialized|OMP: Error #15",
+    r"Initializing lib\w+[^\n]{0,80}but found [^\n]{0,60}already initialized|OMP: Error #15|multiple copies of the OpenMP runtime have been linked",
     r"undefined symbol|symbol lookup error|version `?(?:GLIBC|GLIBCXX|CXXABI)[\w.]*'? not found|Symbol not found",
     r"cannot enable executable stack as shared object|not defined in file \S{1,80} with link time reference|static TLS block|MKL FATAL ERROR|MKL_THREADING_LAYER|incompatible with libgomp",
     r"File already exists in database|requires version [\d.]+ of the Protocol Buffer|Loaded (?:runtime )?cudnn library: [\d.]+[^\n]{0,60}but source was compiled|Found \w+ version \d+, but JAX was built against version \d",
@@ -300,6 +300,7 @@ LINES: tuple[Rule, ...] = flatten(
         rules(
             "terminated",
             (0.96, r"CANCELLED AT .{0,40}DUE TO (?:TIME LIMIT|PREEMPTION|JOB REQUEUE)"),
+            (0.85, r"\bJobState=(?:TIMEOUT|PREEMPTED|CANCELLED|DEADLINE)\b"),
             (0.78, r"\*\*\* (?:JOB|STEP) [\d.]+ ON \S+ CANCELLED AT"),
             (
                 0.95,

@@ -6,10 +6,13 @@ all of them as alternatives ran at 50 to 200 MB/s.
 
 from __future__ import annotations
 
+import codecs
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
+
+from holdfast.diagnosis.characters import UTF16
 
 CHUNK = 4 << 20
 HEAD = 128 << 10
@@ -45,9 +48,33 @@ class Excerpt:
     whole: bool  # nothing was left out
 
 
+class Readable(Protocol):
+    def read(self, size: int, /) -> bytes: ...
+
+
+class _FromUtf16:
+    """A log of PowerShell's as UTF-8, so that the needles are found in it."""
+
+    def __init__(self, first: bytes, stream: Readable) -> None:
+        self._first, self._stream = first, stream
+        self._decoder = codecs.getincrementaldecoder("utf-16")("replace")
+
+    def read(self, size: int, /) -> bytes:
+        raw, self._first = self._first or self._stream.read(size + 4), b""  # never half a character alone
+        return self._decoder.decode(raw, final=not raw).encode("utf-8", "replace")
+
+
 def excerpt(stream: BinaryIO) -> Excerpt:
     """All of a short log; of a long one the parts that can matter."""
     first = _filled(stream, CHUNK)
+    return _excerpt(first, stream) if not first.startswith(UTF16) else _recoded(_FromUtf16(first, stream))
+
+
+def _recoded(stream: Readable) -> Excerpt:
+    return _excerpt(_filled(stream, CHUNK), stream)
+
+
+def _excerpt(first: bytes, stream: Readable) -> Excerpt:
     if len(first) < CHUNK:
         return Excerpt((Piece(first, 1),), len(first), True)
     early: list[Piece] = [Piece(_whole_lines(first[:HEAD]), 1)]
@@ -70,7 +97,7 @@ def excerpt(stream: BinaryIO) -> Excerpt:
     return Excerpt(tuple(pieces), read, False)
 
 
-def _filled(stream: BinaryIO, size: int) -> bytes:
+def _filled(stream: Readable, size: int) -> bytes:
     parts, left = [], size
     while left > 0:
         part = stream.read(left)
