@@ -139,3 +139,41 @@ def test_a_large_log_of_powershell_is_searched_like_any_other() -> None:
 
 def test_what_cannot_be_read_stays_a_mark() -> None:
     assert decoded(b"a \xff\xfe b") == "a \ufffd\ufffd b"
+
+
+def test_a_line_of_escapes_does_not_become_a_book() -> None:
+    line = "\\n  File " * 3000
+    assert len(read_lines("\n".join([line] * 20).encode())) == 20
+
+
+def test_a_traceback_without_its_last_line_is_read_by_where_it_stood() -> None:
+    place = 'File "/opt/lib/python3.9/multiprocessing/{}.py", line 134, in run\n    {}'
+    assert cause_of(place.format("spawn", "_check_not_importing_main()")) == "worker-spawn-unguarded"
+    assert (
+        cause_of(place.format("reduction", "ForkingPickler(file, protocol).dump(obj)")) == "unpicklable-worker-object"
+    )
+    assert cause_of(place.format("pool", "worker.join()")) is None  # a call that may fail with anything
+    assert cause_of(place.format("spawn", "_check_not_importing_main()") + "\nValueError: 3") == "unhandled-exception"
+
+
+def test_in_a_container_the_process_that_holds_the_card_is_the_run_itself() -> None:
+    said = (
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 500.00 MiB. GPU 0 has a total capacity of 16.00 GiB of "
+        "which 400.00 MiB is free. Process {} memory in use. Of the allocated memory {} is allocated by PyTorch, and "
+        "700.00 MiB is reserved by PyTorch but unallocated."
+    )
+    assert cause_of(said.format("812 has 15.50 GiB", "14.00 GiB")) == "gpu-memory-exhausted"
+    assert cause_of(said.format("812 has 13.50 GiB", "1.20 GiB")) == "gpu-memory-held-by-others"
+
+
+def test_an_exception_is_heard_in_the_middle_of_a_sentence_but_not_where_it_was_dealt_with() -> None:
+    said = "RuntimeError: mat1 and mat2 shapes cannot be multiplied (8x20 and 30x5)"
+    assert cause_of(f"When I start it, I always see {said} and nothing else") == "shape-mismatch"
+    assert cause_of(f"- fixed {said}\n- faster loading\n") is None
+    assert cause_of(f"trial 1: caught {said}, retrying with another width\ntrial 1: val_loss 0.3\n") is None
+
+
+def test_a_search_whose_trial_failed_and_that_went_on_is_healthy() -> None:
+    failed = "Trial 1 failed because of the following error: OutOfMemoryError('CUDA out of memory').\n"
+    assert cause_of(failed) == "gpu-memory-exhausted"
+    assert cause_of(f"Trial 0 finished with value 0.81\n{failed}Trial 2 finished with value 0.84\n") is None

@@ -30,7 +30,7 @@ TEXT_BEGINS = (
     re.compile(r"\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d"),
 )
 MARGIN = 120  # characters
-NO_MARGIN = re.compile(r"[-=]{1,5}>|\.py|\bin\b|>>>|\d%|(?:Error|Exception)\b")
+NO_MARGIN = re.compile(r"^[-*•] |[-=]{1,5}>|\.py|\bin\b|>>>|\d%|(?:Error|Exception)\b")
 DIGITS = re.compile(r"\d+")
 ROUNDS = 3  # quoted, fenced and indented at once
 

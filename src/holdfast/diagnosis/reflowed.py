@@ -11,11 +11,12 @@ SURELY_ESCAPED = re.compile(r"\\n(?:\s*File \\?\"|Traceback |\s{2,}|[\w.]{0,120}
 ESCAPED_QUOTE = re.compile(r"\\(['\"])")
 # Where a line of a traceback begins that was pasted in one piece.
 BEGINNINGS = re.compile(
-    r"\s+(?=Traceback \(most recent call last\):)|(?<=last\):)\s+"
-    r"|\s+(?=File \"[^\"\n]{1,300}\", line \d)|(?<=>)\s+(?=[a-z_]\w{0,60}[(.= ])"
-    r"|\s+(?=(?:[A-Za-z_]\w{0,60}\.){0,8}[A-Z]\w{2,60}(?:Error|Exception): )"
-    r"|\s+(?=(?:MemoryError|KeyboardInterrupt|StopIteration)\W{0,4}$)"
+    r"(?<!\s)\s+(?=Traceback \(most recent call last\):)|(?<=last\):)\s+"
+    r"|(?<!\s)\s+(?=File \"[^\"\n]{1,300}\", line \d)|(?<=>)\s+(?=[a-z_]\w{0,60}[(.= ])"
+    r"|(?<!\s)\s+(?=(?:[A-Za-z_]\w{0,60}\.){0,8}[A-Z]\w{2,60}(?:Error|Exception): )"
+    r"|(?<!\s)\s+(?=(?:MemoryError|KeyboardInterrupt|StopIteration)\W{0,4}$)"
 )
+MOST_LINES = 1500  # more than that is no text that somebody pasted
 NARROWEST, WIDEST = 60, 250  # columns of a window
 USUAL = frozenset({80, 100, 120, 132})
 RECORD = re.compile(
@@ -40,6 +41,8 @@ def split_up(lines: list[str]) -> list[tuple[int, str]]:
         ):
             parts = [piece for part in parts for piece in _of_a_traceback(part)]
         found += [(number, part) for part in parts]
+        if len(found) > MOST_LINES:
+            return list(enumerate(lines))
     return found
 
 

@@ -98,7 +98,7 @@ NOT_A_FAILURE = re.compile(
 
 # The script itself says what it does about it.
 TAKEN_CARE_OF = re.compile(
-    r"\bretr(?:y|ying)\b(?!: Resource)|\btrying (?:again|batch|port|\d)|\bto avoid\b(?! fragmentation)|(?<!out-of-memory )\bhandlers?\b|faulthandler|\bcontinuing\b|\bdropp(?:ing|ed) \d|\b0 corrupt|, using (?:the |a )?\w|\bplease (?:install|upgrade|update)\b.{0,60}\b(?:for|if)\b|\bskipping (?!step)|\bignored\b",
+    r"^\s*[-*•] fix(?:ed|es)?\b|\bretr(?:y|ying)\b(?!: Resource)|\btrying (?:again|batch|port|\d)|\bto avoid\b(?! fragmentation)|(?<!out-of-memory )\bhandlers?\b|faulthandler|\bcontinuing\b|\bdropp(?:ing|ed) \d|\b0 corrupt|, using (?:the |a )?\w|\bplease (?:install|upgrade|update)\b.{0,60}\b(?:for|if)\b|\bskipping (?!step)|\bignored\b",
     re.IGNORECASE,
 )
 MENTIONED = 0.4

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -32,6 +33,8 @@ SHORT_LINES = 80  # so short a text is what a person cut out of a log: an error'
 ALONE = 3  # lines: nothing else was pasted, so they are what it is about
 TOLD = 0.5
 LINES_OF_A_SHAPE = 3  # a line that comes ten thousand times is read at its first and last occurrences only
+TRIAL_FAILED = re.compile(r"\b[Tt]rial \w{1,40} (?:failed|errored)")
+TRIAL_FINISHED = re.compile(r"\b[Tt]rial \w{1,40} (?:finished|completed|done)")
 DIGITS = str.maketrans("", "", "0123456789")
 
 
@@ -56,6 +59,7 @@ def clues_of(lines: Sequence[Line]) -> list[Clue]:
     covered: set[int] = set()
     for said in voices(lines).values():
         found += _of_voice(said, covered)
+    covered |= _searched_on(lines)
     rest = [line for line in lines if id(line) not in covered]
     found = [_unless_it_went_on(clue, rest) for clue in found]
     found += [_unless_it_trained(clue, rest) for clue in _of_lines(rest)]
@@ -106,6 +110,12 @@ def _unless_it_trained(clue: Clue, rest: Sequence[Line]) -> Clue:
     if reports < (REPORTS if clue.finding.cause in INSTALLED else MANY_REPORTS):
         return clue
     return replace(clue, finding=replace(clue.finding, confidence=min(clue.finding.confidence, HANDLED)))
+
+
+def _searched_on(lines: Sequence[Line]) -> set[int]:
+    """The lines of a search's trials that failed, where later ones finished."""
+    last = max((line.number for line in lines if "rial" in line.text and TRIAL_FINISHED.search(line.text)), default=0)
+    return {id(line) for line in lines if line.number < last and TRIAL_FAILED.search(line.text)}
 
 
 def _of_lines(lines: Sequence[Line]) -> list[Clue]:

@@ -30,7 +30,7 @@ KERAS_OBJECTS = (
 VERSIONS = any_of(
     r"requires? [\w.\[\]-]+ ?[<>=!~]=? ?[\d.]+[^\n]{0,60}but (?:you have|found|got)|is required for a normal functioning of this module",
     r"VersionConflict|DistributionNotFound|dependency resolver|conflicting dependencies|ResolutionImpossible",
-    r"Descriptors (?:cannot|should not) (?:not )?be created directly|Downgrade the protobuf|google/protobuf/pyext/\w+\.cc:\d+: bad argument",
+    r"Descriptors (?:cannot|should not) (?:not )?be created directly|Downgrade the protobuf|expected bytes, Descriptor found|google/protobuf/pyext/\w+\.cc:\d+: bad argument",
     r"compiled with different CUDA|operator torchvision::\w+ does not exist|Couldn't load custom C\+\+ ops|(?:torchvision|torchaudio).{0,60}(?:incompatible|compiled)",
     r"Keras requires TensorFlow|not yet supported in Transformers|is newer than and incompatible with jax version|jaxlib version .{0,40}incompatible|jaxlib is version",
     r"compiled against (?:API|ABI) version|size changed, may indicate binary incompatibility|multiarray failed to import|compiled using NumPy 1",

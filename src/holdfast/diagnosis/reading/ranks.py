@@ -98,6 +98,7 @@ LINES: tuple[Rule, ...] = flatten(
             (0.7, r"failed to send a keep-alive heartbeat|RendezvousConnectionError"),
             (0.72, r"connectFullMesh failed|unable to complete a TCP connection|caused by a firewall"),
             (0.62, r"Connection refused|Connection timed out|client socket has timed out"),
+            (0.58, r"HTTPS?ConnectionPool\(.{0,80}Max retries exceeded with url"),
             (0.6, r"Temporary failure in name resolution|No route to host|Network is unreachable"),
         ),
         rules("dependency-conflict", (0.9, VERSIONS)),

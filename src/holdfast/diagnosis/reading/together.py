@@ -36,7 +36,8 @@ ASKED_FOR_GPU = re.compile(
     r"|jax\.devices\(\)\)?\s*\n\s*\[CpuDevice"
     r"|list_local_devices\(\)\]?\)?\s*\n\s*\[['\"]/(?:device:)?(?:cpu|CPU):0['\"]\]"
 )
-LARGE = "tcmalloc: large alloc "
+RESTARTED = re.compile(r"\bkernel [\w-]{8,60} restarted|KernelRestarter: restarting kernel")
+LARGE = re.compile(r"(?:^|\| )tcmalloc: +large alloc ")
 
 
 def together(found: dict[str, Finding], clues: Sequence[Clue], lines: Sequence[Line], only_the_text: bool) -> None:
@@ -97,13 +98,18 @@ def _written_short(found: dict[str, Finding]) -> None:
 
 def _stopped_by_the_notebook(found: dict[str, Finding], lines: Sequence[Line]) -> None:
     """Colab shows a kill for memory as `^C`; the allocator had told of a large piece before."""
+    large = next((line for line in reversed(lines) if "tcmalloc" in line.text and LARGE.search(line.text)), None)
     pressed = found.get("interrupted")
-    if pressed is None or pressed.confidence >= CONFIDENT:
+    if large is None or (pressed is not None and pressed.confidence >= CONFIDENT):
         return
-    large = next((line for line in reversed(lines) if line.text.startswith(LARGE)), None)
-    if large is not None:
+    restarted = next((line for line in lines if RESTARTED.search(line.text)), None)
+    seen = pressed.evidence if pressed is not None else ()
+    if pressed is None and restarted is not None:
+        seen = (Evidence(f"line {restarted.number}: {restarted.text.strip()[:160]}", "log", restarted.at),)
+    if seen:
         told = Evidence(f"line {large.number}: {large.text.strip()[:160]}", "log", large.at)
-        found["host-memory-exhausted"] = Finding("host-memory-exhausted", 0.64, (told, *pressed.evidence))
+        found["host-memory-exhausted"] = Finding("host-memory-exhausted", 0.64, (told, *seen))
+    if pressed is not None:
         found["interrupted"] = replace(pressed, confidence=0.4)
 
 
