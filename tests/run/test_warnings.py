@@ -52,7 +52,7 @@ def test_observe_records_it_and_says_nothing(workplace: Workplace) -> None:
 
 
 def test_a_budget_of_the_users_own_is_watched_too(workplace: Workplace) -> None:
-    source = FILLS_MEMORY.replace("while True", "for _ in range(60)").replace("0.1", "0.15")
+    source = FILLS_MEMORY.replace("while True", "for _ in range(60)").replace("0.1", "0.09")
     code, said = _run(workplace, source, Limits(memory=1500 * MB), "--memory", "300M", "--policy", "advise")
     assert code == 0
     assert "the job's memory budget" in said
@@ -92,7 +92,7 @@ def test_a_disk_and_open_files_that_run_out_are_announced(workplace: Workplace) 
             for i in range(150):
                 kept.append(open("/dev/null"))
                 if i < 120: file.write(b"x" * (1 << 19)); file.flush()
-                time.sleep(0.1)
+                time.sleep(0.06)
     """
     limits = Limits(nofile=160, tmpfs=(Tmpfs("out", 64 * MB),))
     code, said = _run(workplace, source, limits)
