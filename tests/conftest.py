@@ -6,10 +6,17 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.workplace import workplace
 
 __all__ = ["workplace"]
+
+# The same examples in every run, however long a loaded machine takes for one, and nothing kept from the last time.
+settings.register_profile(
+    "ours", derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("ours")
 
 
 def pytest_configure() -> None:
