@@ -19,6 +19,10 @@ settings.register_profile(
 settings.load_profile("ours")
 
 
+# OpenMP's threads wait for each other without letting go: on a busy machine with few cores most of the time is spent so.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
 def pytest_configure() -> None:
     """Started by nohup or from a script in the background, we would hand on signals that are ignored."""
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
