@@ -194,7 +194,11 @@ def _watch(command: list[str], scratch: Path, stage: Stage, happenings: list[_Ha
     ) as process:
         assert process.stdout is not None and process.stderr is not None
         stdout, stderr = _Stream(process.stdout), _Stream(process.stderr, mark=b"holdfast:")
-        finished = _wait(process, stdout, happenings)
+        try:
+            finished = _wait(process, stdout, happenings)
+        except BaseException:  # what was to happen cannot be made to here: the program may wait for it for ever
+            _stop_leftovers(scratch, stage, grace=0)
+            raise
         seconds = time.monotonic() - started
         left = _stop_leftovers(scratch, stage, grace=LEFTOVERS_GRACE_S if finished else 0)
         process.wait()

