@@ -111,8 +111,9 @@ def _environment() -> dict[str, str]:
         "PYTHONUNBUFFERED": "1",
         "KERAS_BACKEND": "tensorflow",
     }
-    # Many of them run side by side; a thread for each core in each of them would only measure the crowd.
-    environment.setdefault("OMP_NUM_THREADS", "2")
+    # Many of them run side by side; a thread for each core in each of them would only measure the crowd. On few cores
+    # even two wait for each other without letting go: 7 s of work were not done after 200 s on a busy machine with 2.
+    environment.setdefault("OMP_NUM_THREADS", "2" if len(os.sched_getaffinity(0)) >= 8 else "1")
     environment.pop("HOLDFAST_DIR", None)
     if importlib.util.find_spec("holdfast") is None:
         environment["PYTHONPATH"] = str(SOURCE)
@@ -193,7 +194,11 @@ def _watch(command: list[str], scratch: Path, stage: Stage, happenings: list[_Ha
     ) as process:
         assert process.stdout is not None and process.stderr is not None
         stdout, stderr = _Stream(process.stdout), _Stream(process.stderr, mark=b"holdfast:")
-        finished = _wait(process, stdout, happenings)
+        try:
+            finished = _wait(process, stdout, happenings)
+        except BaseException:  # what was to happen cannot be made to here: the program may wait for it for ever
+            _stop_leftovers(scratch, stage, grace=0)
+            raise
         seconds = time.monotonic() - started
         left = _stop_leftovers(scratch, stage, grace=LEFTOVERS_GRACE_S if finished else 0)
         process.wait()

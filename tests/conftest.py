@@ -6,10 +6,21 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.workplace import workplace
 
 __all__ = ["workplace"]
+
+# The same examples in every run, however long a loaded machine takes for one, and nothing kept from the last time.
+settings.register_profile(
+    "ours", derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("ours")
+
+
+# OpenMP's threads wait for each other without letting go: on a busy machine with few cores most of the time is spent so.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 def pytest_configure() -> None:

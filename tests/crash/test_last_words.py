@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
+
+import psutil
+import pytest
 
 from holdfast.journal import Journal
 from holdfast.supervisor.control import link_pair
@@ -22,3 +27,20 @@ def test_the_relay_records_the_end_that_its_watcher_only_told(tmp_path: Path) ->
     assert relay.run() == 3
     ends = [event.data for event in Journal(tmp_path / "journal").events() if event.kind == "script.exit"]
     assert ends == [{"code": 3, "signal": None}]
+
+
+def test_a_script_that_has_not_had_its_first_turn_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its watcher was killed right after it had forked it: to give it up would be to start it twice."""
+    script = subprocess.Popen([sys.executable, "-c", "import os, time; time.sleep(1); os.setsid(); time.sleep(60)"])
+    monkeypatch.setattr("holdfast.supervisor.tree.left_behind", lambda: [psutil.Process(script.pid)])
+    task = Task(command=("train",), directory=tmp_path, cwd=tmp_path, policy="observe")
+    here, there = link_pair()
+    try:
+        assert Relay(task, Streams((0, 1, 2), []), here, watcher_pid=0)._adopted() == script.pid
+    finally:
+        script.kill()
+        script.wait()
+        here.close()
+        there.close()

@@ -21,7 +21,7 @@ def test_a_job_that_sits_at_95_percent_of_its_container(workplace: Workplace) ->
     source = """
         import time
         kept = bytearray(b"x") * (340 << 20)
-        for i in range(400):
+        for i in range(250):
             kept[(i * 4096) % len(kept)] = 1
             time.sleep(0.02)
     """
@@ -43,7 +43,7 @@ def test_a_job_that_sits_at_95_percent_of_its_budget(workplace: Workplace) -> No
     source = """
         import time
         kept = bytearray(b"x") * (280 << 20)
-        time.sleep(6)
+        time.sleep(4)
     """
     _untouched(run_in_arena(workplace, source, "--memory", "300M", memory=900))
 

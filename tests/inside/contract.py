@@ -21,6 +21,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -108,6 +109,13 @@ def run_script(  # noqa: PLR0917 - a launcher
         events=events,
         faults_thrown=len(thrown.read_text().splitlines()) if thrown.exists() else 0,
     )
+
+
+def run_pair(path: Path, place: Path) -> tuple[Ran, Ran]:
+    """Without Holdfast and with it, side by side: most of the time each of them imports, on one processor."""
+    with ThreadPoolExecutor(2) as pool:
+        bare, ran = pool.map(lambda holdfast: run_script(path, place, holdfast), (False, True))
+    return bare, ran
 
 
 def _report(stdout: str) -> dict[str, Any]:

@@ -20,8 +20,9 @@ def both(name: str, place: Path, **env: str) -> tuple[Run, Run]:
         Run(place / "bare", [str(SCRIPTS / f"{name}.py")]),
         Run(place / "kept", [str(SCRIPTS / f"{name}.py")], 0.2),
     )
+    attempt = kept.start(**env)  # side by side
     bare.attempts.append(bare.bare())
-    kept.start(**env).finish()
+    attempt.finish()
     return bare, kept
 
 

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from tests.inside import contract
-from tests.inside.contract import Ran, run_script
+from tests.inside.contract import Ran, run_pair, run_script
 
 pytestmark = pytest.mark.skipif(find_spec("keras") is None, reason="needs Keras and TensorFlow")
 
@@ -35,21 +36,15 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("keras")
 
 
-@pytest.fixture(scope="module")
-def bare(place: Path) -> dict[str, Ran]:
-    return {}
-
-
-def bare_run(name: str, place: Path, bare: dict[str, Ran]) -> Ran:
-    if name not in bare:
-        bare[name] = run_script(contract.SCRIPTS / f"{name}.py", place, holdfast=False)
-    return bare[name]
+@cache
+def both(name: str, place: Path) -> tuple[Ran, Ran]:
+    return run_pair(contract.SCRIPTS / f"{name}.py", place)
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_a_script_is_followed_and_left_as_it_was(name: str, place: Path, bare: dict[str, Ran]) -> None:
-    ran = run_script(contract.SCRIPTS / f"{name}.py", place)
-    contract.check_everything(bare_run(name, place, bare), ran)
+def test_a_script_is_followed_and_left_as_it_was(name: str, place: Path) -> None:
+    bare, ran = both(name, place)
+    contract.check_everything(bare, ran)
     assert ran.told("train.compiled")[0]["step"] == 1
     assert [event["phase"] for event in ran.told("train.phase")][:2] == ["compile", "train"]
     if name == "keras_functional":
@@ -80,14 +75,13 @@ def check_end_of_data(ran: Ran) -> None:
 
 
 @pytest.mark.parametrize("fault", contract.faults(*FAULTS))
-def test_a_fault_of_ours_stays_with_us(fault: str, place: Path, bare: dict[str, Ran]) -> None:
+def test_a_fault_of_ours_stays_with_us(fault: str, place: Path) -> None:
     faulty = run_script(contract.SCRIPTS / "keras_functional.py", place, fault=fault)
-    contract.check_fault_stays_inside(bare_run("keras_functional", place, bare), faulty)
+    contract.check_fault_stays_inside(both("keras_functional", place)[0], faulty)
 
 
 def test_an_error_of_the_users_looks_as_it_always_did(place: Path) -> None:
-    path = contract.SCRIPTS / "keras_shape_error.py"
-    bare, ran = run_script(path, place, holdfast=False), run_script(path, place)
+    bare, ran = both("keras_shape_error", place)
     assert (ran.exit_code, ran.stdout) == (bare.exit_code, bare.stdout)
     assert ran.exit_code == 1
     assert not ran.told("inside.failed")

@@ -124,7 +124,7 @@ def test_a_scheduler_that_takes_the_machine_gets_143_and_the_run_goes_on_where_i
     assert first.finish() == -signal.SIGTERM
     last = first.steps()[-1][1]
     assert saved(run)["step"] == last, "nothing is lost"
-    second = run.start(EPOCHS="20")
+    second = run.start(EPOCHS="12")
     assert second.finish() == 0
     assert second.events("checkpoint.restored")[0]["step"] == last
     assert second.out.endswith("ended\n")
@@ -149,7 +149,7 @@ def test_a_full_disk_keeps_the_old_checkpoint_and_the_run_going(run: Run) -> Non
         pytest.skip("cannot mount a small file system")
     try:
         run.interval_s = 0.3
-        attempt = run.start(WIDTH="300000", EPOCHS="12")  # 21.6 MB of state: the second one finds no room
+        attempt = run.start(WIDTH="300000", EPOCHS="7")  # 21.6 MB of state: the second one finds no room
         assert attempt.finish() == 0, attempt.err
         assert len(attempt.events("checkpoint.saved")) == 1
         assert attempt.events("checkpoint.failed")

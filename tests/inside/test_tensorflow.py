@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from tests.inside import contract
-from tests.inside.contract import Ran, run_script
+from tests.inside.contract import Ran, run_pair, run_script
 
 pytestmark = pytest.mark.skipif(find_spec("keras") is None, reason="needs Keras and TensorFlow")
 
@@ -28,16 +29,15 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("tensorflow")
 
 
-@pytest.fixture(scope="module")
-def bare(place: Path) -> dict[str, Ran]:
-    names = ("tf_tape_function", "tf_tape_eager")
-    return {name: run_script(contract.SCRIPTS / f"{name}.py", place, holdfast=False) for name in names}
+@cache
+def both(name: str, place: Path) -> tuple[Ran, Ran]:
+    return run_pair(contract.SCRIPTS / f"{name}.py", place)
 
 
 @pytest.mark.parametrize("name", ["tf_tape_function", "tf_tape_eager"])
-def test_a_loop_is_followed_and_left_as_it_was(name: str, place: Path, bare: dict[str, Ran]) -> None:
-    ran = run_script(contract.SCRIPTS / f"{name}.py", place)
-    contract.check_everything(bare[name], ran)
+def test_a_loop_is_followed_and_left_as_it_was(name: str, place: Path) -> None:
+    bare, ran = both(name, place)
+    contract.check_everything(bare, ran)
     assert ran.values("train.gradient_norm")
     if name == "tf_tape_function":
         traced = [event["step"] for event in ran.told("train.compiled")]
@@ -45,8 +45,8 @@ def test_a_loop_is_followed_and_left_as_it_was(name: str, place: Path, bare: dic
 
 
 @pytest.mark.parametrize("fault", contract.faults(*FAULTS))
-def test_a_fault_of_ours_stays_with_us(fault: str, place: Path, bare: dict[str, Ran]) -> None:
+def test_a_fault_of_ours_stays_with_us(fault: str, place: Path) -> None:
     faulty = run_script(contract.SCRIPTS / "tf_tape_function.py", place, fault=fault)
     contract.check_fault_stays_inside(
-        bare["tf_tape_function"], faulty, thrown=fault != "tensorflow.optimizer.Apply._traced"
+        both("tf_tape_function", place)[0], faulty, thrown=fault != "tensorflow.optimizer.Apply._traced"
     )

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.inside import contract
-from tests.inside.contract import SCRIPTS, Ran, run_script
+from tests.inside.contract import SCRIPTS, Ran, run_pair, run_script
 
 pytest.importorskip("torch")
 
@@ -47,8 +47,12 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @cache
+def _both(place: Path, name: str) -> tuple[Ran, Ran]:
+    return run_pair(SCRIPTS / f"{name}.py", place)
+
+
 def _ran(place: Path, name: str, holdfast: bool) -> Ran:
-    return run_script(SCRIPTS / f"{name}.py", place, holdfast=holdfast)
+    return _both(place, name)[holdfast]
 
 
 @pytest.mark.parametrize("name", LOOPS)
@@ -112,8 +116,6 @@ def test_the_device_is_said_once(place: Path) -> None:
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="before Python 3.11 a frame cannot be taken off a traceback")
 def test_an_error_of_the_scripts_own_shows_no_frame_of_ours(tmp_path: Path) -> None:
-    bare, watched = (
-        run_script(SCRIPTS / "torch_errors.py", tmp_path, holdfast=holdfast).stdout for holdfast in (False, True)
-    )
+    bare, watched = (ran.stdout for ran in run_pair(SCRIPTS / "torch_errors.py", tmp_path))
     assert bare.count("\n") == 3
     assert watched == bare

@@ -103,7 +103,7 @@ def test_a_traceback_is_recorded_though_the_pager_stalls(workplace: Workplace) -
     """)
     words = " ".join([*HOLDFAST, "run", *command])
     subprocess.run(
-        ["bash", "-c", f"{words} 2>/dev/null | (sleep 7; wc -c)"], cwd=workplace.path, timeout=PATIENCE_S, check=True
+        ["bash", "-c", f"{words} 2>/dev/null | (sleep 4; wc -c)"], cwd=workplace.path, timeout=PATIENCE_S, check=True
     )
     assert workplace.why()["cause"]["id"] == "unhandled-exception"
 

@@ -30,7 +30,7 @@ FLUSH_S = 0.05
 PROMPT_BURST = 100  # pieces sent without delay before pieces are put together
 LAST_WORDS_S = 0.5
 RECORDED_PATIENCE_S = 3.0
-ADOPTING_ROUNDS = 50
+ADOPTING_ROUNDS = 500  # of 10 ms: on a loaded machine a process that was just forked may not have had a turn yet
 
 
 class NeverStarted(Exception):
