@@ -28,6 +28,7 @@ from typing import Any
 
 from holdfast.inside import store
 from tests.inside.attempts import KINDS, LOOPS, Attempt, Run
+from tests.workplace import wait_for
 
 SEEDED = (
     "arrays", "tf_data", "tf_data_repeat", "py_dataset", "py_dataset_workers", "generator", "two_fits", "two_models",
@@ -48,6 +49,7 @@ class Outcome:
     seed: int
     kills: list[str] = field(default_factory=list)
     repeated: list[int] = field(default_factory=list)
+    went_on: int = 0  # attempts that began at a checkpoint
     problems: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
@@ -89,8 +91,10 @@ def trial(
 
 
 def _kill(attempt: Attempt, run: Run, chance: random.Random, aim: str) -> str:
+    if aim == "saved":
+        wait_for(lambda: store.numbers(str(run.checkpoints)) or attempt.process.poll() is not None)
     if aim != "save":
-        instant = chance.uniform(0.0, 3.0)
+        instant = chance.uniform(0.0, 3.0 if not aim else 1.0)
         time.sleep(instant)
         attempt.process.kill()
         return f"after {instant:.2f} s"
@@ -120,6 +124,7 @@ def _check_went_on(outcome: Outcome, attempt: Attempt, before: dict[str, Any] | 
     for event in attempt.events("checkpoint.mismatch", "inside.failed"):
         outcome.problems.append(f"{event['kind']}: {event.get('reason')}")
     restored = attempt.events("checkpoint.restored")
+    outcome.went_on += bool(restored)
     if before is None or not attempt.steps():
         return
     if not restored:

@@ -26,8 +26,8 @@ QUICK = ("arrays",)
     "kind", [k if k in QUICK else pytest.param(k, marks=pytest.mark.slow) for k in (*SEEDED, *UNSEEDED, *LOOP_KINDS)]
 )
 def test_a_killed_fit_ends_with_the_weights_it_would_have_had(kind: str, tmp_path: Path) -> None:
-    outcome = trial(kind, seed=1, kills=1, place=tmp_path, slack_s=3.0)  # the machine may be busy with other things
-    assert not outcome.problems, outcome
+    outcome = trial(kind, seed=1, kills=1, aim="saved", place=tmp_path, slack_s=3.0)  # the machine may be busy
+    assert not outcome.problems and outcome.went_on == 1, outcome
 
 
 @pytest.mark.slow
