@@ -88,3 +88,10 @@ def test_a_warning_signal_that_was_let_through_is_named() -> None:
     answer = verdict(story(143, 15, events=[warned]))
     assert answer.cause is not None and answer.cause.id == "terminated"
     assert any("SIGUSR1" in item.text for item in answer.cause.evidence)
+
+
+def test_the_time_limit_of_timeout_is_told_from_a_code_of_the_scripts_own() -> None:
+    launcher = Event("process.appeared", START, {"pid": 100, "name": "timeout"})
+    answer = verdict(story(124, None, events=[launcher]))
+    assert answer.outcome == "stopped" and answer.cause is not None and answer.cause.id == "terminated"
+    assert verdict(story(124, None)).cause is None
