@@ -18,6 +18,7 @@ from holdfast.vocabulary import Cause, Diagnosis, Finding, Window
 
 SURE = 0.5  # below it a finding is a guess, named under `also`
 GUESS = 0.4
+A_GUESS, WELL_SEEN = 0.6, 0.8  # of a run's attempts: what the last one hardly tells, an earlier one may have told
 CLOSE = 0.05
 SOONER_S = 2.0
 CANNOT_TELL_LOG = "The text does not say what ended the run."
@@ -76,6 +77,11 @@ def over_attempts(attempts: Sequence[Diagnosis], restarts: int) -> Diagnosis:
         return replace(
             last, cause=found, also=_each_once([last.cause, *last.also, *causes], found), summary=found.title
         )
+    surer = next((cause for cause in causes if cause.confidence >= WELL_SEEN), None)
+    if surer is not None and last.outcome == "failed" and (last.cause is None or last.cause.confidence < A_GUESS):
+        # It failed again, and this time with fewer words.
+        others = [last.cause] if last.cause is not None else []
+        return replace(last, cause=surer, also=_each_once([*others, *last.also, *causes], surer), summary=surer.title)
     return replace(last, also=_each_once([*last.also, *causes], last.cause))
 
 
