@@ -208,3 +208,21 @@ def test_what_the_trainer_does_not_keep_is_not_put_on_its_helpers() -> None:
     mapped = {"train__not_kept_bytes": [10 * MIB * i for i in range(90)]}
     assert find_host(growing(90, epochs=False, level="job__rss_bytes", **mapped)) is None
     assert find_host(growing(90, epochs=False, level="job__rss_bytes")) is not None
+
+
+def test_what_a_look_inside_found_before_the_growth_began_does_not_explain_it() -> None:
+    """A cache was filled, and looked at, long before the stretch that grows now."""
+    flat, rising = [500 * MIB] * 100, [500 * MIB + 3 * MIB * i for i in range(60)]
+    steps = [5.0 * i for i in range(160)]
+    series = {
+        "train__rss_bytes": [*flat, *rising],
+        "train__rss_bytes_step_count": steps,
+        "train__steps_count": steps,
+        "train__epoch_count": [None] * 160,
+    }
+    early = examined(bytes=100 * MIB)
+    found = find_host(story(events=[early], **series))
+    assert found is not None and found.details["examine"] and not found.details["named"]
+    late = Event("examined", START + 150, early.data)
+    found = find_host(story(events=[late], **series))
+    assert found is not None and found.details["named"]

@@ -178,8 +178,9 @@ def _traced(window: Window, found: Growth, thresholds: Thresholds) -> Mapping[st
 
 
 def _grower(window: Window, found: Growth, thresholds: Thresholds) -> Mapping[str, Any] | None:
-    """What the last look inside says grows, if it accounts for the growth."""
-    for event in reversed(window.events("examined")):
+    """What the last look inside says grows, if it accounts for the growth; what grew before it began does not."""
+    looks = [event for event in window.events("examined") if event.at >= found.first.at]
+    for event in reversed(looks):
         enough = thresholds.explained_ratio * found.per_step * max(1.0, float(event.data.get("steps", 1)))
         telling = [
             grower
