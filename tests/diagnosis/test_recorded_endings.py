@@ -78,6 +78,10 @@ def test_a_leak_seen_in_an_earlier_attempt_explains_the_kill_of_the_last() -> No
     answer = over_attempts([first, verdict(killed)], restarts=1)
     assert answer.cause is not None and answer.cause.id == "host-memory-leak"
     assert any("kernel log" in item.text for item in answer.cause.evidence)
+    loading = diagnose(killed, [*find_endings(killed), Finding("dataset-in-memory", 0.72, ())])
+    assert loading.cause is not None and loading.cause.id == "dataset-in-memory"
+    answer = over_attempts([first, loading], restarts=1)
+    assert answer.cause is not None and answer.cause.id == "host-memory-leak", "the data had been loaded before"
     other = replace(verdict(killed), cause=verdict(story(1, None, {"stderr": LOGGED})).cause)
     answer = over_attempts([first, other], restarts=1)
     assert answer.cause is not None and answer.cause.id == "missing-file", "it explains no other end"
