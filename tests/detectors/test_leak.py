@@ -183,3 +183,46 @@ def test_growth_over_many_short_fits_has_outlived_an_epoch() -> None:
     finding = find_host(story(None, None, events=[examined_in_vain], **series))
     assert finding is not None and finding.confidence == NAMED
     assert finding.evidence[-1].text == "it went on growing in a later epoch"
+
+
+def test_memory_set_aside_before_that_is_being_filled_is_no_leak() -> None:
+    flat = {"train__kept_bytes": [500 * MIB] * 90, "train__kept_bytes_step_count": [5.0 * i for i in range(90)]}
+    looked = Event("examined", START + 20, {"steps": 20, "growing": []})
+    filling = find_host(growing(90, epochs=False, events=[looked], **flat))
+    assert filling is not None and not filling.details["named"]
+    rising = {**flat, "train__kept_bytes": [500 * MIB + 9 * MIB * i for i in range(90)]}
+    leaking = find_host(growing(90, epochs=False, events=[looked], **rising))
+    assert leaking is not None and leaking.details["named"]
+
+
+def test_a_kill_while_a_buffer_was_filled_is_put_on_the_limit() -> None:
+    flat = {"train__kept_bytes": [500 * MIB] * 40, "train__kept_bytes_step_count": [5.0 * i for i in range(40)]}
+    limit = {"cgroup__memory_limit_bytes": [900 * MIB] * 40}
+    window = growing(40, events=[kernel(KILLED)], code=137, signal=9, **flat, **limit)
+    answer = diagnose(window, find_endings(window))
+    assert answer.cause is not None and answer.cause.id == "container-memory-limit"
+
+
+def test_what_the_trainer_does_not_keep_is_not_put_on_its_helpers() -> None:
+    """The job as a whole grows by the file that the trainer has mapped."""
+    mapped = {"train__not_kept_bytes": [10 * MIB * i for i in range(90)]}
+    assert find_host(growing(90, epochs=False, level="job__rss_bytes", **mapped)) is None
+    assert find_host(growing(90, epochs=False, level="job__rss_bytes")) is not None
+
+
+def test_what_a_look_inside_found_before_the_growth_began_does_not_explain_it() -> None:
+    """A cache was filled, and looked at, long before the stretch that grows now."""
+    flat, rising = [500 * MIB] * 100, [500 * MIB + 3 * MIB * i for i in range(60)]
+    steps = [5.0 * i for i in range(160)]
+    series = {
+        "train__rss_bytes": [*flat, *rising],
+        "train__rss_bytes_step_count": steps,
+        "train__steps_count": steps,
+        "train__epoch_count": [None] * 160,
+    }
+    early = examined(bytes=100 * MIB)
+    found = find_host(story(events=[early], **series))
+    assert found is not None and found.details["examine"] and not found.details["named"]
+    late = Event("examined", START + 150, early.data)
+    found = find_host(story(events=[late], **series))
+    assert found is not None and found.details["named"]

@@ -162,3 +162,9 @@ def test_after_a_step_or_where_steps_are_not_seen_nothing_is_claimed() -> None:
     assert find(killed(loading, train__steps_count=[1.0])) is None
     assert find(killed(loading, framework="jax")) is None
     assert find(story(1, None, events=[Event("framework.loaded", START, {"name": "torch"}), loading])) is None
+
+
+def test_holdfasts_own_frames_are_not_the_scripts() -> None:
+    frames = [("/opt/holdfast/inside/tensorflow/step.py", "_next_internal", "return pull(self)"), *LOADS["an array"]]
+    found = find(killed(stack(frames, 500 * MIB), stack(frames, 900 * MIB)))
+    assert found is not None and "train.py:9 in main" in found.evidence[1].text

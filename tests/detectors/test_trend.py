@@ -9,6 +9,12 @@ import pytest
 from holdfast.detectors.trend import Point, growth
 
 MIB = float(1 << 20)
+# Step and MiB of a cache of 1200 images on a slow machine: full after 90 steps, and then the heap creeps on. Measured.
+CREEPING = (
+    (11, 272), (16, 296), (21, 320), (26, 344), (31, 367), (39, 405), (49, 452), (57, 489), (66, 532), (76, 578), (81, 594), (91, 628),
+    (100, 631), (107, 631), (116, 632), (128, 633), (138, 634), (150, 635), (159, 635), (169, 635), (179, 641), (189, 641), (201, 641),
+    (214, 644), (225, 650), (235, 661), (245, 673), (249, 678),
+)  # fmt: skip
 
 
 def course(levels: list[float], epoch_of: int = 1000, every: int = 5, second: float = 0.25) -> list[Point]:
@@ -65,3 +71,8 @@ def test_what_is_dropped_at_the_end_of_an_epoch_has_not() -> None:
     for length in range(8, 80):
         found = growth(course([10.0 * (i % 20) for i in range(length)], epoch_of=100))
         assert found is None or not found.survived, length
+
+
+def test_a_cache_that_is_full_and_a_heap_that_creeps_on_are_no_trend_over_all_of_it() -> None:
+    found = growth([Point(step, mib * MIB, step * 0.1, None) for step, mib in CREEPING])
+    assert found is None or found.amount < 64 * MIB

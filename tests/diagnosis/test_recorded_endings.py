@@ -78,6 +78,10 @@ def test_a_leak_seen_in_an_earlier_attempt_explains_the_kill_of_the_last() -> No
     answer = over_attempts([first, verdict(killed)], restarts=1)
     assert answer.cause is not None and answer.cause.id == "host-memory-leak"
     assert any("kernel log" in item.text for item in answer.cause.evidence)
+    loading = diagnose(killed, [*find_endings(killed), Finding("dataset-in-memory", 0.72, ())])
+    assert loading.cause is not None and loading.cause.id == "dataset-in-memory"
+    answer = over_attempts([first, loading], restarts=1)
+    assert answer.cause is not None and answer.cause.id == "host-memory-leak", "the data had been loaded before"
     other = replace(verdict(killed), cause=verdict(story(1, None, {"stderr": LOGGED})).cause)
     answer = over_attempts([first, other], restarts=1)
     assert answer.cause is not None and answer.cause.id == "missing-file", "it explains no other end"
@@ -88,3 +92,40 @@ def test_a_warning_signal_that_was_let_through_is_named() -> None:
     answer = verdict(story(143, 15, events=[warned]))
     assert answer.cause is not None and answer.cause.id == "terminated"
     assert any("SIGUSR1" in item.text for item in answer.cause.evidence)
+
+
+def test_the_time_limit_of_timeout_is_told_from_a_code_of_the_scripts_own() -> None:
+    launcher = Event("process.appeared", START, {"pid": 100, "name": "timeout"})
+    answer = verdict(story(124, None, events=[launcher]))
+    assert answer.outcome == "stopped" and answer.cause is not None and answer.cause.id == "terminated"
+    assert verdict(story(124, None)).cause is None
+
+
+OUT_ON_THE_CPU = b"""\
+W0000 00:00:1794782226.831540 13089 op_kernel.cc:1858] OP_REQUIRES failed at cwise_ops_common.cc:82 : RESOURCE_EXHAUSTED: OOM when allocating tensor with shape[1500000,1500000,4] and type float on /job:localhost/replica:0/task:0/device:CPU:0 by allocator mklcpu
+ERROR:root:the run failed
+Traceback (most recent call last):
+  File "/home/me/train.py", line 10, in distances
+    return tf.reduce_sum((points[:, None, :] - points[None, :, :]) ** 2, -1)
+  File "/opt/venv/lib/python3.11/site-packages/tensorflow/python/framework/ops.py", line 6027, in raise_from_not_ok_status
+    raise core._status_to_exception(e) from None
+tensorflow.python.framework.errors_impl.ResourceExhaustedError: {{function_node __wrapped__Sub_device_/job:localhost/replica:0/task:0/device:CPU:0}} OOM when allocating tensor with shape[1500000,1500000,4] and type float on /job:localhost/replica:0/task:0/device:CPU:0 by allocator mklcpu [Op:Sub] name:
+"""
+
+
+def test_what_the_processor_could_not_allocate_is_not_put_on_a_card() -> None:
+    for code in (1, 3):
+        answer = verdict(story(code, None, {"stderr": OUT_ON_THE_CPU}))
+        assert answer.cause is not None and answer.cause.id == "host-memory-exhausted"
+        assert not any("gpu" in cause.id for cause in answer.also)
+
+
+def test_what_the_last_attempt_hardly_tells_an_earlier_one_may_have_told() -> None:
+    told = verdict(story(1, None, {"stderr": LOGGED}))
+    silent = verdict(story(1))
+    assert told.cause is not None and silent.cause is None
+    answer = over_attempts([told, silent], restarts=1)
+    assert answer.outcome == "failed" and answer.cause is not None and answer.cause.id == "missing-file"
+    stopped = verdict(story(143, 15))
+    answer = over_attempts([told, stopped], restarts=1)
+    assert answer.cause is not None and answer.cause.id == "terminated", "somebody ended the second one"

@@ -15,7 +15,7 @@ PROGRAM = """
 import mmap, os, sys, types
 sys.path.insert(0, {source!r})
 from holdfast.inside.resident import Resident
-told = {{"rss_bytes": [], "not_kept_bytes": []}}
+told = {{"rss_bytes": [], "kept_bytes": [], "not_kept_bytes": []}}
 writer = types.SimpleNamespace(value=lambda at, step, name, value: told[name].append(value))
 {before}
 resident = Resident(types.SimpleNamespace(writer=writer, steps=0))
@@ -24,7 +24,7 @@ kept = []
 for step in range(1, 41):
     {step}
     resident.look(float(step))
-print(int(told["rss_bytes"][-1] - told["rss_bytes"][0]), int(told["not_kept_bytes"][-1] - told["not_kept_bytes"][0]))
+print(int(told["kept_bytes"][-1] - told["kept_bytes"][0]), int(told["not_kept_bytes"][-1] - told["not_kept_bytes"][0]))
 """
 
 
@@ -47,6 +47,22 @@ def test_a_buffer_made_before_that_is_filled_step_by_step_is_not(tmp_path: Path)
     made = "ring = mmap.mmap(-1, 160 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)"
     kept, rest = rises(tmp_path, made, "ring[(step - 1) << 22 : step << 22] = b'x' * (4 << 20)")
     assert kept < 16 * MIB and rest > 120 * MIB
+
+
+def test_a_buffer_made_while_it_runs_is_not_either(tmp_path: Path) -> None:
+    made = "ring = None"
+    step = (
+        "if step == 3: ring = mmap.mmap(-1, 160 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)\n"
+        "if ring: ring[(step - 1) << 22 : step << 22] = b'x' * (4 << 20)"
+    )
+    kept, rest = rises(tmp_path, made, step)
+    assert kept < 32 * MIB and rest > 100 * MIB
+
+
+def test_what_falls_and_rises_again_is_where_it_was(tmp_path: Path) -> None:
+    step = "kept.append(b'x' * (4 << 20))\nif step % 10 == 0: kept.clear()"
+    kept, _ = rises(tmp_path, "", step)
+    assert abs(kept) < 16 * MIB
 
 
 def test_a_mapped_file_that_is_read_is_not(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from holdfast.vocabulary import Event, Evidence, Finding, Window
 LEAKS = HOST, GPU = "host-memory-leak", "gpu-memory-leak"
 SUSPECTED, NAMED = 0.4, 0.85
 BY_SLOPE = 0.8
+KEPT_RATIO = 0.3  # of what it holds more
 TAKEN_RATIO, TAKEN_BYTES, TAKEN_RISES = 0.5, 64 << 20, 4.0
 AT_THE_END = trend.Thresholds(warm_up_steps=3, points=6, steps=12, seconds=0.15, grown_bytes=64 << 20, grown_ratio=0.1)
 NEVER_ON_PURPOSE = {"graph", "trace", "variable"}
@@ -105,7 +106,8 @@ def _recorded(event: Event) -> Finding:
 def _finding(window: Window, cause: str, what: str, found: Growth, thresholds: Thresholds) -> Finding:
     grower = _traced(window, found, thresholds) or _grower(window, found, thresholds)
     awaited = grower is None and _not_looked_into(window) and found.amount < thresholds.patience_bytes
-    named = _is_named(found, grower, thresholds) and not awaited
+    filled = grower is None and cause == HOST and _is_filled(window, found)
+    named = _is_named(found, grower, thresholds) and not awaited and not filled
     rate = f"{what} grows {amount(found.per_step, 'bytes')} a step"
     first = rate + (f": {_in_words(grower)}" if grower else "")
     over = (
@@ -129,7 +131,7 @@ def _finding(window: Window, cause: str, what: str, found: Growth, thresholds: T
         "held_bytes": found.last.level,
         "per_step_bytes": found.per_step,
         "rises": found.rises,
-        "bounded": bool(grower and grower.get("bounded")),
+        "bounded": bool(grower and grower.get("bounded")) or filled,
     }
     return Finding(
         cause, NAMED if named else SUSPECTED, tuple(evidence), details | ({"holder": holder} if holder else {})
@@ -154,6 +156,12 @@ def _is_named(found: Growth, grower: Mapping[str, Any] | None, thresholds: Thres
     return long_enough or found.amount >= thresholds.patience_bytes
 
 
+def _is_filled(window: Window, found: Growth) -> bool:
+    """No memory was asked for meanwhile: one that had been set aside as a whole is being filled, up to its size."""
+    kept = [point for point in points(window, "train.kept_bytes") if found.first.at <= point.at <= found.last.at]
+    return len(kept) > 1 and kept[-1].level - kept[0].level < KEPT_RATIO * found.amount
+
+
 def _not_looked_into(window: Window) -> bool:
     """While it runs. Afterwards there is nobody left to ask."""
     return not window.events("examined", "script.exit", "aftermath")
@@ -170,8 +178,9 @@ def _traced(window: Window, found: Growth, thresholds: Thresholds) -> Mapping[st
 
 
 def _grower(window: Window, found: Growth, thresholds: Thresholds) -> Mapping[str, Any] | None:
-    """What the last look inside says grows, if it accounts for the growth."""
-    for event in reversed(window.events("examined")):
+    """What the last look inside says grows, if it accounts for the growth; what grew before it began does not."""
+    looks = [event for event in window.events("examined") if event.at >= found.first.at]
+    for event in reversed(looks):
         enough = thresholds.explained_ratio * found.per_step * max(1.0, float(event.data.get("steps", 1)))
         telling = [
             grower

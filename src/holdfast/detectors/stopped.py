@@ -18,6 +18,7 @@ ASKED = {
     signal.SIGQUIT: ("interrupted", "Interrupted (Ctrl-\\, SIGQUIT)"),
     signal.SIGHUP: ("terminal-closed", "The terminal or session it ran in was closed (SIGHUP)"),
 }
+TIMED_OUT = 124
 SOON_S = 60.0  # a script that handles SIGTERM may save before it leaves
 
 
@@ -25,6 +26,8 @@ def find_asked(window: Window) -> Finding | None:
     how = ending(window)
     if how is None or how.code == 0:
         return None
+    if (limit := _at_the_limit_of_timeout(window, how)) is not None:
+        return limit
     told = _told(window, how)
     number = how.signal if how.signal in ASKED else int(told.data["signal"]) if told else 0
     if number not in ASKED:
@@ -37,6 +40,15 @@ def find_asked(window: Window) -> Finding | None:
     if number == signal.SIGXCPU:
         evidence.append(Evidence("the kernel sends SIGXCPU when RLIMIT_CPU (ulimit -t) is used up", "exit", how.at))
     return Finding(cause, _sure(how, number), tuple(evidence), {"headline": headline})
+
+
+def _at_the_limit_of_timeout(window: Window, how: Ending) -> Finding | None:
+    """`timeout 2h python train.py` ends its child with SIGTERM and tells so by a code of its own."""
+    started = window.events("process.appeared", "process.gone")
+    if how.code != TIMED_OUT or not any(event.data.get("name") == "timeout" for event in started):
+        return None
+    said = Evidence(f"exit code {TIMED_OUT} of `timeout`: its time was over, and it ended the script", "exit", how.at)
+    return Finding("terminated", 0.93, (said,), {"headline": "Stopped at the time limit given to `timeout`"})
 
 
 def _sure(how: Ending, number: int) -> float:

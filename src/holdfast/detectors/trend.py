@@ -25,6 +25,7 @@ class Thresholds:
     border_ratio: float = 0.5  # of the slope before an epoch's border, after it
     fall_ratio: float = 0.3  # of the growth, given back at once: a saw
     part_ratio: float = 0.4  # of the whole slope, in all parts but one, and in the last
+    later_ratio: float = 0.25  # of the growth, in the second half of the steps: a cache that is full creeps on a little
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +135,8 @@ def _steady(stretch: Sequence[Point], course: Sequence[Point], thresholds: Thres
     rates = _part_rates(stretch, thresholds.parts)
     kept_on = [rate >= thresholds.part_ratio * per_step for rate in rates]
     if not kept_on[-1] or sum(kept_on) < thresholds.parts - 1:
+        return None
+    if last.level - _level_at(stretch, first.step + steps / 2) < thresholds.later_ratio * amount:
         return None
     return Growth(per_step, first, last, _survived(course, per_step, thresholds), _rises(stretch))
 

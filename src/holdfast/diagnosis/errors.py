@@ -27,6 +27,8 @@ WENT_ON = re.compile(
     r"(?i)^\W*(?:epoch|step|iter(?:ation)?|batch|it)\b\W{0,3}\d|\b(?:loss|accuracy)\b.{0,6}\d|\b\d+/\d+\b"
 )
 KILLS = frozenset({"host-memory-exhausted", "container-memory-limit"})
+OF_THE_CARD = frozenset({"gpu-memory-exhausted", "gpu-memory-fragmented", "gpu-memory-held-by-others"})
+ON_THE_CPU = re.compile(r"device:CPU:\d|allocator (?:mkl)?cpu\b|DefaultCPUAllocator")
 HANDLED = 0.4  # a traceback that did not end the script explains little
 RAISED_AT_THE_END = 0.9
 
@@ -54,6 +56,8 @@ def find_errors(window: Window) -> list[Finding]:
         if trust[name] > HANDLED:
             words += _of_its_own(chains[name], lines, {f.cause for f in found if f.confidence >= SURE})
         found += [_at_most(finding, words_trust) for finding in words]
+        if any(ON_THE_CPU.search(raised.message) for raised in chains[name]):
+            found = [finding for finding in found if finding.cause not in OF_THE_CARD]
         at = end.at if end and trust[name] > HANDLED else None
         findings += [_from_stream(finding, name, at) for finding in found]
     return _without_guessed_kills(window, findings)

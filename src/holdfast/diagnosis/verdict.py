@@ -18,6 +18,7 @@ from holdfast.vocabulary import Cause, Diagnosis, Finding, Window
 
 SURE = 0.5  # below it a finding is a guess, named under `also`
 GUESS = 0.4
+A_GUESS, WELL_SEEN = 0.6, 0.8  # of a run's attempts: what the last one hardly tells, an earlier one may have told
 CLOSE = 0.05
 SOONER_S = 2.0
 CANNOT_TELL_LOG = "The text does not say what ended the run."
@@ -67,16 +68,24 @@ def over_attempts(attempts: Sequence[Diagnosis], restarts: int) -> Diagnosis:
         return Diagnosis(
             "recovered", cause, _each_once(also, cause), f"The run finished; it was started again {times}."
         )
-    leak = next(
-        (cause for cause in causes if last.cause is not None and last.cause.id in EXPLAINS.get(cause.id, ())), None
-    )
+    leak = next((cause for cause in causes if last.cause is not None and _explains_again(cause, last.cause)), None)
     if leak is not None and last.cause is not None:
         # Started again, it did not live long enough to be seen leaking; it is the same program.
         found = replace(leak, evidence=(*leak.evidence, *last.cause.evidence))
         return replace(
             last, cause=found, also=_each_once([last.cause, *last.also, *causes], found), summary=found.title
         )
+    surer = next((cause for cause in causes if cause.confidence >= WELL_SEEN), None)
+    if surer is not None and last.outcome == "failed" and (last.cause is None or last.cause.confidence < A_GUESS):
+        # It failed again, and this time with fewer words.
+        others = [last.cause] if last.cause is not None else []
+        return replace(last, cause=surer, also=_each_once([*others, *last.also, *causes], surer), summary=surer.title)
     return replace(last, also=_each_once([*last.also, *causes], last.cause))
+
+
+def _explains_again(leak: Cause, end: Cause) -> bool:
+    """Its data was loaded well before it leaked: what rises before a later attempt's first step is the way back there."""
+    return leak.id in EXPLAINS and (end.id in EXPLAINS[leak.id] or end.id == "dataset-in-memory")
 
 
 def _each_once(causes: Iterable[Cause], but: Cause | None) -> tuple[Cause, ...]:

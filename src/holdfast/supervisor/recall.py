@@ -12,6 +12,8 @@ EVENTS = 300
 WHOLE_COURSE = (
     "train.rss_bytes",
     "train.rss_bytes_step_count",
+    "train.kept_bytes",
+    "train.kept_bytes_step_count",
     "train.not_kept_bytes",
     "train.allocated_bytes",
     "train.allocated_bytes_step_count",

@@ -26,7 +26,7 @@ FRAMES = 40
 FILES, LEAST_FILE_BYTES = 3, 16 << 20
 LONGEST_ANSWER = 32 << 10
 FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+) in (?P<function>.+?)\s*$')
-LIBRARY = re.compile(r"site-packages|dist-packages|/lib/python\d|^<")
+LIBRARY = re.compile(r"site-packages|dist-packages|/lib/python\d|^<|holdfast[/\\]inside[/\\]")
 
 
 @dataclass(slots=True)

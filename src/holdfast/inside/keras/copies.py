@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import collections
+import math
 import random
 import sys
 import types
 from typing import Any
 
 PLAIN = (type(None), bool, int, float, complex, str, bytes)
-LARGEST_BYTES = 64 << 20  # of one attribute, all its arrays together: a cache of batches is not copied every epoch
+LARGEST_BYTES = 64 << 20  # of one array that is not known to be replaced whole
 MOST_ITEMS = 2_000_000
 
 
@@ -18,10 +19,14 @@ class NotPlain(Exception):
 
 
 class Copier:
-    """`share_arrays`: where arrays are replaced and never written into, as Keras's own callbacks do."""
+    """`share_arrays`: where arrays are replaced and never written into, as Keras's own callbacks do.
 
-    def __init__(self, share_arrays: bool = False) -> None:
+    `most_bytes`: of all it may copy.
+    """
+
+    def __init__(self, share_arrays: bool = False, most_bytes: float = math.inf) -> None:
         self._share = share_arrays
+        self._most_bytes = most_bytes
         self._items = 0
         self._bytes = 0
 
@@ -46,7 +51,7 @@ class Copier:
 
     def _weigh(self, size: int) -> None:
         self._bytes += size
-        if self._bytes > LARGEST_BYTES:
+        if self._bytes > self._most_bytes:
             raise NotPlain("too much of it")
 
     def _of_numpy(self, value: Any) -> Any:
@@ -59,8 +64,9 @@ class Copier:
             if type(value) is numpy.ndarray and not value.dtype.hasobject:
                 if self._share:
                     return value
-                self._weigh(value.nbytes)
-                return value.copy()
+                if value.nbytes <= LARGEST_BYTES:
+                    self._weigh(value.nbytes)
+                    return value.copy()
             if isinstance(value, numpy.random.Generator):
                 return Drawn("generator", value.bit_generator.state)
             if isinstance(value, numpy.random.RandomState):
@@ -89,12 +95,15 @@ class Drawn:
             generator.set_state(self.state)
 
 
-def attributes_of(one: Any, leave: frozenset[str], share_arrays: bool = False) -> dict[str, Any]:
+def attributes_of(
+    one: Any, leave: frozenset[str], share_arrays: bool = False, most_bytes: float = math.inf
+) -> dict[str, Any]:
+    """Those that are plain, each of at most so many bytes."""
     found = {}
     for name, value in list(getattr(one, "__dict__", {}).items()):
         if name not in leave:
             try:
-                found[name] = Copier(share_arrays).copy(value)
+                found[name] = Copier(share_arrays, most_bytes).copy(value)
             except NotPlain:
                 continue
     return found

@@ -14,7 +14,7 @@ import zlib
 from typing import Any, Callable, Optional
 
 from .. import randomness
-from .copies import attributes_of, put_back
+from .copies import LARGEST_BYTES, attributes_of, put_back
 from .state import Mismatch, globally_seeded, put_random_state, random_state
 
 OF_THE_DATASET = frozenset({"_workers", "_use_multiprocessing", "_max_queue_size"})
@@ -162,11 +162,12 @@ class Position:
         return getattr(self._epoch_iterator, "data_adapter", None)
 
     def _attributes(self) -> dict[str, tuple[int, bytes]]:
-        """Of a PyDataset of the user's: what its hooks between epochs may have shuffled."""
+        """Of a PyDataset of the user's: what its hooks between epochs may have shuffled; not the cache it fills."""
         adapter = self._adapter()
         if type(adapter).__name__ != "PyDatasetAdapter":
             return {}
-        packed = {n: pickle.dumps(v, 4) for n, v in attributes_of(adapter.py_dataset, OF_THE_DATASET).items()}
+        plain = attributes_of(adapter.py_dataset, OF_THE_DATASET, most_bytes=LARGEST_BYTES)
+        packed = {n: pickle.dumps(v, 4) for n, v in plain.items()}
         return {name: (zlib.crc32(data), data) for name, data in packed.items()}
 
 
