@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
 
 from holdfast.detectors import find_endings
-from holdfast.diagnosis.verdict import diagnose
+from holdfast.diagnosis.reading.scan import excerpt
+from holdfast.diagnosis.verdict import diagnose, diagnose_log
 from holdfast.vocabulary import Cause
 from tests.story import story
 
@@ -100,6 +103,20 @@ def test_the_rank_that_failed_first_names_the_cause(text: str, expected: str, sa
     assert found.id == expected
     assert any(says in item.text for item in found.evidence)
     assert any("rank 1 failed first" in item.text for item in found.evidence)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (LOOKUP + LOST + report(1), "unhandled-exception"),
+        (SHORT + LOST + report(1), "shape-mismatch"),
+        (SEGFAULT + LOST + report(-11, "SIGSEGV"), "native-crash"),
+        (LOST + report(-9, "SIGKILL"), "host-memory-exhausted"),
+    ],
+)
+def test_the_same_report_pasted_says_the_same_but_who_killed_it(text: str, expected: str) -> None:
+    found = diagnose_log(excerpt(io.BytesIO(text.encode()))).cause
+    assert found is not None and found.id == expected
 
 
 def test_a_rank_that_only_lost_its_peer_is_not_believed_to_be_the_first() -> None:

@@ -49,6 +49,11 @@ FAMILIES = {
     "E cuda_dnn.cc:286] Loaded cudnn library: 4007 but source was compiled against 4004.": "native-library-conflict",
     "ext.h:36:10: fatal error: EGL/egl.h: No such file or directory": "dependency-conflict",
     "_pickle.UnpicklingError: Weights only load failed. This file can still be loaded.": "api-incompatible",
+    "ImportError: Could not import PIL.Image. The use of `array_to_img` requires PIL.": "dependency-conflict",
+    "ImportError: Missing optional dependency 'openpyxl'.  Use pip or conda to install openpyxl.": "dependency-conflict",
+    "ImportError: cannot import name 'Random' from 'random' (/home/me/job/random.py)": "unhandled-exception",
+    "ImportError: cannot import name 'AdamW' from 'transformers' (/v/lib/python3.11/site-packages/transformers/__init__.py)": "api-incompatible",
+    "[ep 3] saving failed: RuntimeError: [enforce fail at inline_container.cc:672] . unexpected pos 2003840 vs 2003732": "disk-full",
     "OSError: /usr/lib/libgomp.so.1: cannot allocate memory in static TLS block": "native-library-conflict",
 }  # fmt: skip
 

@@ -10,7 +10,7 @@ import signal
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from holdfast.diagnosis.plain_text import Line, read_lines
+from holdfast.diagnosis.plain_text import Line
 from holdfast.diagnosis.reading.clues import from_chain, from_fatal
 from holdfast.diagnosis.reading.ranks import ECHO
 from holdfast.diagnosis.reading.weighing import SURE
@@ -43,11 +43,10 @@ class Failure:
         return Evidence(f"rank {self.rank} failed first, says torchrun: it {how}", "stderr")
 
 
-def of_the_first_to_fail(text: bytes) -> list[Finding]:
+def of_the_first_to_fail(lines: Sequence[Line]) -> list[Finding]:
     """Nothing where torchrun has said nothing, or where the rank it names only tells of another one's end."""
-    if b"Root Cause (first observed failure)" not in text:
+    if not any(ROOT.match(line.text) for line in lines):
         return []
-    lines = read_lines(text)
     failures = _failures([line.text for line in lines])
     for failure in failures:
         found = _of(failure, lines)

@@ -43,7 +43,7 @@ def find_errors(window: Window) -> list[Finding]:
     words_trust = HANDLED if max(trust.values(), default=0.0) > HANDLED else 1.0
     findings: list[Finding] = []
     for name, lines in texts.items():
-        if code and (first := of_the_first_to_fail(window.output(name))):
+        if code and (first := of_the_first_to_fail(read_lines(window.output(name)))):
             findings += [_from_stream(finding, name, end.at if end else None) for finding in first]
             continue
         found = [_at_most(_surely_raised(finding), trust[name]) for finding in from_chain(chains[name])]

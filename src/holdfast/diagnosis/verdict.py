@@ -7,11 +7,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from holdfast.diagnosis.catalogue import CATALOGUE, EXPLAINS, GENERIC, SAYS_MORE, remedies_for
+from holdfast.diagnosis.elastic import of_the_first_to_fail
 from holdfast.diagnosis.errors import find_errors
 from holdfast.diagnosis.memory_kinds import told_apart
+from holdfast.diagnosis.plain_text import Line
 from holdfast.diagnosis.reading.frameworks import framework_in
 from holdfast.diagnosis.reading.log import clues_of, read_excerpt
 from holdfast.diagnosis.reading.scan import Excerpt
+from holdfast.diagnosis.reading.together import PROBABLY_MEMORY
 from holdfast.diagnosis.reading.weighing import findings_of
 from holdfast.diagnosis.survived import rescued
 from holdfast.vocabulary import Cause, Diagnosis, Finding, Window
@@ -116,10 +119,19 @@ def _first_before_later(findings: Sequence[Finding]) -> list[Finding]:
     ]
 
 
+def _first_to_fail(lines: Sequence[Line], findings: Sequence[Finding]) -> list[Finding]:
+    """What torchrun's own report says comes first. Who killed a rank it does not know: where nothing else is known, memory."""
+    told = [f for f in of_the_first_to_fail(lines) if f.confidence >= SURE and f.cause != "terminated"]
+    first = [f if f.cause != "killed" else Finding("host-memory-exhausted", PROBABLY_MEMORY, f.evidence) for f in told]
+    known = {finding.cause for finding in first}
+    rest = [f if not first else replace(f, confidence=min(f.confidence, GUESS)) for f in findings]
+    return [*first, *(finding for finding in rest if finding.cause not in known)]
+
+
 def diagnose_log(excerpt: Excerpt) -> Diagnosis:
     """The same for a log of which nothing but the text is known."""
     lines = read_excerpt(excerpt)
-    findings = findings_of(clues_of(lines), lines)
+    findings = _first_to_fail(lines, findings_of(clues_of(lines), lines))
     causes = [_in_words(finding, framework_in(lines)) for finding in findings]
     if not causes or causes[0].confidence < SURE:
         nothing = "There is no text in it." if not any(line.text.strip() for line in lines) else CANNOT_TELL_LOG

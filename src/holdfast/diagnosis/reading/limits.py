@@ -55,6 +55,7 @@ LINES: tuple[Rule, ...] = flatten(
                 r"ephemeral (?:local )?storage (?:usage )?(?:exceeds|limit)|Usage of EmptyDir volume .{0,80}exceeds|had condition: \[DiskPressure",
             ),
             (0.6, CUT_SHORT),
+            (0.45, r"inline_container.{0,40}unexpected pos \d+ vs"),
         ),
         rules("too-many-open-files", (0.85, r"Too many open files|\bEMFILE\b")),
         rules("too-many-processes", (0.9, NO_THREADS), (0.85, r"fork: (?:retry: )?Resource temporarily unavailable")),

@@ -227,7 +227,7 @@ def weigh_gpu(raised: Raised) -> Finding | None:
     idle = size_in(IDLE, text) or ((mine - held) if mine is not None and held is not None else 0.0)
     named = [_bytes(*found) for found in OTHER.findall(text)]
     if mine is None and held is not None:
-        mine = _under_another_number(named, held + idle)
+        mine = _under_another_number(named, held + idle, total - free)
     others = sum(named) or (max(0.0, total - free - mine - CONTEXT) if mine is not None else 0.0)
     sums = Evidence(
         f"asked for {_gib(wanted)}; of {_gib(total)} this process held {_gib(mine or held or 0)}, "
@@ -247,12 +247,13 @@ def weigh_gpu(raised: Raised) -> Finding | None:
     return Finding("gpu-memory-exhausted", 0.93, (sums,), {**known, "headline": headline})
 
 
-def _under_another_number(named: list[float], at_least: float) -> float | None:
+def _under_another_number(named: list[float], at_least: float, in_use: float) -> float | None:
     """In a container the driver knows this process by the host's number, so PyTorch takes it for another one: that which
-    holds what PyTorch holds here, and little more. Taken out of `named`."""
+    holds what PyTorch holds here and little more, or without which the card would hold more than it has. Taken out."""
     mine = min((one for one in named if one >= 0.98 * at_least), default=None)
-    if mine is not None:
-        named.remove(mine)
+    if mine is None or (mine > at_least + 2 * CONTEXT and sum(named) + at_least <= 1.02 * in_use):
+        return None
+    named.remove(mine)
     return mine
 
 

@@ -10,6 +10,16 @@ LIBRARIES = (
     r"|google\.protobuf|tensorboard|tf|K|gym|gymnasium|triton|xformers|bitsandbytes|trl|librosa|skimage|networkx|matplotlib"
     r"|huggingface_hub|timm|mmcv|detectron2|fastai|spacy|nltk|gensim|ray|wandb|setuptools|pkg_resources|collections|inspect|typing)"
 )
+# A name missing in a file of the user's own is no library's doing; and such a file may hide a library.
+OWN_FILE = (
+    r"from '[\w.]+' \((?![^)]{0,300}(?:site-packages|dist-packages|lib[/\\]python\d))[^)]{0,200}[/\\][^)]{1,100}\)"
+)
+SHADOWED = (
+    r"from '(?P<name>random|string|json|logging|types|typing|queue|signal|copy|enum|token|code|profile|inspect|statistics|torch|tensorflow|keras|numpy|jax|transformers|datasets)'"
+    r" \((?![^)]{0,300}(?:site-packages|dist-packages|lib[/\\]python\d))[^)]{0,300}[/\\](?P=name)\.py\)"
+    r"|partially initialized module '(?P<hidden>torch|tensorflow|keras|numpy|jax|transformers|datasets)' has no attribute"
+)
+ABSENT = r"^\W*(?:\w+Error: )?(?:Could not import [\w.]+|Missing optional dependency)|\brequires (?:the )?[`'\"]?[\w.-]+[`'\"]?(?: package| library)? (?:to be installed|but it was not found)|\b(?:is|are) not installed\b|[Pp]lease (?:pip )?install "
 MOVED = any_of(
     r"'module' object has no attribute",
     r"module '" + LIBRARIES + r"(?:\.[\w.]+)?' has no attribute",
@@ -170,7 +180,9 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
                 frames=r"google[/\\]protobuf|_pb2\.py",
             ),
             rule("api-incompatible", 0.86, OF_ANOTHER_TIME),
-            rule("api-incompatible", 0.87, MOVED, unless=r"partially initialized module|circular import"),
+            rule("api-incompatible", 0.87, MOVED, unless=r"partially initialized module|circular import|" + OWN_FILE),
+            rule("unhandled-exception", 0.78, SHADOWED, headline="The script's own $name.py hides the module $name"),
+            rule("dependency-conflict", 0.82, ABSENT, "ImportError ModuleNotFoundError"),
             rule(
                 "api-incompatible",
                 0.9,
