@@ -71,7 +71,7 @@ class Fit:
 
     @guarded
     def begins(self, traces: Any) -> None:
-        if traces.can_trace() and not traces.seen:
+        if traces.can_trace() and not traces.seen and not traces.stepped:
             self._recorder.phase("compile")
 
     @guarded
@@ -82,7 +82,7 @@ class Fit:
     @guarded
     def stepped(self, compute_s: float, logs: Any, traces: Any, optimizer: Callable[[], Any], count: int = 1) -> None:
         recorder = self._recorder
-        new = traces.new()
+        new, traces.stepped = traces.new(), True
         if new:
             compute_s += traces.preparing_s
             recorder.event(

@@ -11,6 +11,7 @@ from typing import Any, Callable
 from ..memory import forget, is_out_of_memory
 from ..pieces import bounds
 from .effects import Effects
+from .graphs import Graphs
 from .redirected import CannotSplit, Redirected
 from .slices import cut, open_ended, rows_of
 from .whole_and_parts import check_that_parts_make_the_whole, few_of, own_code
@@ -19,7 +20,9 @@ from .whole_and_parts import check_that_parts_make_the_whole, few_of, own_code
 class Micro:
     """Of one model and its training step as it is compiled now."""
 
-    def __init__(self, model: Any, step: Callable[[Any], Any], tf: Any, trains: bool) -> None:
+    def __init__(
+        self, model: Any, step: Callable[[Any], Any], tf: Any, trains: bool, graphs: Graphs = Graphs.ALL
+    ) -> None:
         self._model = model
         self._step = step
         self._trains = trains
@@ -32,10 +35,11 @@ class Micro:
         self._effects = Effects(model) if trains else None
         self.stage = ""
         self.verified = not trains
-        self._eager = bool(model.run_eagerly)
+        self._eager = bool(model.run_eagerly) or graphs == Graphs.NONE
         self._slice = self._compiled(self._slice_step)
         self._counts = self._compiled(self._counting_step)
-        self._finish = self._compiled(self._finishing_step)
+        finish = self._finishing_step
+        self._finish = finish if graphs != Graphs.ALL else self._compiled(finish)
         self._traced: set[Any] = set()
         self._before: list[tuple[Any, Any]] = []
 
@@ -88,7 +92,10 @@ class Micro:
 
     def disclosures(self) -> list[str]:
         """What is not the same as with the whole batch, for the verdict. Measured by the first `run`."""
-        return self._effects.texts() if self._effects is not None else []
+        texts = self._effects.texts() if self._effects is not None else []
+        if self._eager and not self._model.run_eagerly:
+            texts.append("steps are run without a compiled graph, for which there was no memory: slower, and the same")
+        return texts
 
     def _verify(self, data: Any, fits: int) -> None:
         if self.verified:
@@ -111,6 +118,20 @@ class Micro:
         """By the sums of the gradients."""
         return sum(total.dtype.size * int(total.shape.num_elements() or 0) for _, total in self.calls.sums.values())
 
+    def graph(self, data: Any) -> Any:
+        """Of a slice of any number of rows; None where none is traced."""
+        if self._eager:
+            return None
+        self.stage = "trace"
+        piece = cut(data, 0, 1, self._tf)
+        self._trace(piece)
+        return self._concrete(piece).graph
+
+    def _concrete(self, piece: Any) -> Any:
+        tf = self._tf
+        scalar, vector = tf.TensorSpec([], tf.float64), tf.TensorSpec([None], tf.float64)
+        return self._slice.get_concrete_function(open_ended(piece, tf), scalar, vector)
+
     def _trace(self, piece: Any) -> None:
         """Before anything runs: what kind of losses there are is known after it."""
         tf = self._tf
@@ -118,12 +139,10 @@ class Micro:
         if key in self._traced:
             return
         self._prepare_statistics()
-        spec = open_ended(piece, tf)
         if not self._eager:
-            scalar, vector = tf.TensorSpec([], tf.float64), tf.TensorSpec([None], tf.float64)
-            self._slice.get_concrete_function(spec, scalar, vector)
+            self._concrete(piece)
             if self.calls.divides_by_counts:
-                self._counts.get_concrete_function(spec)
+                self._counts.get_concrete_function(open_ended(piece, tf))
         self._traced.add(key)
 
     def _totals(self, data: Any, pieces: list[tuple[int, int]]) -> Any:
@@ -132,7 +151,7 @@ class Micro:
 
     def _counted(self, data: Any, pieces: list[tuple[int, int]], count: Callable[[Any], Any]) -> Any:
         tf = self._tf
-        if not self.calls.divides_by_counts and not self._eager:
+        if not self.calls.divides_by_counts and (self.verified or not self._eager):
             return tf.zeros([1], tf.float64)
         try:
             return tf.add_n([count(cut(data, begin, end, tf)) for begin, end in pieces])

@@ -77,16 +77,16 @@ class Forecast:
         self._most_held = max(self._most_held, peak)
         return self._most_held
 
-    def must_be_measured(self, concrete: Any, rows: int, turns: int) -> bool:
+    def must_be_measured(self, graph: Any, rows: int, turns: int) -> bool:
         room, used = self.room(), self.used()
         if room is None or used is None:
             return False
         if room.of == "budget":  # beyond it is a crash
-            return used + most_bytes(concrete.graph, rows, max(1, turns)) > room.piece
-        return used + self.least(concrete, rows) > room.whole
+            return used + most_bytes(graph, rows, max(1, turns)) > room.piece
+        return used + self.least(graph, rows) > room.whole
 
-    def least(self, concrete: Any, rows: int) -> int:
-        return least_bytes(concrete.graph, rows)
+    def least(self, graph: Any, rows: int) -> int:
+        return least_bytes(graph, rows)
 
     def measure(self, run: Callable[[], object]) -> int:
         """Bytes that a call needs beyond what is held."""
