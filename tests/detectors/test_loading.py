@@ -91,6 +91,11 @@ LOOK_ALIKES: dict[str, Frames] = {
         ("/home/me/holdfast/src/holdfast/inside/keras/resume.py", "fit", "return raw(self, data)"),
         ("train.py", "<module>", "model.fit(x, y)"),
     ],
+    "the first batch, in a tf.function": [
+        (f"{SITE}/tensorflow/python/eager/execute.py", "quick_execute", ""),
+        (f"{SITE}/tensorflow/python/eager/polymorphic_function/polymorphic_function.py", "__call__", ""),
+        ("train.py", "<module>", "losses.append(float(step(a, b)))"),
+    ],
     "imports": [("<frozen importlib._bootstrap>", "_load", ""), (f"{SITE}/pandas/__init__.py", "<module>", ""), MAIN],
 }
 

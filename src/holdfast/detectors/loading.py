@@ -60,7 +60,7 @@ STEP_FUNCTIONS = re.compile(
     r"|train_function|apply_gradients|apply)$"
 )
 STEPS = re.compile(
-    r"torch[/\\](?:autograd|_tensor\.py|_dynamo|_inductor)|keras[/\\]src[/\\](?:trainers|backend[/\\]\w+[/\\]trainer)"
+    r"torch[/\\](?:autograd|_tensor\.py|_dynamo|_inductor)|tensorflow[/\\]python[/\\]eager[/\\](?:polymorphic_function|backprop)|keras[/\\]src[/\\](?:trainers|backend[/\\]\w+[/\\]trainer)"
 )
 MODELS = re.compile(
     r"torch[/\\](?:nn|optim|serialization)|keras[/\\]src[/\\](?:layers|initializers|models|optimizers|saving|random"

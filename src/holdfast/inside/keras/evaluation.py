@@ -136,6 +136,9 @@ class SlicedPrediction:
     def held_bytes(self) -> int:
         return 0
 
+    def gathered_bytes(self, rows: int) -> int:
+        return 0
+
     def disclosures(self) -> list[str]:
         return []
 

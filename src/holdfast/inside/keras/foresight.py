@@ -22,7 +22,9 @@ class Foresight:
     def __init__(self, forecast: Forecast, tf: Any, compiled: Any, where: str) -> None:
         self._forecast, self._tf, self._where = forecast, tf, where
         self._compiled: Any = compiled if hasattr(compiled, "get_concrete_function") else None
-        self._lines: dict[Any, tuple[Line, int]] = {}  # by the shape of a row: memory over rows, held only for pieces
+        self._lines: dict[
+            Any, tuple[Line, int, int]
+        ] = {}  # by the shape of a row: memory over rows, held only for pieces
 
     def look(
         self, batch: Any, sliced: Callable[[], Any], begin_with: int, in_pieces: bool = False
@@ -42,7 +44,7 @@ class Foresight:
         least, graph = self._forecast.least(graph, rows) if graph is not None else 0, None
         # A prediction's pieces are run by the same function.
         trace_again = let_go(self._compiled) if not of_slices and self._where != "predict" else _nothing
-        found = self._measured(batch, rows, tail, sliced(), room, least)
+        found = self._measured(batch, rows, tail, sliced(), room, least, -(-rows // begin_with))
         if found is None:
             trace_again()
         return found
@@ -61,7 +63,9 @@ class Foresight:
         data = tf.nest.map_structure(lambda leaf: None if isinstance(leaf, optional) else leaf, batch)
         return self._compiled.get_concrete_function([data] if self._where == "predict" else data)
 
-    def _measured(self, batch: Any, rows: int, tail: Any, sliced: Any, room: Room, least: int) -> Optional[Foreseen]:
+    def _measured(
+        self, batch: Any, rows: int, tail: Any, sliced: Any, room: Room, least: int, at_most: int
+    ) -> Optional[Foreseen]:
         def try_rows(few: int) -> None:
             try:
                 sliced.try_rows(batch, few)
@@ -72,13 +76,13 @@ class Foresight:
         try_rows(1)
         give_back()  # what optimising the graph took
         try:
-            line = self._forecast.probe(rows, try_rows)
+            line = self._forecast.probe(rows, try_rows, at_most)
         except TooMany as tried:
             return Foreseen(max(1, tried.rows // 2), 0, room)
         except CannotMeasure:
             return None
         line.not_below(rows, least)
-        held = self._lines[tail] = (line, sliced.held_bytes())
+        held = self._lines[tail] = (line, sliced.held_bytes(), sliced.gathered_bytes(rows))
         fit = self._forecast.rows_that_fit(rows, *held)
         return None if fit is None else Foreseen(fit, int(line.at(rows)), room)
 
