@@ -39,7 +39,7 @@ def group(place: Path, left: int) -> dict[str, Any]:
     return {**files, "cache": [], "swap_with_memory": True}
 
 
-def train(settings: dict[str, Any]) -> dict[str, Any]:
+def train(settings: dict[str, Any], eager: bool = False) -> dict[str, Any]:
     tf.config.experimental.reset_memory_stats("CPU:0")
     events = Events()
     guard.on_failure(lambda place, reason: events.text("inside.failed", 0, place=place, reason=reason))
@@ -47,18 +47,19 @@ def train(settings: dict[str, Any]) -> dict[str, Any]:
     rescue = Rescue(recorder, tf)
     keras.utils.set_random_seed(1)
     model = keras.Sequential([layers.Input((64,)), *(layers.Dense(64, activation="relu") for _ in range(4))])
-    model.compile(keras.optimizers.Adam(1e-4), "mse", metrics=["mae"])
+    model.compile(keras.optimizers.Adam(1e-4), "mse", metrics=["mae"], run_eagerly=eager)
     with rescue.while_making(model, "train"):
         model.make_train_function()
     on_batch: Any = taken_over._inner(model.train_function, "one_step_on_data")
-    compiled = on_batch.__wrapped__
+    compiled = getattr(on_batch, "__wrapped__", on_batch)
     model.train_function = taken_over.take_over(
         model, model.train_function, Fit(recorder, Values(recorder, tf)), tf, None, rescue
     )
     history = model.fit(X, X, batch_size=ROWS, epochs=2, shuffle=False, verbose=0).history
     return {
         "history": history,
-        "whole_graphs": compiled.experimental_get_tracing_count(),
+        "whole_graphs": 0 if eager else compiled.experimental_get_tracing_count(),
+        "phases": [data["phase"] for kind, data in events.told if kind == "train.phase"],
         "graphs": rescue.graphs.value,
         "told": [[kind, data] for kind, data in events.told if kind.startswith(("rescue", "inside"))],
     }
@@ -102,6 +103,7 @@ def main() -> None:
             "a budget": {"attempt": 1, "rescue": {"k": None, "groups": [plenty], "host_budget_bytes": 1 << 40}},
         }
         found = {case: train(settings) for case, settings in cases.items()}
+        found["eager"] = train(cases["killed once"], eager=True)
     print(json.dumps({**found, "let go": let_go_of_a_graph()}))
 
 

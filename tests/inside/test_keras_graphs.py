@@ -16,7 +16,7 @@ pytestmark = [
     pytest.mark.timeout(300),
 ]
 ROOT = Path(__file__).parents[2]
-CUT = ("foreseen", "killed once", "killed twice", "killed late")
+CUT = ("foreseen", "killed once", "killed twice", "killed late", "eager")
 
 
 @pytest.fixture(scope="module")
@@ -46,10 +46,18 @@ def test_the_losses_are_those_of_the_whole_batches(case: str, found: dict[str, A
 
 
 def test_the_second_kill_before_a_checkpoint_leaves_no_graph_at_all_and_says_so(found: dict[str, Any]) -> None:
-    assert [found[case]["graphs"] for case in (*CUT, "a budget")] == ["slices", "slices", "none", "slices", "all"]
+    assert [found[case]["graphs"] for case in (*CUT, "a budget")] == [
+        "slices", "slices", "none", "slices", "slices", "all",
+    ]  # fmt: skip
     said = {case: [data["text"] for kind, data in found[case]["told"] if kind == "rescue.disclosed"] for case in CUT}
     assert ["without a compiled graph" in text for text in said.pop("killed twice")] == [True]
     assert not any(said.values())
+
+
+def test_a_first_step_has_begun_before_it_is_over(found: dict[str, Any]) -> None:
+    """Otherwise a process that is killed in it would not be started again."""
+    assert found["healthy"]["phases"][0] == "compile"
+    assert found["eager"]["phases"][0] == "train"
 
 
 def test_what_fits_is_left_alone(found: dict[str, Any]) -> None:

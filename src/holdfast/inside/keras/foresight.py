@@ -33,7 +33,7 @@ class Foresight:
         attempt that was killed: there is nothing to lose by measuring. Once batches are run in pieces, no graph of a
         whole one is made only to look at it."""
         room = self._forecast.room()
-        if room is None or self._compiled is None:
+        if room is None or (self._compiled is None and (begin_with <= 1 or self._where == "predict")):
             return None
         rows, tail = rows_of(batch, self._tf), tail_of(batch, self._tf)
         of_slices = (begin_with > 1 or in_pieces) and self._where != "predict" and not is_traced(self._compiled)
