@@ -83,6 +83,19 @@ LOOK_ALIKES: dict[str, Frames] = {
         ("train.py", "predict", "hidden = torch.relu(rows @ w1)"),
         ("train.py", "<module>", "loss = predict(images).pow(2).mean()"),
     ],
+    "the first batch, with Holdfast's own code around it": [
+        (f"{SITE}/tensorflow/python/eager/execute.py", "quick_execute", ""),
+        ("/home/me/holdfast/src/holdfast/inside/keras/micro.py", "gradient", "rows = pieces[-1][1]"),
+        ("/home/me/holdfast/src/holdfast/inside/keras/step.py", "train_function", "if prepare(iterator, data)"),
+        (f"{SITE}/keras/src/backend/tensorflow/trainer.py", "fit", ""),
+        ("/home/me/holdfast/src/holdfast/inside/keras/resume.py", "fit", "return raw(self, data)"),
+        ("train.py", "<module>", "model.fit(x, y)"),
+    ],
+    "the first batch, in a tf.function": [
+        (f"{SITE}/tensorflow/python/eager/execute.py", "quick_execute", ""),
+        (f"{SITE}/tensorflow/python/eager/polymorphic_function/polymorphic_function.py", "__call__", ""),
+        ("train.py", "<module>", "losses.append(float(step(a, b)))"),
+    ],
     "imports": [("<frozen importlib._bootstrap>", "_load", ""), (f"{SITE}/pandas/__init__.py", "<module>", ""), MAIN],
 }
 

@@ -15,8 +15,10 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import numpy as np
+from keras import layers
 
-from tests.inside.keras_rescue import Costly, Events, Memory, Recorder, X, Y, adapter, keras, layers, tf
+from tests.inside.keras_cases import Costly, Memory, X, Y
+from tests.inside.keras_rescue import Events, Recorder, adapter, keras, tf
 
 
 def model_of_everything() -> Any:

@@ -39,6 +39,7 @@ def test_a_loop_is_followed_and_left_as_it_was(name: str, place: Path) -> None:
     bare, ran = both(name, place)
     contract.check_everything(bare, ran)
     assert ran.values("train.gradient_norm")
+    assert [event["by"] for event in ran.told("train.begun")] == ["loop"]
     if name == "tf_tape_function":
         traced = [event["step"] for event in ran.told("train.compiled")]
         assert traced == [1, 32], "once at first, once for the last, smaller batch"

@@ -60,14 +60,15 @@ STEP_FUNCTIONS = re.compile(
     r"|train_function|apply_gradients|apply)$"
 )
 STEPS = re.compile(
-    r"torch[/\\](?:autograd|_tensor\.py|_dynamo|_inductor)|keras[/\\]src[/\\](?:trainers|backend[/\\]\w+[/\\]trainer)"
+    r"torch[/\\](?:autograd|_tensor\.py|_dynamo|_inductor)|tensorflow[/\\]python[/\\]eager[/\\](?:polymorphic_function|backprop)|keras[/\\]src[/\\](?:trainers|backend[/\\]\w+[/\\]trainer)"
 )
 MODELS = re.compile(
     r"torch[/\\](?:nn|optim|serialization)|keras[/\\]src[/\\](?:layers|initializers|models|optimizers|saving|random"
     r"|backend[/\\]common[/\\]variables|backend[/\\]\w+[/\\](?:core|random))|tf_keras|safetensors|huggingface_hub|init_ops"
     r"|variable_ops|transformers[/\\]|timm[/\\]|torchvision[/\\]models"
 )
-LIBRARY = re.compile(r"site-packages|dist-packages|/lib/python\d|^<|holdfast[/\\]inside[/\\]")
+# Ours may lie anywhere: its words are of rows and batches, and it stands in every stack of a step.
+LIBRARY = re.compile(r"site-packages|dist-packages|/lib/python\d|^<|[/\\]holdfast[/\\]inside[/\\]")
 # What runs a model, in the script's own words; data is named in the same line more often than not.
 STEP_WORDS = re.compile(
     r"\b(?:forward|backward|train_step|training_step|train_one_epoch|train_epoch|loss\w*|criterion|logits|hidden|predict\w*)\b"

@@ -33,6 +33,9 @@ class Pieces:
         """A shape not seen so far: as the run began."""
         return max(1, -(-rows // self._begin_with))
 
+    def knows(self, tail: Any) -> bool:
+        return tail in self._rows
+
     def foreseen(self, tail: Any, rows: int) -> None:
         self.whole = False
         self._rows[tail] = rows

@@ -67,7 +67,8 @@ def testing(model: Any, function: Any, rescue: Rescue) -> Callable[[Any], Any]:
             return function(iterator)
         if isinstance(iterator, tf.data.Iterator):
             if prepared[0]() is not iterator:
-                prepared[0] = weakref.ref(iterator) if prepare(iterator, compiled, traces, tf) else None
+                ready = rescued.at_risk or prepare(iterator, compiled, traces, tf)
+                prepared[0] = weakref.ref(iterator) if ready else None
                 if prepared[0] is None:
                     return function(iterator)
             return step(iterator.get_next())
@@ -133,6 +134,9 @@ class SlicedPrediction:
         return ""
 
     def held_bytes(self) -> int:
+        return 0
+
+    def gathered_bytes(self, rows: int) -> int:
         return 0
 
     def disclosures(self) -> list[str]:

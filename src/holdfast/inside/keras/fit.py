@@ -71,8 +71,9 @@ class Fit:
 
     @guarded
     def begins(self, traces: Any) -> None:
-        if traces.can_trace() and not traces.seen:
-            self._recorder.phase("compile")
+        """Said before the first step: it may be the last."""
+        if not traces.seen and not traces.stepped:
+            self._recorder.phase("compile" if traces.can_trace() else "train")
 
     @guarded
     def pulled(self, wait_s: float, batch: Any) -> None:
@@ -82,7 +83,7 @@ class Fit:
     @guarded
     def stepped(self, compute_s: float, logs: Any, traces: Any, optimizer: Callable[[], Any], count: int = 1) -> None:
         recorder = self._recorder
-        new = traces.new()
+        new, traces.stepped = traces.new(), True
         if new:
             compute_s += traces.preparing_s
             recorder.event(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Callable, NamedTuple, Optional
 
+from ..memory import give_back
 from ..tensorflow.forecast import CannotMeasure, Forecast, Line, Room, TooMany
+from .graphs import is_traced, let_go
 from .slices import rows_of, tail_of
 
 
@@ -20,20 +22,32 @@ class Foresight:
     def __init__(self, forecast: Forecast, tf: Any, compiled: Any, where: str) -> None:
         self._forecast, self._tf, self._where = forecast, tf, where
         self._compiled: Any = compiled if hasattr(compiled, "get_concrete_function") else None
-        self._lines: dict[Any, tuple[Line, int]] = {}  # by the shape of a row: memory over rows, held only for pieces
+        self._lines: dict[
+            Any, tuple[Line, int, int]
+        ] = {}  # by the shape of a row: memory over rows, held only for pieces
 
-    def look(self, batch: Any, sliced: Callable[[], Any], begin_with: int) -> Optional[Foreseen]:
+    def look(
+        self, batch: Any, sliced: Callable[[], Any], begin_with: int, in_pieces: bool = False
+    ) -> Optional[Foreseen]:
         """None where the batch goes through as it is, or nothing can be told. `begin_with` pieces were handed on by an
-        attempt that was killed: there is nothing to lose by measuring."""
+        attempt that was killed: there is nothing to lose by measuring. Once batches are run in pieces, no graph of a
+        whole one is made only to look at it."""
         room = self._forecast.room()
-        if room is None or self._compiled is None:
+        if room is None or (self._compiled is None and (begin_with <= 1 or self._where == "predict")):
             return None
         rows, tail = rows_of(batch, self._tf), tail_of(batch, self._tf)
+        of_slices = (begin_with > 1 or in_pieces) and self._where != "predict" and not is_traced(self._compiled)
+        graph = sliced().graph(batch) if of_slices else self._concrete(batch).graph
         turns = max((size for shape in tail for size in shape[:1]), default=1)
-        concrete = self._concrete(batch)
-        if begin_with <= 1 and not self._forecast.must_be_measured(concrete, rows, turns):
+        if begin_with <= 1 and graph is not None and not self._forecast.must_be_measured(graph, rows, turns):
             return None
-        return self._measured(batch, rows, tail, sliced(), room, self._forecast.least(concrete, rows))
+        least, graph = self._forecast.least(graph, rows) if graph is not None else 0, None
+        # A prediction's pieces are run by the same function.
+        trace_again = let_go(self._compiled) if not of_slices and self._where != "predict" else _nothing
+        found = self._measured(batch, rows, tail, sliced(), room, least, -(-rows // begin_with))
+        if found is None:
+            trace_again()
+        return found
 
     def again(self, rows: int, tail: Any) -> Optional[int]:
         """How many rows a piece may have by now; None where it was not measured or a limit says when it is too many."""
@@ -49,7 +63,9 @@ class Foresight:
         data = tf.nest.map_structure(lambda leaf: None if isinstance(leaf, optional) else leaf, batch)
         return self._compiled.get_concrete_function([data] if self._where == "predict" else data)
 
-    def _measured(self, batch: Any, rows: int, tail: Any, sliced: Any, room: Room, least: int) -> Optional[Foreseen]:
+    def _measured(
+        self, batch: Any, rows: int, tail: Any, sliced: Any, room: Room, least: int, at_most: int
+    ) -> Optional[Foreseen]:
         def try_rows(few: int) -> None:
             try:
                 sliced.try_rows(batch, few)
@@ -58,13 +74,18 @@ class Foresight:
                 raise
 
         try_rows(1)
+        give_back()  # what optimising the graph took
         try:
-            line = self._forecast.probe(rows, try_rows)
+            line = self._forecast.probe(rows, try_rows, at_most)
         except TooMany as tried:
             return Foreseen(max(1, tried.rows // 2), 0, room)
         except CannotMeasure:
             return None
         line.not_below(rows, least)
-        held = self._lines[tail] = (line, sliced.held_bytes())
+        held = self._lines[tail] = (line, sliced.held_bytes(), sliced.gathered_bytes(rows))
         fit = self._forecast.rows_that_fit(rows, *held)
         return None if fit is None else Foreseen(fit, int(line.at(rows)), room)
+
+
+def _nothing() -> None:
+    pass

@@ -11,7 +11,8 @@ from typing import Any, Callable
 from ..memory import forget, is_out_of_memory
 from ..pieces import bounds
 from .effects import Effects
-from .redirected import CannotSplit, Redirected
+from .graphs import Graphs
+from .redirected import CannotSplit, Redirected, table_rows
 from .slices import cut, open_ended, rows_of
 from .whole_and_parts import check_that_parts_make_the_whole, few_of, own_code
 
@@ -19,7 +20,9 @@ from .whole_and_parts import check_that_parts_make_the_whole, few_of, own_code
 class Micro:
     """Of one model and its training step as it is compiled now."""
 
-    def __init__(self, model: Any, step: Callable[[Any], Any], tf: Any, trains: bool) -> None:
+    def __init__(
+        self, model: Any, step: Callable[[Any], Any], tf: Any, trains: bool, graphs: Graphs = Graphs.ALL
+    ) -> None:
         self._model = model
         self._step = step
         self._trains = trains
@@ -32,12 +35,14 @@ class Micro:
         self._effects = Effects(model) if trains else None
         self.stage = ""
         self.verified = not trains
-        self._eager = bool(model.run_eagerly)
+        self._eager = bool(model.run_eagerly) or graphs == Graphs.NONE
         self._slice = self._compiled(self._slice_step)
         self._counts = self._compiled(self._counting_step)
-        self._finish = self._compiled(self._finishing_step)
+        finish = self._finishing_step
+        self._finish = finish if graphs != Graphs.ALL else self._compiled(finish)
         self._traced: set[Any] = set()
         self._before: list[tuple[Any, Any]] = []
+        self._tables_bytes_a_row = 0.0
 
     def _compiled(self, step: Callable[..., Any]) -> Any:
         return step if self._eager else self._tf.function(step, reduce_retracing=True, autograph=False)
@@ -57,19 +62,40 @@ class Micro:
         self._clear()
         totals = self._totals(data, pieces)
         logs: list[tuple[float, Any]] = []
+        rows_of_tables: list[Any] = []
         effects = self._effects
         if effects is not None:
             effects.begins(pieces[0][1])
         for begin, end in pieces:
             share = (end - begin) / rows
             piece = cut(data, begin, end, tf)
-            logs.append((share, self._slice(piece, tf.constant(share, tf.float64), totals)))
+            if end == rows and self.calls.late:
+                log, of_tables = self._last_slice(piece, tf.constant(share, tf.float64), totals, rows_of_tables)
+            else:
+                log, of_tables = self._slice(piece, tf.constant(share, tf.float64), totals)
+            logs.append((share, log))
+            rows_of_tables.append(of_tables)
             if effects is not None:
                 effects.sliced()
         if effects is not None:
             effects.ends()
         self.stage = "update"
-        return self._logs(logs, self._finish(tf.constant(rows, tf.int32)))
+        return self._logs(logs, self._finish(tf.constant(rows, tf.int32), self._joined(rows_of_tables)))
+
+    def _joined(self, rows_of_tables: list[Any]) -> Any:
+        tf = self._tf
+        return tf.nest.map_structure(lambda *parts: tf.concat(parts, axis=0), *rows_of_tables)
+
+    def _last_slice(self, piece: Any, share: Any, totals: Any, before: list[Any]) -> Any:
+        """The update is made within it, so that what the step does afterwards finds the new weights. A graph of its own is
+        not worth its memory."""
+
+        def update(state: Any) -> None:
+            self.stage = "update"
+            self._update(self._joined([*before, state.rows_of_tables]))
+
+        self.calls.update = update
+        return self._slice_step(piece, share, totals, last=True)
 
     def try_rows(self, data: Any, rows: int) -> None:
         """A piece of so many rows, as in `run`, without a trace left."""
@@ -83,12 +109,17 @@ class Micro:
         self._keep()
         self._clear()
         share = tf.constant(rows / rows_of(data, tf), tf.float64)
-        self._slice(piece, share, self._totals(data, [(0, rows)]))
+        _, of_tables = self._slice(piece, share, self._totals(data, [(0, rows)]))
+        held = [tensor.dtype.size * int(tensor.shape.num_elements()) for tensor in tf.nest.flatten(of_tables)]
+        self._tables_bytes_a_row = sum(held) / rows
         self.put_back()
 
     def disclosures(self) -> list[str]:
         """What is not the same as with the whole batch, for the verdict. Measured by the first `run`."""
-        return self._effects.texts() if self._effects is not None else []
+        texts = self._effects.texts() if self._effects is not None else []
+        if self._eager and not self._model.run_eagerly:
+            texts.append("steps are run without a compiled graph, for which there was no memory: slower, and the same")
+        return texts
 
     def _verify(self, data: Any, fits: int) -> None:
         if self.verified:
@@ -111,6 +142,24 @@ class Micro:
         """By the sums of the gradients."""
         return sum(total.dtype.size * int(total.shape.num_elements() or 0) for _, total in self.calls.sums.values())
 
+    def gathered_bytes(self, rows: int) -> int:
+        """By what is kept of each piece until the update."""
+        return int(self._tables_bytes_a_row * rows)
+
+    def graph(self, data: Any) -> Any:
+        """Of a slice of any number of rows; None where none is traced."""
+        if self._eager:
+            return None
+        self.stage = "trace"
+        piece = cut(data, 0, 1, self._tf)
+        self._trace(piece)
+        return self._concrete(piece).graph
+
+    def _concrete(self, piece: Any) -> Any:
+        tf = self._tf
+        scalar, vector = tf.TensorSpec([], tf.float64), tf.TensorSpec([None], tf.float64)
+        return self._slice.get_concrete_function(open_ended(piece, tf), scalar, vector)
+
     def _trace(self, piece: Any) -> None:
         """Before anything runs: what kind of losses there are is known after it."""
         tf = self._tf
@@ -118,12 +167,10 @@ class Micro:
         if key in self._traced:
             return
         self._prepare_statistics()
-        spec = open_ended(piece, tf)
         if not self._eager:
-            scalar, vector = tf.TensorSpec([], tf.float64), tf.TensorSpec([None], tf.float64)
-            self._slice.get_concrete_function(spec, scalar, vector)
+            self._concrete(piece)
             if self.calls.divides_by_counts:
-                self._counts.get_concrete_function(spec)
+                self._counts.get_concrete_function(open_ended(piece, tf))
         self._traced.add(key)
 
     def _totals(self, data: Any, pieces: list[tuple[int, int]]) -> Any:
@@ -132,7 +179,7 @@ class Micro:
 
     def _counted(self, data: Any, pieces: list[tuple[int, int]], count: Callable[[Any], Any]) -> Any:
         tf = self._tf
-        if not self.calls.divides_by_counts and not self._eager:
+        if not self.calls.divides_by_counts and (self.verified or not self._eager):
             return tf.zeros([1], tf.float64)
         try:
             return tf.add_n([count(cut(data, begin, end, tf)) for begin, end in pieces])
@@ -189,10 +236,16 @@ class Micro:
         self._clear()
         rows = pieces[-1][1]
         totals = self._counted(data, pieces, self._counting_step)
+        tables: dict[int, Any] = {}
         for begin, end in pieces:
-            self._slice_step(cut(data, begin, end, tf), tf.constant((end - begin) / rows, tf.float64), totals)
+            share = tf.constant((end - begin) / rows, tf.float64)
+            _, of_tables = self._slice_step(cut(data, begin, end, tf), share, totals)
+            for number, (variable, (values, where)) in enumerate(zip(self.calls.tables, of_tables.values())):
+                added = tf.convert_to_tensor(table_rows(values, where, variable, tf))
+                tables[number] = tables[number] + added if number in tables else added
             self.put_back()
-        sums = [tf.reshape(tf.cast(total, tf.float64), [-1]) for _, total in self.calls.sums.values()]
+        parts = [*(total for _, total in self.calls.sums.values()), *tables.values()]
+        sums = [tf.reshape(tf.cast(part, tf.float64), [-1]) for part in parts]
         return tf.concat(sums, axis=0).numpy()
 
     def trace_anew(self) -> None:
@@ -202,10 +255,10 @@ class Micro:
 
     # -- what is traced
 
-    def _slice_step(self, piece: Any, share: Any, totals: Any) -> Any:
+    def _slice_step(self, piece: Any, share: Any, totals: Any, last: bool = False) -> Any:
         for variable, before, _ in self._drifting:
             variable._value.assign(before)
-        with self.calls.on(share, totals) as state:
+        with self.calls.on(share, totals, last) as state:
             logs = self._step(piece)
         if isinstance(logs, dict):
             self._results = {key: state.results[id(value)] for key, value in logs.items() if id(value) in state.results}
@@ -217,7 +270,7 @@ class Micro:
                 after.assign_add(value * self._tf.cast(share, value.dtype))
             else:
                 after.assign(value)
-        return logs
+        return logs, state.rows_of_tables
 
     def _counting_step(self, piece: Any) -> Any:
         model, tf = self._model, self._tf
@@ -229,17 +282,26 @@ class Micro:
         counts = [tf.cast(count, tf.float64) for count in state.counts]
         return tf.stack(counts) if counts else tf.zeros([1], tf.float64)
 
-    def _finishing_step(self, rows: Any) -> dict[str, Any]:
+    def _finishing_step(self, rows: Any, of_tables: dict[str, tuple[Any, Any]]) -> dict[str, Any]:
         for metric, mean, weighted in self.calls.means.values():
             metric.update_state(mean.read_value(), sample_weight=rows if weighted else None)
-        if self._trains:
-            sums = {
-                key: self._tf.cast(total, variable._value.dtype) for key, (variable, total) in self.calls.sums.items()
-            }
-            self.calls.optimizer.apply([sums.get(id(variable)) for variable in self.calls.order], self.calls.order)
+        if self._trains and not self.calls.late:
+            self._update(of_tables)
         for variable, _, after in self._drifting:
-            variable._value.assign(after)
+            if id(variable) not in self.calls.late:
+                variable._value.assign(after)
         return {key: metric.result() for key, metric in self._results.items()}
+
+    def _update(self, of_tables: dict[str, tuple[Any, Any]]) -> None:
+        sums: dict[int, Any] = {
+            key: self._tf.cast(total, variable._value.dtype) for key, (variable, total) in self.calls.sums.items()
+        }
+        for variable, (values, where) in zip(self.calls.tables, of_tables.values()):
+            sums[id(variable)] = table_rows(values, where, variable, self._tf)
+        optimizer, order = self.calls.optimizer, self.calls.order
+        type(optimizer).apply(
+            optimizer, [sums.get(id(variable)) for variable in order], order
+        )  # past what redirects it
 
     def _prepare_statistics(self) -> None:
         """What a step changes beside weights: each slice starts from the same value, and their mean stays."""

@@ -7,6 +7,7 @@ that happens is a look at each new shape of batch: whether it can fit at all.
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import sys
 import weakref
@@ -19,6 +20,7 @@ from ..telemetry import Recorder
 from ..tensorflow.forecast import Forecast
 from .fit import shape_of
 from .foresight import Foresight
+from .graphs import Graphs
 from .micro import Micro
 from .redirected import CannotSplit
 from .slices import CannotSlice, rows_of, tail_of
@@ -27,6 +29,7 @@ from .would_help import would_help
 
 Step = Callable[[Any], Any]
 LOOK_AGAIN_RATIO = 1.05  # a look takes some milliseconds: not for every length a sequence may have
+GRAPH_UP_TO_ATTEMPT = 2
 STEPS = {"train": "train_step", "evaluate": "test_step"}
 COLOURS = re.compile("\x1b\\[[0-9;]*m")  # Keras's own
 
@@ -44,6 +47,8 @@ class Rescue:
         self.k = int(settings.get("k") or 1)
         # Only where a budget was given or memory ran out before: the compiled step of other runs stays Keras's own.
         self.catches = self.k > 1 or any(settings.get(name) for name in ("host_budget_bytes", "gpu_budget_bytes"))
+        self.anew = not has_checkpoint(recorder.settings)
+        self.graphs = self._graphs()
         self.limited = bool(settings.get("host_budget_bytes"))  # running out of memory is an error, then, and no kill
         self.forecast = Forecast(tf, settings.get("groups"), int(settings.get("ranks") or 1))
         self._said: set[str] = set()
@@ -51,6 +56,14 @@ class Rescue:
         self.all: Any = weakref.WeakSet()  # what `shrink` reaches
         if self.wanted:
             recorder.on_command("shrink", self._shrink)
+
+    def _graphs(self) -> Graphs:
+        """All of them where running out of memory is an error; none where the process was killed twice, with a first graph
+        and with a smaller one, before there was a checkpoint."""
+        if self.catches and self.k <= 1:
+            return Graphs.ALL
+        attempt = int(self.recorder.settings.get("attempt") or 1)
+        return Graphs.NONE if self.anew and attempt > GRAPH_UP_TO_ATTEMPT else Graphs.SLICES
 
     def _shrink(self, _command: dict[str, Any]) -> str:
         """Twice as many pieces, before memory runs out."""
@@ -86,7 +99,8 @@ class Rescue:
 
         def sliced() -> Micro:
             model = model_ref()
-            return Micro(model, getattr(model, STEPS[where]), self.tf, trains=where == "train")
+            step = getattr(model, STEPS[where])
+            return Micro(model, step, self.tf, trains=where == "train", graphs=self.graphs)
 
         return Rescued(self, where, sliced, compiled, keeper, model_ref)
 
@@ -124,6 +138,7 @@ class Rescued:
         self._foreseen: set[Any] = set()
         self._looked_at: list[tuple[int, ...]] = []  # the largest shapes that were
         self._steps = 0  # in pieces
+        self._cut_rows = 0  # of the largest batch that was cut
         self._disclosed = self._told_k = False
 
     def around(self, step: Step) -> Step:
@@ -166,8 +181,9 @@ class Rescued:
             except CannotSlice:
                 return self._as_one(batch)
             k = self.pieces.count(rows, tail)
-            if k == 1 or self._refused:
+            if self._refused or (k == 1 and rows >= self._cut_rows):
                 return self._as_one(batch)
+            self._cut_rows = max(rows, self._cut_rows)
             try:
                 result = self._piecewise().run(batch, k)
             except Exception as error:
@@ -196,7 +212,7 @@ class Rescued:
         return not ours and (isinstance(error, self._rescue.tf.errors.OpError) or self._sliced.stage == "update")
 
     def _as_one(self, batch: Any) -> Any:
-        """A last, smaller batch fits as it is; and if it should not, it is the next to be cut."""
+        """If it should not fit as it is, it is the next to be cut."""
         if not self._catches:
             return self._whole(batch)
         if self._keeper is not None:
@@ -227,11 +243,11 @@ class Rescued:
 
     @guarded
     def _foresee(self, batch: Any, shape: tuple[int, ...]) -> None:
-        if self.pieces.whole and any(_within(shape, known) for known in self._looked_at):
+        if any(_within(shape, known) for known in self._looked_at) and self._is_known(batch):
             return
         self._looked_at = [known for known in self._looked_at if not _within(known, shape)] + [shape]
         try:
-            found = self._foresight.look(batch, self._to_measure, self._rescue.k)
+            found = self._foresight.look(batch, self._to_measure, self._rescue.k, not self.pieces.whole)
         except (CannotSplit, CannotSlice) as reason:
             self._refuse(str(reason))
             return
@@ -249,6 +265,10 @@ class Rescued:
             limit_bytes=room.bytes, left_bytes=room.left, needed_bytes=found.needed,
         )  # fmt: skip
         self._tell_k(k)
+
+    def _is_known(self, batch: Any) -> bool:
+        """Fewer rows than before. Shorter ones have a size of their own once batches are cut."""
+        return self.pieces.whole or self.pieces.knows(tail_of(batch, self._rescue.tf))
 
     def _to_measure(self) -> Any:
         self._sliced = self._sliced or self._make_sliced()
@@ -322,6 +342,14 @@ class Rescued:
 def _within(shape: tuple[int, ...], known: tuple[int, ...]) -> bool:
     """In every dimension: fewer rows that are longer may well need more."""
     return len(shape) == len(known) and all(a <= LOOK_AGAIN_RATIO * b for a, b in zip(shape, known))
+
+
+def has_checkpoint(settings: dict[str, Any]) -> bool:
+    directory = (settings.get("checkpoint") or {}).get("directory")
+    try:
+        return any(name.isdigit() for name in os.listdir(directory or ""))
+    except OSError:
+        return False
 
 
 def _is_alone(model: Any) -> bool:

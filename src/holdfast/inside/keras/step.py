@@ -53,6 +53,7 @@ class Traces:
     def __init__(self, functions: Sequence[Any]) -> None:
         self._functions = [f for f in functions if hasattr(f, "experimental_get_tracing_count")]
         self.seen = 0
+        self.stepped = False  # which may be without a trace, in pieces
         self.preparing_s = 0.0
 
     def can_trace(self) -> bool:
@@ -63,7 +64,7 @@ class Traces:
         count = 0
         for function in self._functions:
             count += function.experimental_get_tracing_count()
-        new, self.seen = count - self.seen, count
+        new, self.seen = max(0, count - self.seen), count
         return new
 
 
@@ -85,7 +86,14 @@ def take_over(
         aspects = [telemetry(fit, Traces([compiled]), _optimizer_of(model_ref)), rescued.around]
         return one_by_one(whole, compose(on_batch, aspects), fit, model.steps_per_execution, rescued, tf)
     inner: list[Aspect] = [rescued.around] if rescued is not None else []
-    return _apart(function, compiled, fit, model_ref, tf, keep, inner)
+    return _apart(function, compiled, fit, model_ref, tf, keep, inner, _in_pieces(rescued, rescue))
+
+
+def _in_pieces(rescued: Any, rescue: Rescue) -> Callable[[Traces], bool]:
+    """Whether the graph of a whole batch may wait, perhaps for ever. A checkpoint is put back into what tracing makes."""
+    if rescued is None:
+        return lambda _traces: False
+    return lambda traces: rescued.at_risk and (rescue.anew or traces.stepped)
 
 
 def _may_raise(rescue: Rescue) -> bool:
@@ -116,12 +124,17 @@ def _optimizer_of(model_ref: Any) -> Callable[[], Any]:
 
 
 def _apart(
-    function: Any, compiled: Any, fit: Fit, model_ref: Any, tf: Any, keep: Optional[Keeper], inner: list[Aspect]
-) -> Callable[..., Any]:
+    function: Any, compiled: Any, fit: Fit, model_ref: Any, tf: Any, keep: Optional[Keeper], inner: list[Aspect],
+    waits: Callable[[Traces], bool],
+) -> Callable[..., Any]:  # fmt: skip
     traces = Traces([compiled])
     whole = _whole(function, fit, traces, model_ref)
     # Given something that is no tf.data iterator, Keras runs its step on what that yields, as train_on_batch does.
     kept = [keep.aspect] if keep is not None else []
+
+    def ready(iterator: Any) -> bool:
+        return waits(traces) or prepare(iterator, compiled, traces, tf)
+
     step = compose(lambda batch: function((batch,)), [telemetry(fit, traces, _optimizer_of(model_ref)), *kept, *inner])
     last: list[Any] = [lambda: None]  # the iterator seen last, weakly; None once this way was found closed
     owned, executing_eagerly = tf.data.Iterator, tf.executing_eagerly
@@ -136,7 +149,7 @@ def _apart(
             if isinstance(iterator, owned):
                 if last[0]() is not iterator:
                     fit.begins(traces)
-                    last[0] = weakref.ref(iterator) if prepare(iterator, compiled, traces, tf) else None
+                    last[0] = weakref.ref(iterator) if ready(iterator) else None
                     if last[0] is None:
                         if keep is not None:
                             keep.cannot()

@@ -81,8 +81,8 @@ class Keeper:
                 copy = tf.Variable(tf.zeros(variable.shape, variable._value.dtype), trainable=False)
                 kept = Kept(variable, copy, tf.Variable(-1, dtype=tf.int64, trainable=False))
             self._kept[id(variable)] = kept
-        kept.copy.assign(variable._value)
-        kept.taken_at.assign(self._clock)
+        with self._tf.control_dependencies([kept.copy.assign(variable._value)]):  # a copy not made is none to put back
+            kept.taken_at.assign(self._clock)
 
     def _after_all_gradients(self, optimizer: Any) -> Callable[..., Any]:
         apply = optimizer.apply

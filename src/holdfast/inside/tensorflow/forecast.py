@@ -77,16 +77,16 @@ class Forecast:
         self._most_held = max(self._most_held, peak)
         return self._most_held
 
-    def must_be_measured(self, concrete: Any, rows: int, turns: int) -> bool:
+    def must_be_measured(self, graph: Any, rows: int, turns: int) -> bool:
         room, used = self.room(), self.used()
         if room is None or used is None:
             return False
         if room.of == "budget":  # beyond it is a crash
-            return used + most_bytes(concrete.graph, rows, max(1, turns)) > room.piece
-        return used + self.least(concrete, rows) > room.whole
+            return used + most_bytes(graph, rows, max(1, turns)) > room.piece
+        return used + self.least(graph, rows) > room.whole
 
-    def least(self, concrete: Any, rows: int) -> int:
-        return least_bytes(concrete.graph, rows)
+    def least(self, graph: Any, rows: int) -> int:
+        return least_bytes(graph, rows)
 
     def measure(self, run: Callable[[], object]) -> int:
         """Bytes that a call needs beyond what is held."""
@@ -96,17 +96,19 @@ class Forecast:
         run()
         return int(self._tf.config.experimental.get_memory_info(DEVICE)["peak"]) - before
 
-    def probe(self, rows: int, run: Callable[[int], object]) -> Line:
+    def probe(self, rows: int, run: Callable[[int], object], at_most: Optional[int] = None) -> Line:
         """Twice as many rows each time, as long as the next ones surely fit. Small tensors go uncounted, so the last two
-        measurements count. `run` does a piece of so many rows."""
+        measurements count. `run` does a piece of so many rows. What was taken once is not given back: so never more than
+        `at_most`, the rows of a piece."""
         room, used = self.room(), self.used()
         if room is None or used is None:
             raise CannotMeasure
         space = room.piece - used
-        few = max(1, rows // FIRST_PART)
+        most = max(1, min(rows // 2, at_most or rows))
+        few = max(1, min(rows // FIRST_PART, most))
         run(few)  # the first call also sets things up
         line = Line(0, 0, few, self.measure(lambda: run(few)))
-        while 2 * few <= rows // 2 and line.at(2 * few) * SURELY < space:
+        while 2 * few <= most and line.at(2 * few) * SURELY < space:
             few *= 2
             try:
                 line = Line(line.rows, line.bytes, few, self.measure(functools.partial(run, few)))
@@ -116,9 +118,9 @@ class Forecast:
                 raise
         return line
 
-    def rows_that_fit(self, rows: int, line: Line, held_for_pieces: int) -> Optional[int]:
+    def rows_that_fit(self, rows: int, line: Line, held_for_pieces: int, gathered: int = 0) -> Optional[int]:
         """None where all of them do at once. `held_for_pieces` is only held where there are pieces, and as much again
-        may be: a piece holds all its gradients at once, a whole step need not."""
+        may be: a piece holds all its gradients at once, a whole step need not. `gathered` will be, by the last piece."""
         room, used = self.room(), self.used()
         if room is None or used is None:
             return None
@@ -127,7 +129,7 @@ class Forecast:
             needed -= held_for_pieces
         if needed <= room.whole:
             return None
-        space = room.piece - used - line.at(0)
+        space = room.piece - used - line.at(0) - gathered
         return max(1, min(rows - 1, int(space / line.a_row)))
 
 

@@ -23,6 +23,14 @@ class Loop:
         self._since = 0.0  # the end of the last pull or step
         self._loss: Any = None
         self._epochs = 0
+        self._begun = False
+
+    @guarded
+    def begins(self) -> None:
+        """Seen before its first step is over: that one may be too large."""
+        if not self._begun:
+            self._begun = True
+            self._recorder.event("train.begun", by="loop")
 
     # -- data
 
@@ -45,6 +53,7 @@ class Loop:
 
     @guarded
     def target(self, target: Any) -> None:
+        self.begins()
         if self._recorder.wants("loss"):
             self._loss = _scalar(target)
 

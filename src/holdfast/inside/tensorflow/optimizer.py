@@ -47,6 +47,7 @@ class Apply:
     @guarded
     def _traced(self, optimizer: Any) -> None:
         """Marks the tf.functions on the stack. Walking it is slow, and tracing is slower."""
+        self._loop.begins()
         function_class = self._loop.function_class
         frame: Any = sys._getframe(1)
         while frame is not None:

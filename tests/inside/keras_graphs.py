@@ -1,0 +1,116 @@
+"""How many graphs a step in pieces takes. Trains one small model in one process, each time as another attempt; prints JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import weakref
+from pathlib import Path
+from typing import Any
+
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+
+import keras
+import numpy as np
+import tensorflow as tf
+from keras import layers
+
+from holdfast.inside import guard
+from holdfast.inside.keras import step as taken_over
+from holdfast.inside.keras.fit import Fit
+from holdfast.inside.keras.graphs import let_go
+from holdfast.inside.keras.rescue import Rescue
+from holdfast.inside.keras.values import Values
+from holdfast.inside.telemetry import Recorder
+from tests.inside.keras_rescue import Events
+
+ROWS, LAST = 8192, 512
+X = np.random.default_rng(0).normal(size=(2 * ROWS + LAST, 64)).astype("f")
+
+
+def group(place: Path, left: int) -> dict[str, Any]:
+    """A container that has so much left, by its files."""
+    for name, value in (("limit", 4 << 30), ("usage", (4 << 30) - left), ("swap", 4 << 30)):
+        (place / name).write_text(str(value))
+    (place / "stat").write_text("")
+    files = {name: str(place / name) for name in ("limit", "usage", "swap", "stat")}
+    return {**files, "cache": [], "swap_with_memory": True}
+
+
+def train(settings: dict[str, Any], eager: bool = False) -> dict[str, Any]:
+    tf.config.experimental.reset_memory_stats("CPU:0")
+    events = Events()
+    guard.on_failure(lambda place, reason: events.text("inside.failed", 0, place=place, reason=reason))
+    recorder = Recorder(events, {"policy": "protect", **settings})  # type: ignore[arg-type]
+    rescue = Rescue(recorder, tf)
+    keras.utils.set_random_seed(1)
+    model = keras.Sequential([layers.Input((64,)), *(layers.Dense(64, activation="relu") for _ in range(4))])
+    model.compile(keras.optimizers.Adam(1e-4), "mse", metrics=["mae"], run_eagerly=eager)
+    with rescue.while_making(model, "train"):
+        model.make_train_function()
+    on_batch: Any = taken_over._inner(model.train_function, "one_step_on_data")
+    compiled = getattr(on_batch, "__wrapped__", on_batch)
+    model.train_function = taken_over.take_over(
+        model, model.train_function, Fit(recorder, Values(recorder, tf)), tf, None, rescue
+    )
+    history = model.fit(X, X, batch_size=ROWS, epochs=2, shuffle=False, verbose=0).history
+    return {
+        "history": history,
+        "whole_graphs": 0 if eager else compiled.experimental_get_tracing_count(),
+        "phases": [data["phase"] for kind, data in events.told if kind == "train.phase"],
+        "graphs": rescue.graphs.value,
+        "told": [[kind, data] for kind, data in events.told if kind.startswith(("rescue", "inside"))],
+    }
+
+
+def let_go_of_a_graph() -> dict[str, Any]:
+    @tf.function
+    def step(x: Any) -> Any:
+        return tf.reduce_sum(x * x)
+
+    concrete = step.get_concrete_function(tf.TensorSpec([None, 3]))
+    graph = weakref.ref(concrete.graph)
+    del concrete
+    trace_again = let_go(step)
+    gone, none_left = graph() is None, step.experimental_get_tracing_count() == 0
+    trace_again()
+    result = float(step(tf.ones([2, 3])))
+    return {
+        "gone": gone and none_left,
+        "again": step.experimental_get_tracing_count(),
+        "result": result,
+    }
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name)
+        plenty, little = group(_made(place / "a"), 2 << 30), group(_made(place / "b"), 2 << 20)
+        saved = _made(place / "checkpoints")
+        (saved / "00000001").mkdir()
+        cases = {
+            "healthy": {"attempt": 1, "rescue": {"k": None, "groups": [plenty]}},
+            "foreseen": {"attempt": 1, "rescue": {"k": None, "groups": [little]}},
+            "killed once": {"attempt": 2, "rescue": {"k": 4, "groups": [little]}},
+            "killed twice": {"attempt": 3, "rescue": {"k": 8, "groups": [little]}},
+            "killed late": {
+                "attempt": 3,
+                "rescue": {"k": 8, "groups": [little]},
+                "checkpoint": {"directory": str(saved)},
+            },
+            "a budget": {"attempt": 1, "rescue": {"k": None, "groups": [plenty], "host_budget_bytes": 1 << 40}},
+        }
+        found = {case: train(settings) for case, settings in cases.items()}
+        found["eager"] = train(cases["killed once"], eager=True)
+    print(json.dumps({**found, "let go": let_go_of_a_graph()}))
+
+
+def _made(path: Path) -> Path:
+    path.mkdir()
+    return path
+
+
+if __name__ == "__main__":
+    sys.exit(main())
