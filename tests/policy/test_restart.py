@@ -126,6 +126,15 @@ def test_smaller_steps_are_no_help_where_memory_went_outside_of_them_twice() -> 
     assert _decide(FOR_MEMORY, predicts, replace(predicts, k=4, begun=True)).kind == "restart"
 
 
+def test_memory_that_runs_out_while_evaluating_is_not_met_with_ever_smaller_training_steps() -> None:
+    first = replace(FOR_MEMORY, evaluating=True)
+    again = replace(first, k=2)
+    assert _decide(first).kind == "restart"
+    assert _decide(first, again).kind == "stop"
+    assert _decide(first, replace(again, step=1300)).kind == "restart", "it got further"
+    assert _decide(first, replace(again, evaluating=False)).kind == "restart"
+
+
 def test_a_leak_starts_afresh_as_long_as_there_is_progress() -> None:
     leak = replace(FOR_MEMORY, cause="host-memory-leak")
     assert _decide(leak).settings["k"] is None

@@ -56,6 +56,7 @@ class Attempt:
     since_checkpoint_s: float | None = None
     read_input: bool = False
     asked_to_stop: bool = False
+    evaluating: bool = False  # when it ended
 
 
 def decide(attempts: Sequence[Attempt], policy: str, max_restarts: int) -> Decision:
@@ -112,6 +113,8 @@ def _would_not_help(attempts: Sequence[Attempt]) -> str:
         return f"steps in {last.k} micro-batches still need too much memory"
     if last.cause == LEAK and len(attempts) > 1 and attempts[-2].cause == LEAK and _gains_little(attempts):
         return "it gets hardly further each time"
+    if last.k > 1 and any(_evaluated_there_too(last, before) for before in attempts[:-1]):
+        return "memory runs out while it evaluates, which smaller training steps do not help"
     if last.cause in MEMORY and len(attempts) > 1 and all(_took_no_step(attempt) for attempt in attempts[-2:]):
         return "it needs too much memory outside of its steps, which smaller ones do not help"
     for before in attempts[:-1]:
@@ -123,6 +126,12 @@ def _would_not_help(attempts: Sequence[Attempt]) -> str:
         if last.cause in MEMORY and last.k <= before.k:
             return "smaller steps could not be had, and it needs as much memory as before"
     return ""
+
+
+def _evaluated_there_too(last: Attempt, before: Attempt) -> bool:
+    further = last.step is not None and before.step is not None and last.step > before.step
+    both = last.evaluating and before.evaluating and {last.cause, before.cause} <= MEMORY
+    return both and not further
 
 
 def _took_no_step(attempt: Attempt) -> bool:
