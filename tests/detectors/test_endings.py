@@ -85,3 +85,19 @@ def test_a_full_disk_elsewhere_kills_nobody() -> None:
     full = Event("disk.full", START + 60, {"mountpoint": "/data", "free_bytes": 0, "total_bytes": 64e6})
     assert causes(137, 9, events=[full], host__oom_kill_count=[1, 1]) == ["killed"]
     assert "disk-full" in causes(1, None, events=[full])
+
+
+@pytest.mark.parametrize(
+    ("command", "cause"),
+    [
+        ("timeout -k 3 57 python train.py", "terminated"),
+        ("timeout --kill-after=3s --foreground 0.95m python train.py", "terminated"),
+        ("timeout -s KILL 1m python train.py", "terminated"),
+        ("timeout 2h python train.py", "killed"),
+        ("timeout 5 ffmpeg -i clip.mp4", "killed"),
+        ("timeout", "killed"),
+    ],
+)
+def test_a_kill_when_the_time_given_to_timeout_is_over_is_that_time_limit(command: str, cause: str) -> None:
+    limited = Event("process.appeared", START, {"pid": 99, "name": "timeout", "command": command})
+    assert causes(137, 9, events=[limited], host__oom_kill_count=[0, 0]) == [cause]

@@ -80,6 +80,16 @@ def test_a_buffer_that_fills_is_no_leak_however_long_it_takes() -> None:
     assert answer.cause is not None and answer.cause.id == "container-memory-limit"
 
 
+def test_what_nobody_holds_waits_for_the_script_to_collect_where_it_does_so_itself() -> None:
+    look = examined(holder="")
+    by_hand = Event("examined", look.at, {**look.data, "collects": False})
+    known = Event("examined", look.at, {**examined().data, "collects": False})
+    expected = [(look, 40, NAMED), (known, 40, NAMED), (by_hand, 40, SUSPECTED), (by_hand, 80, NAMED)]
+    for event, seconds, confidence in expected:
+        finding = find_host(growing(seconds, epochs=False, events=[event]))
+        assert finding is not None and finding.confidence == confidence
+
+
 def test_a_list_of_numbers_beside_it_is_not_the_leak() -> None:
     finding = find_host(growing(40, events=[examined(bytes=640)]))
     assert finding is not None and "train.kept" not in finding.evidence[0].text

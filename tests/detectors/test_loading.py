@@ -177,6 +177,13 @@ def test_after_a_step_or_where_steps_are_not_seen_nothing_is_claimed() -> None:
     assert find(story(1, None, events=[Event("framework.loaded", START, {"name": "torch"}), loading])) is None
 
 
+def test_what_a_run_does_after_it_went_on_from_a_checkpoint_is_not_its_loading() -> None:
+    restored = Event("checkpoint.restored", START + 50, {"number": 1, "step": 12})
+    collects = stack(LOADS["arrays that fit() turns into tensors"], 900 * MIB)
+    assert answer(killed(collects)) == "dataset-in-memory"
+    assert answer(killed(restored, collects)) == "container-memory-limit"
+
+
 def test_holdfasts_own_frames_are_not_the_scripts() -> None:
     frames = [("/opt/holdfast/inside/tensorflow/step.py", "_next_internal", "return pull(self)"), *LOADS["an array"]]
     found = find(killed(stack(frames, 500 * MIB), stack(frames, 900 * MIB)))

@@ -36,6 +36,12 @@ def test_healthy_input_is_silent(window: Window) -> None:
     assert find(window) is None
 
 
+def test_a_first_epoch_that_fills_a_cache_is_not_told_of_when_it_is_over() -> None:
+    over = [0.8] * 8 + [None] * 5 + [0.01]
+    assert find(waiting(train__wait_ratio=over)) is None
+    assert find(waiting(train__wait_ratio=[*over[:-1], 0.8])) is not None
+
+
 @pytest.mark.parametrize(
     ("more", "words"),
     [

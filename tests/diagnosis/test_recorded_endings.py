@@ -129,3 +129,20 @@ def test_what_the_last_attempt_hardly_tells_an_earlier_one_may_have_told() -> No
     stopped = verdict(story(143, 15))
     answer = over_attempts([told, stopped], restarts=1)
     assert answer.cause is not None and answer.cause.id == "terminated", "somebody ended the second one"
+
+
+CHECKED = b"""\
+Traceback (most recent call last):
+  File "/home/me/train.py", line 9, in <module>
+    model.fit(x, y, callbacks=[Stop()])
+  File "/home/me/train.py", line 6, in on_train_batch_end
+    if not np.isfinite(logs["loss"]): raise RuntimeError(f"loss is {logs['loss']} at batch {b}")
+RuntimeError: loss is inf at batch 3
+"""
+
+
+def test_a_check_that_found_a_loss_of_inf_is_not_the_bug() -> None:
+    answer = verdict(story(1, None, {"stderr": CHECKED}))
+    assert answer.cause is None or answer.cause.id != "unhandled-exception"
+    slip = verdict(story(1, None, {"stderr": CHECKED.replace(b"loss is inf at batch 3", b"no scheduler is set")}))
+    assert slip.cause is not None and slip.cause.id == "unhandled-exception" and slip.cause.confidence >= 0.9

@@ -111,6 +111,30 @@ def test_a_crash_may_pass_once_at_one_place() -> None:
     assert _decide(CRASHED, KILLED, CRASHED).kind == "stop"
 
 
+def test_killed_for_memory_while_loading_again_is_told_as_such_and_tried_once() -> None:
+    loading = replace(KILLED, cause="dataset-in-memory", step=None)
+    assert _decide(loading).kind == "note", "it never trained"
+    assert _decide(FOR_MEMORY, loading).text.startswith("killed for memory before its first step; starting again")
+    assert _decide(FOR_MEMORY, loading, loading).kind == "stop"
+    assert _decide(FOR_MEMORY, replace(loading, killed=False)).kind == "stop"
+
+
+def test_smaller_steps_are_no_help_where_memory_went_outside_of_them_twice() -> None:
+    predicts = replace(FOR_MEMORY, step=None, k=2)
+    assert _decide(FOR_MEMORY, predicts).kind == "restart"
+    assert _decide(FOR_MEMORY, predicts, replace(predicts, k=4)).kind == "stop"
+    assert _decide(FOR_MEMORY, predicts, replace(predicts, k=4, begun=True)).kind == "restart"
+
+
+def test_memory_that_runs_out_while_evaluating_is_not_met_with_ever_smaller_training_steps() -> None:
+    first = replace(FOR_MEMORY, evaluating=True)
+    again = replace(first, k=2)
+    assert _decide(first).kind == "restart"
+    assert _decide(first, again).kind == "stop"
+    assert _decide(first, replace(again, step=1300)).kind == "restart", "it got further"
+    assert _decide(first, replace(again, evaluating=False)).kind == "restart"
+
+
 def test_a_leak_starts_afresh_as_long_as_there_is_progress() -> None:
     leak = replace(FOR_MEMORY, cause="host-memory-leak")
     assert _decide(leak).settings["k"] is None

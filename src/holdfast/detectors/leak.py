@@ -152,6 +152,8 @@ def _is_named(found: Growth, grower: Mapping[str, Any] | None, thresholds: Thres
         return True
     if grower.get("of_the_data"):
         return False  # a cache, until it has seen everything once
+    if grower.get("uncollected"):
+        return found.amount >= thresholds.patience_bytes  # a script that calls gc.collect() itself, every so often
     long_enough = found.steps >= thresholds.held_steps and found.amount >= thresholds.held_bytes
     return long_enough or found.amount >= thresholds.patience_bytes
 
@@ -188,7 +190,9 @@ def _grower(window: Window, found: Growth, thresholds: Thresholds) -> Mapping[st
             if grower["kind"] in NEVER_ON_PURPOSE or float(grower.get("bytes", 0)) >= enough
         ]
         if telling:
-            return _with_holder(telling, enough)
+            grower = _with_holder(telling, enough)
+            garbage = event.data.get("collects") is False and not grower.get("holder")
+            return {**grower, "uncollected": True} if garbage else grower
     return None
 
 

@@ -94,6 +94,8 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | Non
     killed = memory_kill.find(window) or guard_stop.find(window)
     if killed is None or killed.confidence < 0.5 or window.last("train.steps_count") is not None:
         return None
+    if window.event("checkpoint.restored") is not None:
+        return None  # it went on after steps of an earlier attempt: its data fitted, and what it does now is later work
     if not SEES_STEPS & {str(event.data.get("name")) for event in window.events("framework.loaded")}:
         return None
     course = _course(window)

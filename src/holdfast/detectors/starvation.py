@@ -31,6 +31,8 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | Non
     step_s = median([s.value for s in window.series("train.step_s", waits[0].at) if s.value is not None] or [0.0])
     if ratio <= thresholds.wait_ratio or ratio * step_s < thresholds.wait_s:
         return None
+    if (waits[-1].value or 0.0) <= thresholds.wait_ratio:
+        return None  # no more: a cache() that the first epoch has filled
     why, evidence = _whose_fault(window, waits[0].at, thresholds)
     text = f"training waits for data {ratio:.0%} of the time ({_milliseconds(ratio * step_s)} of a {_milliseconds(step_s)} step): {why}"
     first = Evidence(text, "telemetry", waits[-1].at, ratio)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 
 from holdfast.detectors.ending import Ending, ending, kernel_kills, kills_may_be_ours, last_moments
@@ -19,6 +20,12 @@ ASKED = {
     signal.SIGHUP: ("terminal-closed", "The terminal or session it ran in was closed (SIGHUP)"),
 }
 TIMED_OUT = 124
+TIMEOUT_GIVEN = re.compile(
+    r"(?:(?:-k ?|--kill-after[ =])(?P<grace>[\d.]+[smhd]?) |(?:-s ?|--signal[ =])\w+ |-[vfp]+ |--(?:foreground|preserve-status|verbose) )*"
+    r"(?P<limit>\d[\d.]*[smhd]?) "
+)
+SECONDS_IN = {"m": 60.0, "h": 3600.0, "d": 86400.0}
+LATE_S = 2.0  # a process is seen up to a second after it began, and so is its end
 SOON_S = 60.0  # a script that handles SIGTERM may save before it leaves
 
 
@@ -43,12 +50,34 @@ def find_asked(window: Window) -> Finding | None:
 
 
 def _at_the_limit_of_timeout(window: Window, how: Ending) -> Finding | None:
-    """`timeout 2h python train.py` ends its child with SIGTERM and tells so by a code of its own."""
-    started = window.events("process.appeared", "process.gone")
-    if how.code != TIMED_OUT or not any(event.data.get("name") == "timeout" for event in started):
+    """`timeout 2h python train.py` ends its child with SIGTERM and tells so by a code of its own; `-k` and `-s KILL` kill it."""
+    started = [
+        event for event in window.events("process.appeared", "process.gone") if event.data.get("name") == "timeout"
+    ]
+    if how.code == TIMED_OUT and started:
+        text = f"exit code {TIMED_OUT} of `timeout`: its time was over, and it ended the script"
+    elif _killed_for_nothing_else(window, how) and any(_was_over(event, how) for event in started):
+        text = "the script was killed when the time given to `timeout` was over"
+    else:
         return None
-    said = Evidence(f"exit code {TIMED_OUT} of `timeout`: its time was over, and it ended the script", "exit", how.at)
+    said = Evidence(text, "exit", how.at)
     return Finding("terminated", 0.93, (said,), {"headline": "Stopped at the time limit given to `timeout`"})
+
+
+def _killed_for_nothing_else(window: Window, how: Ending) -> bool:
+    return how.signal == signal.SIGKILL and not kernel_kills(window) and window.event("guard.stopped") is None
+
+
+def _was_over(timeout: Event, how: Ending) -> bool:
+    given = TIMEOUT_GIVEN.match(str(timeout.data.get("command", "")).partition(" ")[2])
+    if given is None or timeout.kind != "process.appeared":
+        return False
+    limit, grace = _seconds(given["limit"]), _seconds(given["grace"] or "0")
+    return limit > 0 and -LATE_S < how.at - timeout.at - limit < grace + 2 * LATE_S
+
+
+def _seconds(text: str) -> float:
+    return float(text.rstrip("smhd")) * SECONDS_IN.get(text[-1], 1.0)
 
 
 def _sure(how: Ending, number: int) -> float:
@@ -82,7 +111,7 @@ def _sender(event: Event) -> Evidence:
 
 def find_killed(window: Window) -> Finding | None:
     how = ending(window)
-    if how is None or how.signal != signal.SIGKILL or kernel_kills(window):
+    if how is None or how.signal != signal.SIGKILL or kernel_kills(window) or _at_the_limit_of_timeout(window, how):
         return None
     evidence = [how.evidence()]
     counters = [name for name in ("host.oom_kill_count", "cgroup.oom_kill_count") if window.last(name) is not None]

@@ -119,8 +119,11 @@ def _unnumbered(finding: Finding) -> Finding:
 
 
 def _surely_raised(finding: Finding) -> Finding:
-    """Here the exit was seen: that the script raised it is certain, whatever is to be mended."""
-    if finding.cause != "unhandled-exception":
+    """Here the exit was seen: that the script raised it is certain, whatever is to be mended.
+
+    Unless it is known for a symptom: `RuntimeError: loss is nan` of a check in the script is no bug in that check.
+    """
+    if finding.cause != "unhandled-exception" or finding.confidence < HANDLED:
         return finding
     return replace(finding, confidence=max(finding.confidence, RAISED_AT_THE_END))
 

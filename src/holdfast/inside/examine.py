@@ -74,9 +74,8 @@ class Examiner:
         began = now()
         growing, second = compare(self._first, steps, self._last, self._per_step)
         partial = self._first.partial or second.partial
-        self._recorder.event(
-            "examined", id=self._id, steps=steps, seconds=round(now() - began, 3), partial=partial, growing=growing
-        )
+        about = {"partial": partial, "growing": growing, "collects": gc.isenabled()}
+        self._recorder.event("examined", id=self._id, steps=steps, seconds=round(now() - began, 3), **about)
         self._tried += 1
         self._last = second
         if self._tried >= TRIES or any(self._explains(grower, steps) for grower in growing):

@@ -6,7 +6,8 @@ stop, and failed in a way that may pass:
   where the first step was too big to be finished; a leak, which starts afresh with the process, as long as it gets
   further;
 - killed by somebody (SIGKILL);
-- a worker that died, a native crash: unless it has not got beyond the step it failed at before.
+- a worker that died, a native crash, a kill for memory while the data was loaded again: unless it has not got beyond
+  the step it failed at before.
 Anything else (an exception, a full disk, an exit code that means nothing to us) would come again.
 
 At most `max_restarts` in a row without a newer checkpoint. Where there is no checkpoint at all the work since the start
@@ -26,11 +27,12 @@ LARGEST_K = 256
 LEAST_GAIN = 0.2  # of what the attempt before got through: a leak that ends it ever sooner is not outrun
 
 MEMORY = frozenset({"container-memory-limit", "host-memory-exhausted", "swap-thrash"})
+LOADED_WHOLE = "dataset-in-memory"
 LEAK = "host-memory-leak"
 BY_SOMEBODY = "killed"
-MAY_PASS_ONCE = frozenset({"worker-died", "native-crash"})
+MAY_PASS_ONCE = frozenset({"worker-died", "native-crash", LOADED_WHOLE})
 WORDS = {
-    **dict.fromkeys(MEMORY, "killed for memory"),
+    **dict.fromkeys((*MEMORY, LOADED_WHOLE), "killed for memory"),
     LEAK: "killed for memory after a leak",
     BY_SOMEBODY: "killed by somebody",
     "worker-died": "a worker process died",
@@ -54,6 +56,7 @@ class Attempt:
     since_checkpoint_s: float | None = None
     read_input: bool = False
     asked_to_stop: bool = False
+    evaluating: bool = False  # when it ended
 
 
 def decide(attempts: Sequence[Attempt], policy: str, max_restarts: int) -> Decision:
@@ -65,7 +68,7 @@ def decide(attempts: Sequence[Attempt], policy: str, max_restarts: int) -> Decis
     trained = any(attempt.step is not None or _too_big(attempt) for attempt in attempts)
     if policy != "protect" or max_restarts <= 0 or not trained or last.asked_to_stop:
         return _stop("note", last, "nothing to start again")
-    if last.cause not in WORDS or (last.cause in MEMORY and not last.killed):
+    if last.cause not in WORDS or (last.cause in {*MEMORY, LOADED_WHOLE} and not last.killed):
         return _stop("stop" if len(attempts) > 1 else "note", last, "it would fail again the same way")
     if last.read_input:
         return _stop("stop", last, "it has read its standard input, which is gone")
@@ -110,6 +113,10 @@ def _would_not_help(attempts: Sequence[Attempt]) -> str:
         return f"steps in {last.k} micro-batches still need too much memory"
     if last.cause == LEAK and len(attempts) > 1 and attempts[-2].cause == LEAK and _gains_little(attempts):
         return "it gets hardly further each time"
+    if last.k > 1 and any(_evaluated_there_too(last, before) for before in attempts[:-1]):
+        return "memory runs out while it evaluates, which smaller training steps do not help"
+    if last.cause in MEMORY and len(attempts) > 1 and all(_took_no_step(attempt) for attempt in attempts[-2:]):
+        return "it needs too much memory outside of its steps, which smaller ones do not help"
     for before in attempts[:-1]:
         further = last.step is not None and before.step is not None and last.step > before.step
         if before.cause != last.cause or further:
@@ -119,6 +126,16 @@ def _would_not_help(attempts: Sequence[Attempt]) -> str:
         if last.cause in MEMORY and last.k <= before.k:
             return "smaller steps could not be had, and it needs as much memory as before"
     return ""
+
+
+def _evaluated_there_too(last: Attempt, before: Attempt) -> bool:
+    further = last.step is not None and before.step is not None and last.step > before.step
+    both = last.evaluating and before.evaluating and {last.cause, before.cause} <= MEMORY
+    return both and not further
+
+
+def _took_no_step(attempt: Attempt) -> bool:
+    return attempt.cause in MEMORY and attempt.step is None and not attempt.begun
 
 
 def _gains_little(attempts: Sequence[Attempt]) -> bool:

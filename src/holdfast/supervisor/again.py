@@ -60,6 +60,7 @@ class Attempts:
             or (cause is not None and any(item.source == "kernel-log" for item in cause.evidence)),
             step=_last_step(window),
             begun=_has_begun(window),
+            evaluating=_is_evaluating(window),
             seconds=ended.at - self._began,
             k=_micro_batches(window, self._handed_k),
             can_shrink=_can_shrink(window),
@@ -119,6 +120,11 @@ def _last_step(window: Window) -> int | None:
 def _has_begun(window: Window) -> bool:
     """A batch was there and the step was being compiled or run, whether or not one was ever finished."""
     return any(event.data.get("phase") in ("compile", "train") for event in window.events("train.phase"))
+
+
+def _is_evaluating(window: Window) -> bool:
+    phases = window.events("train.phase")
+    return bool(phases) and phases[-1].data.get("phase") == "validate"
 
 
 def _micro_batches(window: Window, handed: int | None) -> int:
