@@ -9,7 +9,7 @@ from dataclasses import replace
 from holdfast.diagnosis.catalogue import GENERIC
 from holdfast.diagnosis.elastic import of_the_first_to_fail
 from holdfast.diagnosis.plain_text import lines_of, read_lines
-from holdfast.diagnosis.reading.clues import from_chain, from_fatal, from_line
+from holdfast.diagnosis.reading.clues import TAKEN_CARE_OF, from_chain, from_fatal, from_line
 from holdfast.diagnosis.reading.log import clues_of
 from holdfast.diagnosis.reading.weighing import SURE, findings_of
 from holdfast.diagnosis.tracebacks import FatalError, Raised, last_chain, last_fatal
@@ -87,6 +87,9 @@ def _trust(chain: Sequence[Raised], lines: Sequence[str], code: int) -> float:
         return HANDLED
     after = sum(1 for line in lines[chain[-1].last_line + 1 :] if line.strip())
     if code not in (1, 130) and code < 128:
+        before = next((line for line in reversed(lines[: chain[0].start_line]) if line.strip()), "")
+        if TAKEN_CARE_OF.search(before):
+            return HANDLED
         went_on = any(WENT_ON.search(line) for line in lines[chain[-1].last_line - chain[-1].message.count("\n") + 1 :])
         return LOGGED_LAST if after <= LAST_LINES and not went_on else HANDLED
     return 1.0 if after <= CLOSE_LINES else PROBABLY if after <= AFTER_LINES else HANDLED
