@@ -49,6 +49,9 @@ FAMILIES = {
     "E cuda_dnn.cc:286] Loaded cudnn library: 4007 but source was compiled against 4004.": "native-library-conflict",
     "ext.h:36:10: fatal error: EGL/egl.h: No such file or directory": "dependency-conflict",
     "_pickle.UnpicklingError: Weights only load failed. This file can still be loaded.": "api-incompatible",
+    "InvalidArgumentError: Expected 'tf.Tensor(False, shape=(), dtype=bool)' to be true. Summarized data: b'No files matched pattern: a/*.rec'": "missing-file",
+    "OSError: bert-bse is not a local folder and is not a valid model identifier listed on 'https://huggingface.co/models'": "missing-file",
+    "LocalEntryNotFoundError: we cannot find the files in the local cache. Please make sure your Internet connection is on.": "network-lost",
     "ImportError: Could not import PIL.Image. The use of `array_to_img` requires PIL.": "dependency-conflict",
     "ImportError: Missing optional dependency 'openpyxl'.  Use pip or conda to install openpyxl.": "dependency-conflict",
     "ImportError: cannot import name 'Random' from 'random' (/home/me/job/random.py)": "unhandled-exception",
@@ -129,6 +132,8 @@ def test_steps_skipped_down_to_the_end_of_a_cutting_are_half_precision_and_those
 def test_a_check_that_found_the_symptom_does_not_say_why() -> None:
     frame = 'Traceback (most recent call last):\n  File "train.py", line 9, in fit\n    raise RuntimeError("loss became NaN")\n'
     assert cause(frame + "RuntimeError: loss became NaN\n") is None
+    assert cause(frame + "ValueError: Loss became NaN at step 120, aborting\n") is None
+    assert cause(frame + "FloatingPointError: non-finite loss\n") is None
     assert cause(frame.replace("loss became NaN", "no optimizer") + "RuntimeError: no optimizer\n") is not None
 
 

@@ -101,12 +101,13 @@ CORRUPT = any_of(
     r"moov atom not found|Invalid data found when processing input|Format not recognised|Error tokenizing data|MDB_CORRUPTED|Error parsing message|IDAT: (?:CRC|incorrect)|not a valid (?:TFRecord|HDF5|checkpoint) file|incomplete (?:download|metadata)|cannot mmap an empty file",
     r"storage has wrong (?:byte )?size: expected|valid file signature|unable to (?:synchronously )?open file \((?!unable to (?:open|lock)|no such|name)|unexpected end of (?:data|file|stream)|EOF (?:reached|where not expected)|magic number .{0,30}(?:wrong|invalid|expected)|Failed to load .{0,80}truncated",
 )
+OFFLINE = r"couldn't connect to|[Cc]heck your (?:internet )?connection|Internet connection is on"
 MISSING = any_of(
     r"No such file or directory|\[Errno 2\]|Failed to find any matching files|errno = 2\b|unable to (?:synchronously )?open file(?! \((?!unable to open|no such|name))",
     r"does not appear to have a file named|File not found|file does not exist|(?:file|directory|path|folder) .{0,160}(?:does not|doesn't) exist",
     r"Can't load (?:the )?(?:tokenizer|config|model|image processor|feature extractor|weights)|Can't find (?:a )?(?:file|model|config)",
     r"is not a valid checkpoint: |Can't load save_path when it is None|Couldn't match files for checkpoint",
-    r"SavedModel file does not exist|No file or directory found|Couldn't find (?:a dataset|any data|file)|cannot find the (?:path|file)",
+    r"No files matched pattern|is not a local folder and is not a valid model identifier|SavedModel file does not exist|No file or directory found|Couldn't find (?:a dataset|any data|file)|cannot find the (?:path|file)",
     r"NewRandomAccessFile failed to Create/Open|NewReadOnlyMemoryRegionFromFile failed|no file named (?:pytorch_model|model\.safetensors|tf_model)|Cannot find (?:file|checkpoint|the)|Dataset not found|not found or corrupted",
 )
 CHECKPOINT = any_of(
@@ -231,13 +232,15 @@ EXCEPTIONS: tuple[Rule, ...] = flatten(
                 "missing-file",
                 0.9,
                 MISSING,
-                unless=r"cannot open shared object|dlopen|DLL|Transport endpoint|in checkpoint|from the checkpoint",
+                unless=r"cannot open shared object|dlopen|DLL|Transport endpoint|in checkpoint|from the checkpoint|"
+                + OFFLINE,
             ),
             rule(
                 "missing-file",
                 0.75,
                 r"^",
                 "HFValidationError RepositoryNotFoundError EntryNotFoundError LocalEntryNotFoundError DatasetNotFoundError NotADirectoryError IsADirectoryError",
+                unless=OFFLINE,
             ),
             rule(
                 "missing-file",

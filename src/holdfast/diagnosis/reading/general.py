@@ -25,6 +25,7 @@ NEEDS = (
 SET_UP = (
     r"mesh|polymorph|[Ss]harding|world.?size|process group|static|unknown|fully.?defined|(?:must|should) be (?:specified|provided|given|set)|\bfile\b"
     r"|checkpoint|state.?dict|shared memory|CUDA|cuda:|\bdevices?\b|keyword|not implemented|NotImplemented|label value|between 0 and|constraint"
+    r"|tf\.Tensor\((?:True|False), shape="  # the condition of an assertion, as it is printed
 )
 SAVED = r"(?:checkpoints?|state.?dicts?|saved (?:weights?|model|variables?|state|optimizer)|weights? file|SavedModel)"
 UNLIKE = (

@@ -39,7 +39,7 @@ LOST = any_of(
     r"Connection (?:reset|closed|refused)|No route to host|Network is unreachable|\[Errno (?:104|111|113|101|110)\]",
     r"[Nn]ame or service not known|name resolution|Name does not resolve|socket(?:Start|Poll)?Connect\w*[^\n]{0,80}fail|Call to connect returned",
     r"connectFullMesh failed|unable to complete a TCP connection|connection to the C10d store has failed|failed to connect to all addresses|client socket has (?:failed|timed out)|Failed to connect to",
-    r"Max retries exceeded|Failed to establish a new connection|urlopen error|Read timed out|ConnectTimeout|We couldn't connect to|Couldn't reach",
+    r"Max retries exceeded|Failed to establish a new connection|urlopen error|Read timed out|ConnectTimeout|We couldn't connect to|Internet connection is on|Couldn't reach",
     r"connect\(\) timed out|status=12\b|IBV_WC_RETRY_EXC|transport retry|Net(?:work)? .{0,20}(?:down|lost)|Couldn't connect to server|[Bb]roken pipe|SSLError|Unreachable",
 )
 LOST_TYPES = (

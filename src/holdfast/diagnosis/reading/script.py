@@ -37,8 +37,9 @@ TRACERS = frozenset(
 )  # fmt: skip
 # What is raised where a check found the symptom: whoever raised it, the reason lies elsewhere.
 SYMPTOM = re.compile(
-    r"\b(?:loss|gradients?|output|value|weights?)\b.{0,40}\b(?:NaN|nan|inf|Inf|infinite|non-?finite|not finite|diverged)\b|\b(?:NaN|nan)\b.{0,40}\b(?:loss|gradient|encountered)"
-    r"|found invalid values|device-side assert|CUDA error: unknown error|exit code|non-zero exit status"
+    r"\b(?:loss|gradients?|output|value|weights?)\b.{0,40}\b(?:nan|inf|infinite|non-?finite|not finite|diverged)\b|\b(?:nan|non-?finite)\b.{0,40}\b(?:loss|gradient|encountered)"
+    r"|found invalid values|device-side assert|CUDA error: unknown error|exit code|non-zero exit status",
+    re.IGNORECASE,
 )
 SLIPS |= {"UnicodeDecodeError", "UnicodeEncodeError", "RecursionError"}
 
