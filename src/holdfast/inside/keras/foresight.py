@@ -22,9 +22,8 @@ class Foresight:
     def __init__(self, forecast: Forecast, tf: Any, compiled: Any, where: str) -> None:
         self._forecast, self._tf, self._where = forecast, tf, where
         self._compiled: Any = compiled if hasattr(compiled, "get_concrete_function") else None
-        self._lines: dict[
-            Any, tuple[Line, int, int]
-        ] = {}  # by the shape of a row: memory over rows, held only for pieces
+        # By the shape of a row: memory over rows, what is held only for pieces, and what is gathered in them.
+        self._lines: dict[Any, tuple[Line, int, int]] = {}
 
     def look(
         self, batch: Any, sliced: Callable[[], Any], begin_with: int, in_pieces: bool = False
