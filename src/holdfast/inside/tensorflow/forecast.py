@@ -22,8 +22,9 @@ WHOLE_RATIO = 0.95  # of a limit: a batch that needs no more goes through as it 
 SURELY_NOT_RATIO = 1.02  # of what the kernel would give: only a batch that needs more is cut beforehand
 PIECE_RATIO = 0.8  # of a limit: what a piece may need, so that it also fits tomorrow
 # Left to the rest of the process, of what the kernel would give: the second epoch of a fit on arrays took 46 MiB more,
-# and what the allocator cannot put together again about as much.
-SPARE_RATIO, SPARE_BYTES, SPARE_AT_MOST_RATIO = 0.4, 96 << 20, 0.7
+# and what the allocator cannot put together again about as much. On a busy machine, where operations end in another order, a
+# piece took up to 1.6 times what it had taken when it was measured, in 3 of 12 runs.
+SPARE_RATIO, SPARE_BYTES, SPARE_AT_MOST_RATIO = 0.5, 96 << 20, 0.7
 FIRST_PART = 64  # of a batch: the smallest piece that is measured
 SURELY = 1.3  # what a measurement may be short of: TensorFlow does not count tensors under 256 KiB
 
