@@ -21,8 +21,8 @@ ASKED = {
 }
 TIMED_OUT = 124
 TIMEOUT_GIVEN = re.compile(
-    r"(?:(?:-k ?|--kill-after[ =])(?P<grace>[\d.]+[smhd]?) |(?:-s ?|--signal[ =])\w+ |-[vfp]+ |--(?:foreground|preserve-status|verbose) )*"
-    r"(?P<limit>\d[\d.]*[smhd]?) "
+    r"(?:(?:-k ?|--kill-after[ =])(?P<grace>\d+(?:\.\d*)?[smhd]?) |(?:-s ?|--signal[ =])\w+ |-[vfp]+ |--(?:foreground|preserve-status|verbose) )*"
+    r"(?P<limit>\d+(?:\.\d*)?[smhd]?) "
 )
 SECONDS_IN = {"m": 60.0, "h": 3600.0, "d": 86400.0}
 LATE_S = 2.0  # a process is seen up to a second after it began, and so is its end
