@@ -24,7 +24,8 @@ def test_pieces_get_smaller_until_one_row_and_then_there_is_nothing_left() -> No
 def test_batch_normalisation_gets_two_rows_at_least() -> None:
     pieces = Pieces(least=2)
     assert pieces.did_not_fit(5, "tail", 1) == 2
-    assert pieces.did_not_fit(5, "tail", 2) == 2 or pieces.did_not_fit(5, "tail", 2) is None
+    assert pieces.did_not_fit(5, "tail", 2) is None
+    assert pieces.did_not_fit(3, "tail", 1) is None
 
 
 def test_a_longer_sequence_has_a_size_of_its_own() -> None:

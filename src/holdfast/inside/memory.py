@@ -45,10 +45,11 @@ def ran_out_on(error: BaseException) -> str:
     return "gpu" if GPU.search(str(error)) else "host"
 
 
-def tell_caught(recorder: Any, where: str, k: int, error: BaseException) -> None:
-    """To the record: what the verdict of a rescued run rests on."""
+def tell_caught(recorder: Any, where: str, k: int, error: BaseException, device: Optional[str] = None) -> None:
+    """To the record: what the verdict of a rescued run rests on. `device` is `gpu` or `host` where that is known: XLA's
+    message names none."""
     recorder.event(
-        "rescue.caught", step=recorder.steps + 1, where=where, k=k, of=ran_out_on(error), wanted=wanted(error)
+        "rescue.caught", step=recorder.steps + 1, where=where, k=k, of=device or ran_out_on(error), wanted=wanted(error)
     )
 
 

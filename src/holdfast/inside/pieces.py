@@ -1,4 +1,7 @@
-"""How many pieces a batch is cut into: what did not fit, what did, and when to try larger ones again."""
+"""How many pieces a batch is cut into: what did not fit, what did, and when to try larger ones again. Pure.
+
+Every failure makes k larger and k is at most `rows // least`, so a batch ends: trained, or refused.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +22,13 @@ class Pieces:
         self._patience: dict[Any, int] = {}
         self._steps: dict[Any, int] = {}
         self._foreseen: set[Any] = set()  # measured: a larger piece need not be tried
-        self.refused = False  # splitting was tried on a few rows and is not the same
+        self.refused = ""  # why batches are not cut; then they are only run whole
         self.verified = False  # that the whole is the sum of its parts
         self.whole = k <= 1  # every batch so far went through as it is
 
     def count(self, rows: int, tail: Any) -> int:
+        if self.refused:
+            return 1
         most = self._rows.get(tail)
         if most is None:
             most = self._guess(rows, tail)
@@ -38,19 +43,22 @@ class Pieces:
 
     def foreseen(self, tail: Any, rows: int) -> None:
         self.whole = False
-        self._rows[tail] = rows
+        self._rows[tail] = max(1, rows)
         self._foreseen.add(tail)
 
     def did_not_fit(self, rows: int, tail: Any, k: int) -> Optional[int]:
-        """The next k, or None at one row."""
+        """The next k, which is larger; None where there is none."""
         self.whole = False
-        size = -(-rows // k)
-        if size <= self.least:
+        if self.refused or k >= rows // self.least:
             return None
         if self._steps.pop(tail, None) == 0:  # a larger one was just tried, without need
             self._patience[tail] = min(AGAIN_AT_MOST, 4 * self._patience.get(tail, AGAIN_AFTER))
-        self._rows[tail] = max(self.least, size // 2)
-        return self.count(rows, tail)
+        size = max(self.least, -(-rows // k) // 2)
+        while size > self.least and -(-rows // size) <= k:
+            size -= 1
+        self._rows[tail] = size
+        grown = self.count(rows, tail)
+        return grown if grown > k else None
 
     def fitted(self, rows: int, tail: Any, k: int) -> int:
         """The k to go on with: after many steps a larger piece is tried, and after a trial that failed more seldom."""
