@@ -17,6 +17,8 @@ SAYS_SO = re.compile(
 )
 SOMETHING_ELSE = re.compile(r"too many open files|no space left|quota|larger than max|message.*size", re.IGNORECASE)
 GPU = re.compile(r"\b(GPU|CUDA|HIP|XPU)\b|GPU:\d|GPU_\d", re.IGNORECASE)
+BYTES = re.compile(r"allocate ([\d.]+) ?(bytes|[KMGT]i?B)", re.IGNORECASE)
+UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 REQUEST = re.compile(r"shape\[[\d,]*\][^\n]{0,40}|tried to allocate [\d.]+ ?\w+|allocate \d+ bytes", re.IGNORECASE)
 
 
@@ -38,6 +40,14 @@ def wanted(error: BaseException) -> str:
     """What could not be had, in the framework's words."""
     found = REQUEST.search(str(error))
     return found.group(0) if found else str(error).strip().split("\n")[0][:120]
+
+
+def wanted_bytes(error: BaseException) -> Optional[int]:
+    """What could not be had at once; XLA asks for all that a step works in with one request."""
+    found = BYTES.search(str(error))
+    if found is None:
+        return None
+    return int(float(found.group(1)) * UNITS.get(found.group(2)[:1].upper(), 1))
 
 
 def ran_out_on(error: BaseException) -> str:

@@ -14,7 +14,6 @@ from .guard import guarded, unseen
 from .memory import forget, give_back, is_out_of_memory, tell_caught, wanted
 from .pieces import AGAIN_AFTER, Pieces, bounds
 
-
 COLOURS = re.compile("\x1b\\[[0-9;]*m")  # Keras's own
 
 
@@ -40,6 +39,10 @@ class Driver:
 
     def foresee(self, batch: Any, rows: int, tail: Any) -> Optional[int]:
         """The rows a piece may have, where the batch will not fit as it is; called before each batch."""
+        return None
+
+    def measure(self, batch: Any, rows: int, tail: Any) -> Optional[int]:
+        """The same after the whole batch did not fit; None where sizes are to be tried."""
         return None
 
     def begin(self, batch: Any, rows: int, k: int) -> None:
@@ -109,6 +112,18 @@ class Engine:
                 failure = _without_frames(error)
             give_back()
 
+    def run_whole(self, batch: Any) -> Any:
+        """The same for a batch of a shape that has fitted so far: nothing is looked at before it fails."""
+        try:
+            return self.driver.whole(batch)
+        except Exception as error:
+            unseen(error)
+            if not is_out_of_memory(error) or not self._whole_undone(batch, error):
+                raise
+            _without_frames(error)
+        give_back()
+        return self.run(batch)
+
     def _plan(self, batch: Any) -> Tuple[int, Any, int]:
         if self.pieces.refused:
             return 1, None, 1
@@ -136,7 +151,18 @@ class Engine:
         except CannotSplit as reason:
             self._refuse(str(reason), error)
             return False
-        return self._smaller(rows, tail, 1, error)
+        return self._smaller(rows, tail, 1, error) and self._measured(batch, rows, tail)
+
+    def _measured(self, batch: Any, rows: int, tail: Any) -> bool:
+        try:
+            fit = self.driver.measure(batch, rows, tail)
+        except CannotSplit as reason:
+            self._refuse(str(reason), None)
+            return False
+        if fit is not None:
+            self.pieces.foreseen(tail, fit)
+            self._tell_k(self.pieces.count(rows, tail))
+        return True
 
     def _in_pieces(self, batch: Any, rows: int, tail: Any) -> Any:
         driver, position = self.driver, 0

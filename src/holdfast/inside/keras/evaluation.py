@@ -7,9 +7,8 @@ import weakref
 from typing import Any, Callable
 
 from ..guard import guarded
-from ..pieces import bounds
 from .rescue import Rescue, Rescued
-from .slices import cut, rows_of
+from .slices import cut
 
 
 def take_over_evaluation(trainer: Any, rescue: Rescue) -> None:
@@ -51,7 +50,7 @@ def testing(model: Any, function: Any, rescue: Rescue) -> Callable[[Any], Any]:
     compiled = getattr(on_batch, "__wrapped__", on_batch)
     rescued = rescue.of_step(weakref.ref(model), compiled, "evaluate")
     several = int(model.steps_per_execution)
-    if rescued is None or on_batch is None or (several != 1 and not rescue.catches):
+    if rescued is None or on_batch is None or (several != 1 and not rescue.catches(model)):
         return function  # type: ignore[no-any-return]
     tf = rescue.tf
     step = rescued.around(on_batch)
@@ -102,7 +101,8 @@ def one_after_the_other(function: Any, step: Callable[[Any], Any], several: int,
 def predicting(model: Any, function: Any, rescue: Rescue) -> Callable[[Any], Any]:
     """Keras calls it with a list of batches."""
     tf = rescue.tf
-    rescued = Rescued(rescue, "predict", lambda: SlicedPrediction(function, tf), function)
+    sliced = functools.partial(SlicedPrediction, function, tf)
+    rescued = Rescued(rescue, "predict", sliced, function, model_ref=weakref.ref(model))
     step = rescued.around(lambda batch: function([batch]))
 
     def predict_function(data: Any) -> Any:
@@ -121,17 +121,23 @@ class SlicedPrediction:
     def __init__(self, function: Any, tf: Any) -> None:
         self._function = function
         self._tf = tf
+        self._parts: list[Any] = []
 
-    def run(self, data: Any, k: int) -> Any:
-        tf = self._tf
-        parts = [self._function([cut(data, begin, end, tf)]) for begin, end in bounds(rows_of(data, tf), k)]
-        return tf.nest.map_structure(lambda *outputs: _joined(outputs, tf), *parts)
+    def begin(self, data: Any, rows: int, k: int) -> None:
+        self._parts = []
+
+    def piece(self, data: Any, begin: int, end: int) -> None:
+        self._parts.append(self._function([cut(data, begin, end, self._tf)]))
+
+    def end(self, data: Any) -> Any:
+        parts, self._parts = self._parts, []
+        return self._tf.nest.map_structure(lambda *outputs: _joined(outputs, self._tf), *parts)
 
     def try_rows(self, data: Any, rows: int) -> None:
         self._function([cut(data, 0, rows, self._tf)])
 
-    def put_back(self) -> str:
-        return ""
+    def put_back(self) -> None:
+        self._parts = []
 
     def held_bytes(self) -> int:
         return 0

@@ -1,4 +1,4 @@
-"""Whether a batch will fit, before it is run: at its limit TensorFlow may crash, and at the container's the kernel kills."""
+"""Whether a batch will fit, before it is run: at its limit TensorFlow may crash, the kernel kills, and XLA loses variables."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any, Callable, NamedTuple, Optional
 
 from ..memory import give_back
 from ..tensorflow.forecast import CannotMeasure, Forecast, Line, Room, TooMany
+from ..tensorflow.graph_memory import most_bytes
 from .graphs import is_traced, let_go
 from .slices import rows_of, tail_of
 
@@ -20,7 +21,7 @@ class Foresight:
     """Of one kind of step of one model."""
 
     def __init__(self, forecast: Forecast, tf: Any, compiled: Any, where: str) -> None:
-        self._forecast, self._tf, self._where = forecast, tf, where
+        self.forecast, self._tf, self._where = forecast, tf, where
         self._compiled: Any = compiled if hasattr(compiled, "get_concrete_function") else None
         # By the shape of a row: memory over rows, what is held only for pieces, and what is gathered in them.
         self._lines: dict[Any, tuple[Line, int, int]] = {}
@@ -31,29 +32,36 @@ class Foresight:
         """None where the batch goes through as it is, or nothing can be told. `begin_with` pieces were handed on by an
         attempt that was killed: there is nothing to lose by measuring. Once batches are run in pieces, no graph of a
         whole one is made only to look at it."""
-        room = self._forecast.room()
+        forecast = self.forecast
+        room = forecast.room()
         if room is None or (self._compiled is None and (begin_with <= 1 or self._where == "predict")):
             return None
         rows, tail = rows_of(batch, self._tf), tail_of(batch, self._tf)
         of_slices = (begin_with > 1 or in_pieces) and self._where != "predict" and not is_traced(self._compiled)
         graph = sliced().graph(batch) if of_slices else self._concrete(batch).graph
-        turns = max((size for shape in tail for size in shape[:1]), default=1)
-        if begin_with <= 1 and graph is not None and not self._forecast.must_be_measured(graph, rows, turns):
+        if begin_with <= 1 and graph is not None and not forecast.must_be_measured(graph, rows, turns_of(tail)):
             return None
-        least, graph = self._forecast.least(graph, rows) if graph is not None else 0, None
-        # A prediction's pieces are run by the same function.
-        trace_again = let_go(self._compiled) if not of_slices and self._where != "predict" else _nothing
-        found = self._measured(batch, rows, tail, sliced(), room, least, -(-rows // begin_with))
+        least, graph = forecast.least(graph, rows) if graph is not None else 0, None
+        # A prediction's pieces are run by the same function; on a card a graph is no matter.
+        lets_go = not of_slices and self._where != "predict" and not forecast.on_gpu
+        trace_again = let_go(self._compiled) if lets_go else _nothing
+        found = self.measured(batch, rows, tail, sliced(), room, least, -(-rows // begin_with))
         if found is None:
             trace_again()
         return found
 
+    def at_most(self, batch: Any, rows: int, tail: Any) -> float:
+        """What the whole batch may need beyond what is held: measured, or else by a bound from above."""
+        if tail in self._lines:
+            return self._lines[tail][0].at(rows)
+        return float(most_bytes(self._concrete(batch).graph, rows, turns_of(tail)))
+
     def again(self, rows: int, tail: Any) -> Optional[int]:
         """How many rows a piece may have by now; None where it was not measured or a limit says when it is too many."""
         known = self._lines.get(tail)
-        if known is None or self._forecast.limit() is not None:
+        if known is None or self.forecast.limit() is not None:
             return None
-        fit = self._forecast.rows_that_fit(rows, *known)
+        fit = self.forecast.rows_that_fit(rows, *known)
         return rows if fit is None else fit
 
     def _concrete(self, batch: Any) -> Any:
@@ -62,7 +70,7 @@ class Foresight:
         data = tf.nest.map_structure(lambda leaf: None if isinstance(leaf, optional) else leaf, batch)
         return self._compiled.get_concrete_function([data] if self._where == "predict" else data)
 
-    def _measured(
+    def measured(
         self, batch: Any, rows: int, tail: Any, sliced: Any, room: Room, least: int, at_most: int
     ) -> Optional[Foreseen]:
         def try_rows(few: int) -> None:
@@ -75,15 +83,20 @@ class Foresight:
         try_rows(1)
         give_back()  # what optimising the graph took
         try:
-            line = self._forecast.probe(rows, try_rows, at_most)
+            line = self.forecast.probe(rows, try_rows, at_most)
         except TooMany as tried:
             return Foreseen(max(1, tried.rows // 2), 0, room)
         except CannotMeasure:
             return None
         line.not_below(rows, least)
         held = self._lines[tail] = (line, sliced.held_bytes(), sliced.gathered_bytes(rows))
-        fit = self._forecast.rows_that_fit(rows, *held)
+        fit = self.forecast.rows_that_fit(rows, *held)
         return None if fit is None else Foreseen(fit, int(line.at(rows)), room)
+
+
+def turns_of(tail: Any) -> int:
+    """How often a loop over a sequence of this shape may turn."""
+    return max((size for shape in tail for size in shape[:1]), default=1)
 
 
 def _nothing() -> None:

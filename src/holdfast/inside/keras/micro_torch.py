@@ -11,9 +11,9 @@ import sys
 from typing import Any, Callable, Iterator, Optional
 
 from ..pieces import bounds
+from ..rescue_engine import CannotSplit
 from ..torch.slicing import cut
 from .effects import Effects
-from .redirected import CannotSplit
 from .undo import optimizers_of, replaced, replaced_here
 
 

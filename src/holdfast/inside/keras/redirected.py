@@ -11,23 +11,26 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Iterator, Optional
 
 from .undo import optimizers_of, replaced, replaced_here
 
-
-class CannotSplit(Exception):
-    """In words for the record and the verdict."""
+SKETCH = 4096  # numbers of each variable's gradient that are compared, beside its sum
 
 
 class Redirected:
     def __init__(self, model: Any, tf: Any, trains: bool) -> None:
         self._model, self._tf, self._trains = model, tf, trains
         self._thread = 0
-        self.sums: dict[int, tuple[Any, Any]] = {}  # by variable: itself, the sum of its gradients
-        self.order: list[Any] = []  # variables as the step handed them to its optimizer
-        self.optimizer: Any = None
-        self.tables: list[Any] = []  # variables whose gradients are rows to be added, some of them to the same place
+        self.sums: dict[
+            tuple[int, int], tuple[Any, Any]
+        ] = {}  # by update and variable: itself, the sum of its gradients
+        self.updates = 1  # of the weights within a step: a GAN has two, and each is made of all pieces…
+        self.number = 0  # …so the pieces are gone through once for each; this one is being summed up
+        # By update: the optimizer, and the variables as the step handed them to it.
+        self.targets: dict[int, tuple[Any, list[Any]]] = {}
+        self.touched: dict[int, tuple[Any, Any]] = {}  # variables assigned before the update, each with a copy
+        self.tables: dict[int, list[Any]] = {}  # by update: variables whose gradients are rows, some of one place
         self.late: set[int] = set()  # variables that the step assigns after its update
         self.update: Callable[[Trace], None] = lambda state: None  # what the last slice does with the sums
         self.means: dict[int, tuple[Any, Any, bool]] = {}  # by metric: itself, the mean so far, whether it was weighted
@@ -35,21 +38,23 @@ class Redirected:
         self.sums_rows = False  # a loss of the user's own adds rows up instead of taking their mean
 
     @contextlib.contextmanager
-    def on(self, share: Any, totals: Any, last: bool = False) -> Iterator[Trace]:
+    def on(self, share: Any, totals: Any, last: bool = False, sketch: bool = False) -> Iterator[Trace]:
         self._thread = threading.get_ident()
         losses: Any = sys.modules["keras.src.losses.loss"]
         mean: Any = sys.modules["keras.src.metrics.reduction_metrics"].Mean
         state = Trace(share, totals, last)
+        state.sketches = [] if sketch else None
         with contextlib.ExitStack() as stack:
             reduce = self._reduce(losses, losses.reduce_weighted_values, state)
             stack.enter_context(replaced(losses, "reduce_weighted_values", reduce))
             stack.enter_context(replaced(mean, "update_state", self._update_mean(mean.update_state, state)))
-            if share is not None and self._trains:
+            if share is not None:
                 variable: Any = sys.modules["keras.src.backend.tensorflow.core"].Variable
                 assign = self._assign(variable._direct_assign, state)
                 stack.enter_context(replaced(variable, "_direct_assign", assign))
+            if share is not None and self._trains:
                 for optimizer in optimizers_of(self._model):
-                    stack.enter_context(replaced_here(optimizer, "apply", self._add(optimizer, state)))
+                    stack.enter_context(replaced_here(optimizer, "apply", self._apply(optimizer, state)))
                     scale = self._scale_loss(optimizer.scale_loss, state)
                     stack.enter_context(replaced_here(optimizer, "scale_loss", scale))
             if share is not None:
@@ -57,9 +62,10 @@ class Redirected:
                     stack.enter_context(replaced_here(metric, "result", self._noted(metric, metric.result, state)))
             yield state
             if state.tables:
-                self.tables = state.tables
-            if share is not None and state.updates > 1:
-                raise CannotSplit("its training step updates the weights more than once")
+                self.tables[self.number] = state.tables
+            if share is not None and state.updates > self.updates:
+                self.updates = state.updates
+                raise MoreUpdates
 
     def _scale_loss(self, scale_loss: Callable[[Any], Any], state: Trace) -> Callable[[Any], Any]:
         """Shares are taken of the loss, before half precision sees its gradient."""
@@ -70,33 +76,54 @@ class Redirected:
 
         return scaled
 
-    def _add(self, optimizer: Any, state: Trace) -> Callable[..., Any]:
+    def _apply(self, optimizer: Any, state: Trace) -> Callable[..., Any]:
         def add(grads: Any, trainable_variables: Any = None) -> None:
-            tf = self._tf
-            state.updates += 1
-            self.optimizer = optimizer
-            self.order = list(trainable_variables or optimizer._trainable_variables)
-            for gradient, variable in zip(grads, self.order):
-                if gradient is None:
-                    continue
-                part = 1.0 if state.scaled else state.share
-                if isinstance(gradient, tf.IndexedSlices) and not adds_up(optimizer):
-                    values = gradient.values * tf.cast(part, gradient.values.dtype)
-                    state.rows_of_tables[str(len(state.rows_of_tables))] = (values, gradient.indices)
-                    state.tables.append(variable)
-                    continue
-                total = self._sum_of(variable)
-                if isinstance(gradient, tf.IndexedSlices):
-                    values = tf.cast(gradient.values, total.dtype) * tf.cast(part, total.dtype)
-                    total.scatter_add(tf.IndexedSlices(values, gradient.indices))
-                else:
-                    gradient = tf.cast(gradient, total.dtype)  # noqa: PLW2901
-                    total.assign_add(gradient if state.scaled else gradient * tf.cast(part, total.dtype))
-            if state.last:
-                self.update(state)
-            state.is_late = True
+            number, state.updates = state.updates, state.updates + 1
+            order = list(trainable_variables or optimizer._trainable_variables)
+            part = 1.0 if state.scaled else state.share
+            state.scaled = False
+            if state.sketches is not None:
+                for gradient, variable in zip(grads, order):
+                    if gradient is not None:
+                        state.sketches.append(self._sketch(gradient, variable, part))
+            elif number == self.number:
+                self.targets[number] = (optimizer, order)
+                for gradient, variable in zip(grads, order):
+                    if gradient is not None:
+                        self._add(optimizer, gradient, variable, part, state)
+                if state.last:
+                    self.update(state)
+            state.is_late = state.updates == self.updates
 
         return add
+
+    def _add(self, optimizer: Any, gradient: Any, variable: Any, part: Any, state: Trace) -> None:
+        tf = self._tf
+        sparse = isinstance(gradient, tf.IndexedSlices)
+        if sparse and not adds_up(optimizer):
+            values = gradient.values * tf.cast(part, gradient.values.dtype)
+            state.rows_of_tables[str(len(state.rows_of_tables))] = (values, gradient.indices)
+            state.tables.append(variable)
+            return
+        total = self._sum_of(variable)
+        values = tf.cast(gradient.values if sparse else gradient, total.dtype)
+        if part is not None and not isinstance(part, float):
+            values = values * tf.cast(part, total.dtype)
+        if sparse:
+            total.scatter_add(tf.IndexedSlices(values, gradient.indices))
+        else:
+            total.assign_add(values)
+
+    def _sketch(self, gradient: Any, variable: Any, part: Any) -> Any:
+        """What is compared of a gradient, instead of copies of it: every so many numbers, and the sum of all."""
+        tf = self._tf
+        if isinstance(gradient, tf.IndexedSlices):
+            rows = tf.reduce_sum(tf.reshape(gradient.values, [tf.shape(gradient.values)[0], -1]), axis=1)
+            numbers = tf.math.unsorted_segment_sum(rows, tf.cast(gradient.indices, tf.int32) % SKETCH, SKETCH)
+        else:
+            flat = tf.reshape(gradient, [-1])
+            numbers = tf.concat([flat[:: max(1, _size(variable) // SKETCH)], [tf.reduce_sum(flat)]], axis=0)
+        return (tf.cast(numbers, tf.float64) * tf.cast(part, tf.float64)).numpy()
 
     def _assign(self, original: Callable[[Any, Any], None], state: Trace) -> Callable[[Any, Any], None]:
         def is_of_a_metric(variable: Any) -> bool:
@@ -104,22 +131,36 @@ class Redirected:
             return any(variable is one for metric in metrics for one in metric.variables)
 
         def assign(variable: Any, value: Any) -> None:
-            if threading.get_ident() == self._thread and state.is_late and not is_of_a_metric(variable):
-                self.late.add(id(variable))
-                if not state.last:
-                    return
+            if threading.get_ident() == self._thread:
+                if state.is_late and not is_of_a_metric(variable):
+                    self.late.add(id(variable))
+                    if not state.last:
+                        return
+                else:
+                    self._touch(variable)
             original(variable, value)
 
         return assign
 
+    def _touch(self, variable: Any) -> None:
+        """A copy before the first assignment; while a graph is traced there is nothing to copy yet."""
+        if id(variable) not in self.touched and variable._value is not None:
+            eager = self._tf.executing_eagerly()
+            self.touched[id(variable)] = (variable, self._tf.identity(variable._value) if eager else None)
+
     def _sum_of(self, variable: Any) -> Any:
-        if id(variable) not in self.sums:
+        key = (self.number, id(variable))
+        if key not in self.sums:
             tf = self._tf
             dtype = variable._value.dtype
             dtype = tf.float32 if dtype in (tf.float16, tf.bfloat16) else dtype
             with tf.init_scope():
-                self.sums[id(variable)] = (variable, tf.Variable(tf.zeros(variable.shape, dtype), trainable=False))
-        return self.sums[id(variable)][1]
+                self.sums[key] = (variable, tf.Variable(tf.zeros(variable.shape, dtype), trainable=False))
+        return self.sums[key][1]
+
+    def summed(self) -> dict[int, Any]:
+        """By variable: the sums of the update that is due."""
+        return {key: total for (number, key), (_, total) in self.sums.items() if number == self.number}
 
     def _reduce(self, losses: Any, original: Callable[..., Any], state: Trace) -> Callable[..., Any]:
         """Keras's reduction of the values of one loss; what it divides by is noted, or made the whole batch's."""
@@ -199,11 +240,16 @@ class Redirected:
         return noted
 
 
+class MoreUpdates(Exception):
+    """The step updates its weights more often than was known when it was traced."""
+
+
 class Trace:
     """What is known while one slice is traced."""
 
     def __init__(self, share: Any, totals: Any, last: bool) -> None:
         self.share, self.totals, self.last = share, totals, last
+        self.sketches: Optional[list[Any]] = None  # of the gradients, where nothing else is wanted of them
         self.counts: list[Any] = []  # what each loss divides by, in the order of the losses
         self.scaled = False
         self.updates = 0
@@ -232,6 +278,13 @@ def _leaves(model: Any) -> list[Any]:
         inner = getattr(metric, "metrics", None)
         found += list(inner) if inner is not None else [metric]
     return found
+
+
+def _size(variable: Any) -> int:
+    size = 1
+    for dimension in variable.shape:
+        size *= int(dimension)
+    return size
 
 
 def table_rows(values: Any, where: Any, variable: Any, tf: Any) -> Any:

@@ -1,37 +1,47 @@
-"""Out of memory in a step of Keras on TensorFlow: foreseen, or undone, and the same batch in micro-batches.
+"""Out of memory in a step of Keras on TensorFlow: the driver of the one rescue engine, for training, evaluation, prediction.
 
-Without a budget there is no error to catch, only the kernel's kill. Then Keras's compiled step stays as it is, and all
-that happens is a look at each new shape of batch: whether it can fit at all.
+On the CPU without a budget there is no error to catch, only the kernel's kill. Then Keras's compiled step stays as it is,
+and all that happens is a look at each new shape of batch: whether it can fit at all. Where running out of memory is an
+error (a budget, a GPU), the step is traced so that a failed one can be undone (`undo.py`).
+
+A step compiled by XLA is another matter: it gives the buffers of the variables it updates to the computation, and when
+that gets no memory they are freed while the variables still point to them; TensorFlow aborts at their next use, or at
+exit. Only a buffer that somebody else refers to is not given away. So the first step of each new shape is run with a
+reference to every variable held, where the card has room for both: then nothing is lost if it fails. Where it has not, or
+in a later step, the run must be started again, in as many pieces as were measured (`rescue.needs`).
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import re
 import sys
 import weakref
 from typing import Any, Callable, Iterator, Optional
 
 from ..guard import guarded
-from ..memory import forget, give_back, is_out_of_memory, tell_caught, wanted
-from ..pieces import AGAIN_AFTER, Pieces
+from ..memory import wanted_bytes
+from ..pieces import Pieces
+from ..rescue_engine import CannotSplit, Driver, Engine
 from ..telemetry import Recorder
-from ..tensorflow.forecast import Forecast
+from ..tensorflow.forecast import CardForecast, Forecast
 from .fit import shape_of
 from .foresight import Foresight
-from .graphs import Graphs
+from .graphs import Graphs, let_go
 from .micro import Micro
-from .redirected import CannotSplit
-from .slices import CannotSlice, rows_of, tail_of
+from .slices import rows_of, tail_of
 from .undo import Keeper, replaced_here
-from .would_help import would_help
+from .would_help import bytes_of, would_help
 
 Step = Callable[[Any], Any]
 LOOK_AGAIN_RATIO = 1.05  # a look takes some milliseconds: not for every length a sequence may have
 GRAPH_UP_TO_ATTEMPT = 2
+# What XLA may need of what the same step needs without it. It fuses operations, so a card that is nearly full may well hold
+# a batch that was measured to be too large: such a one is tried, since nothing is lost by it…
+XLA_AT_LEAST = 0.6
+XLA_UNHELD = 0.8  # …or since it is likelier than not to fit, where a failure would mean to start again
+HOLD_RATIO = 0.97  # of the card, for a step and a second copy of what it updates
 STEPS = {"train": "train_step", "evaluate": "test_step"}
-COLOURS = re.compile("\x1b\\[[0-9;]*m")  # Keras's own
 
 
 class Rescue:
@@ -42,25 +52,41 @@ class Rescue:
         self.tf = tf
         settings = recorder.settings.get("rescue")
         self.wanted = recorder.settings.get("policy") == "protect" and isinstance(settings, dict)
-        settings = settings if self.wanted and isinstance(settings, dict) else {}
+        self.settings: dict[str, Any] = settings if self.wanted and isinstance(settings, dict) else {}
         self.on = self.wanted and tf is not None
-        self.k = int(settings.get("k") or 1)
-        # Only where a budget was given or memory ran out before: the compiled step of other runs stays Keras's own.
-        self.catches = self.k > 1 or any(settings.get(name) for name in ("host_budget_bytes", "gpu_budget_bytes"))
+        self.k = int(self.settings.get("k") or 1)
         self.anew = not has_checkpoint(recorder.settings)
-        self.graphs = self._graphs()
-        self.limited = bool(settings.get("host_budget_bytes"))  # running out of memory is an error, then, and no kill
-        self.forecast = Forecast(tf, settings.get("groups"), int(settings.get("ranks") or 1))
-        self._said: set[str] = set()
+        self.limited = bool(
+            self.settings.get("host_budget_bytes")
+        )  # running out of memory is an error, then, and no kill
+        self._forecasts: dict[bool, Forecast] = {}
         self._keepers: dict[str, Keeper] = {}  # of what is being made just now
         self.all: Any = weakref.WeakSet()  # what `shrink` reaches
         if self.wanted:
             recorder.on_command("shrink", self._shrink)
 
-    def _graphs(self) -> Graphs:
+    def on_gpu(self, model: Any) -> bool:
+        variables = getattr(model, "trainable_variables", None) if self.tf is not None else None
+        value = getattr(variables[0], "_value", None) if variables else None
+        return "GPU" in str(getattr(value, "device", ""))
+
+    def catches(self, model: Any) -> bool:
+        """Only where a budget was given, memory ran out before, or on a GPU: the compiled step of other runs stays Keras's."""
+        budget = any(self.settings.get(name) for name in ("host_budget_bytes", "gpu_budget_bytes"))
+        return self.k > 1 or budget or self.on_gpu(model)
+
+    def forecast(self, model: Any) -> Forecast:
+        on_gpu = self.on_gpu(model)
+        if on_gpu not in self._forecasts:
+            kind = CardForecast if on_gpu else Forecast
+            budget, ranks = self.settings.get("host_budget_bytes"), int(self.settings.get("ranks") or 1)
+            self._forecasts[on_gpu] = kind(self.tf, self.settings.get("groups"), ranks, budget)
+        return self._forecasts[on_gpu]
+
+    def graphs(self, model: Any) -> Graphs:
         """All of them where running out of memory is an error; none where the process was killed twice, with a first graph
         and with a smaller one, before there was a checkpoint."""
-        if self.catches and self.k <= 1:
+        if self.on_gpu(model) or (self.catches(model) and self.k <= 1):
             return Graphs.ALL
         attempt = int(self.recorder.settings.get("attempt") or 1)
         return Graphs.NONE if self.anew and attempt > GRAPH_UP_TO_ATTEMPT else Graphs.SLICES
@@ -76,7 +102,7 @@ class Rescue:
     def while_making(self, model: Any, where: str) -> Iterator[None]:
         """Keras compiles what `model.train_step` is at that moment."""
         self._keepers.pop(where, None)
-        step = self._kept(model, where) if self.on and self.catches else None
+        step = self._kept(model, where) if self.on and self.catches(model) and not compiled_by_xla(model) else None
         if step is None:
             yield
             return
@@ -94,24 +120,21 @@ class Rescue:
     def of_step(self, model_ref: Callable[[], Any], compiled: Any, where: str) -> Optional[Rescued]:
         """For the step that was made last."""
         keeper = self._keepers.pop(where, None)
-        if not self.on or (self.catches and keeper is None) or not _is_alone(model_ref()):
+        model = model_ref()
+        if not self.on or not _is_alone(model):
+            return None
+        if self.catches(model) and keeper is None and not compiled_by_xla(model):
             return None
 
         def sliced() -> Micro:
             model = model_ref()
             step = getattr(model, STEPS[where])
-            return Micro(model, step, self.tf, trains=where == "train", graphs=self.graphs)
+            return Micro(model, step, self.tf, trains=where == "train", graphs=self.graphs(model))
 
         return Rescued(self, where, sliced, compiled, keeper, model_ref)
 
-    def tell_once(self, kind: str, **data: object) -> None:
-        said = f"{kind} {data}"
-        if said not in self._said:
-            self._said.add(said)
-            self.recorder.event(kind, **data)
 
-
-class Rescued:
+class Rescued(Driver):
     """One kind of step of one model: whole as long as it fits, in pieces from then on."""
 
     def __init__(
@@ -123,47 +146,36 @@ class Rescued:
         keeper: Optional[Keeper] = None,
         model_ref: Callable[[], Any] = lambda: None,
     ) -> None:
-        self._model_ref = model_ref
-        self._rescue = rescue
-        self.where = self._where = where
+        self._model_ref, self._rescue = model_ref, rescue
+        self.where = where
         rescue.all.add(self)
         self._make_sliced = sliced
         self._sliced: Any = None
-        self._foresight = Foresight(rescue.forecast, rescue.tf, compiled, where)
+        model = model_ref()
+        self._on_gpu = rescue.on_gpu(model)
+        self._compiled = compiled
+        self._foresight = Foresight(rescue.forecast(model), rescue.tf, compiled, where)
         self._keeper = keeper
-        self._catches = keeper is not None or where == "predict"  # what changes nothing need not be undone
-        self._refused = ""
+        self._xla = where != "predict" and compiled_by_xla(model)
+        # What changes nothing need not be undone.
+        self._catches = keeper is not None or where == "predict" or (self._xla and self._on_gpu)
         self._whole: Step = lambda batch: batch
-        self.pieces = Pieces(rescue.k if where == "train" else 1, tries=rescue.limited)
-        self._foreseen: set[Any] = set()
+        self._holds = self._held_last = (
+            False  # a second reference to every variable: in the next whole step, in the last
+        )
+        handed = rescue.k if where == "train" else 1
+        self.pieces = Pieces(handed, tries=rescue.limited and not self._on_gpu)
+        self._engine = Engine(self, self.pieces, rescue.recorder)
         self._looked_at: list[tuple[int, ...]] = []  # the largest shapes that were
-        self._steps = 0  # in pieces
-        self._cut_rows = 0  # of the largest batch that was cut
-        self._disclosed = self._told_k = False
+        self._seen: set[Any] = set()
 
     def around(self, step: Step) -> Step:
-        keeper, pieces, foreseen, catches = self._keeper, self.pieces, self._foreseen, self._catches
         self._whole = step
+        seen, pieces, run = self._seen, self.pieces, self._engine.run
+        known = self._engine.run_whole if self._catches else step
 
         def rescued(batch: Any) -> Any:
-            shape = shape_of(batch)
-            if shape not in foreseen:
-                foreseen.add(shape)
-                self._foresee(batch, shape)
-            if not pieces.whole:
-                return self._in_pieces(batch)
-            if not catches:
-                return step(batch)
-            if keeper is not None:
-                keeper.attempts += 1
-            try:
-                return step(batch)
-            except Exception as error:
-                if not is_out_of_memory(error) or not self._undone(error) or not self._smaller(batch, error):
-                    raise
-                forget(error)
-            give_back()
-            return self._in_pieces(batch)
+            return known(batch) if pieces.whole and shape_of(batch) in seen else run(batch)
 
         return rescued
 
@@ -172,171 +184,186 @@ class Rescued:
         """Whether a batch so far might not have fitted."""
         return not self.pieces.whole
 
-    def _in_pieces(self, batch: Any) -> Any:
-        """Until it fits. Each failure means smaller pieces; at one row there is nothing smaller."""
-        tf = self._rescue.tf
-        while True:
-            try:
-                rows, tail = rows_of(batch, tf), tail_of(batch, tf)
-            except CannotSlice:
-                return self._as_one(batch)
-            k = self.pieces.count(rows, tail)
-            if self._refused or (k == 1 and rows >= self._cut_rows):
-                return self._as_one(batch)
-            self._cut_rows = max(rows, self._cut_rows)
-            try:
-                result = self._piecewise().run(batch, k)
-            except Exception as error:
-                if is_out_of_memory(error):
-                    if not self._put_back(error) or not self._smaller(batch, error):
-                        raise
-                elif self._is_the_users(error):
-                    raise
-                else:  # whole, it says for itself what is wrong
-                    guarded(self._sliced.put_back)()
-                    self._refuse(_in_words(error))
-                forget(error)
-            else:
-                self._disclose()
-                now = self.pieces.fitted(rows, tail, k)
-                if now == k:
-                    now = self._look_again(rows, tail, k)
-                if now != k or not self._told_k:
-                    self._tell_k(now)
-                return result
-            give_back()
+    # -- the driver
 
-    def _is_the_users(self, error: BaseException) -> bool:
-        """What an operation of the step complains of, and what happens once the update has begun."""
-        ours = isinstance(error, (CannotSplit, CannotSlice))
-        return not ours and (isinstance(error, self._rescue.tf.errors.OpError) or self._sliced.stage == "update")
+    def size(self, batch: Any) -> tuple[int, Any]:
+        return rows_of(batch, self._rescue.tf), tail_of(batch, self._rescue.tf)
 
-    def _as_one(self, batch: Any) -> Any:
-        """If it should not fit as it is, it is the next to be cut."""
-        if not self._catches:
-            return self._whole(batch)
+    def whole(self, batch: Any) -> Any:
         if self._keeper is not None:
             self._keeper.attempts += 1
+        references, self._holds = self._references() if self._holds else None, False
         try:
             return self._whole(batch)
-        except Exception as error:
-            if not is_out_of_memory(error) or not self._undone(error) or not self._smaller(batch, error):
-                raise
-            forget(error)
-        give_back()
-        return self._in_pieces(batch)
+        finally:
+            self._held_last = references is not None
+            del references
+
+    def whole_failed(self, error: BaseException) -> None:
+        if self._xla and self._on_gpu:
+            if not self._held_last:
+                self._needs(error)
+                raise CannotSplit("in a step compiled by XLA, which has lost its variables; it has to be started again")
+            return
+        if self._keeper is None and not self._catches:
+            raise CannotSplit("its step is Keras's own, which cannot be undone")
+        reason = guarded(self._keeper.put_back)() if self._keeper is not None else ""
+        if reason != "":
+            raise CannotSplit(reason or "what the failed step had changed could not be put back")
+
+    def foresee(self, batch: Any, rows: int, tail: Any) -> Optional[int]:
+        shape = shape_of(batch)
+        if shape in self._seen:
+            return None
+        self._seen.add(shape)
+        fit: Optional[int] = guarded_but_for_refusals(self._look)(batch, shape, rows, tail)
+        return fit
+
+    def measure(self, batch: Any, rows: int, tail: Any) -> Optional[int]:
+        fit: Optional[int] = guarded_but_for_refusals(self._measured_fit)(batch, rows, tail)
+        return fit
+
+    def begin(self, batch: Any, rows: int, k: int) -> None:
+        if not self._on_gpu and self._sliced is None and self.where != "predict":
+            let_go(self._compiled)
+        self._piecewise().begin(batch, rows, k)
+
+    def piece(self, batch: Any, begin: int, end: int) -> None:
+        self._sliced.piece(batch, begin, end)
+
+    def piece_failed(self, position: int, error: Optional[BaseException]) -> int:
+        if self._sliced is not None:
+            self._sliced.put_back()
+        return 0
+
+    def end(self, batch: Any) -> Any:
+        return self._sliced.end(batch)
+
+    def is_of_the_step(self, error: BaseException) -> bool:
+        """What an operation of the step complains of, and what happens once the update has begun."""
+        return isinstance(error, self._rescue.tf.errors.OpError) or self._sliced.stage == "update"
+
+    def grows_to(self, rows: int, tail: Any) -> Optional[int]:
+        return self._foresight.again(rows, tail)
+
+    def disclosures(self) -> list[str]:
+        return self._sliced.disclosures() if self._sliced is not None else []
+
+    def would_help(self) -> list[str]:
+        model, limit = self._model_ref(), self._foresight.forecast.limit()
+        return would_help(model, limit) if model is not None else []
+
+    def device_of(self, error: BaseException) -> Optional[str]:
+        return "gpu" if self._on_gpu and "CPU:0" not in str(error) else None
+
+    # -- before
 
     def _piecewise(self) -> Any:
         if self._sliced is None:
             self._sliced = self._make_sliced()
         return self._sliced
 
-    @guarded
-    def _disclose(self) -> None:
-        """Once; its size was measured on the first batch."""
-        if not self._disclosed:
-            self._disclosed = True
-            for text in self._sliced.disclosures():
-                self._rescue.tell_once("rescue.disclosed", text=text)
-
-    # -- before
-
-    @guarded
-    def _foresee(self, batch: Any, shape: tuple[int, ...]) -> None:
-        if any(_within(shape, known) for known in self._looked_at) and self._is_known(batch):
-            return
+    def _look(self, batch: Any, shape: tuple[int, ...], rows: int, tail: Any) -> Optional[int]:
+        if any(_within(shape, known) for known in self._looked_at) and (self.pieces.whole or self.pieces.knows(tail)):
+            return None  # fewer rows than before; shorter ones have a size of their own once batches are cut
         self._looked_at = [known for known in self._looked_at if not _within(known, shape)] + [shape]
-        try:
-            found = self._foresight.look(batch, self._to_measure, self._rescue.k, not self.pieces.whole)
-        except (CannotSplit, CannotSlice) as reason:
-            self._refuse(str(reason))
-            return
+        found = self._foresight.look(batch, self._piecewise, self._rescue.k, not self.pieces.whole)
+        if found is not None and self._xla and self.pieces.whole and self._may_fit_with_xla(found.needed):
+            found = None
         if found is None:
             if self.pieces.whole:
                 self._sliced = None  # with the sums of its gradients
-            return
-        tf, recorder, room = self._rescue.tf, self._rescue.recorder, found.room
-        rows, tail = rows_of(batch, tf), tail_of(batch, tf)
-        handed = self._rescue.k if self._where == "train" else 1
-        self.pieces.foreseen(tail, min(found.rows, -(-rows // handed)))
-        k = self.pieces.count(rows, tail)
+                self._holds = self._can_hold(batch, rows, tail)
+            return None
+        handed = self._rescue.k if self.where == "train" else 1
+        fit = min(found.rows, -(-rows // handed))
+        self.pieces.foreseen(tail, fit)
+        self._tell_foreseen(rows, self.pieces.count(rows, tail), found)
+        return fit
+
+    def _measured_fit(self, batch: Any, rows: int, tail: Any) -> Optional[int]:
+        """After a whole batch did not fit."""
+        room = self._foresight.forecast.room()
+        if room is None:
+            return None
+        found = self._foresight.measured(batch, rows, tail, self._piecewise(), room, 0, rows // 2)
+        return None if found is None else min(found.rows, -(-rows // 2))
+
+    def _tell_foreseen(self, rows: int, k: int, found: Any) -> None:
+        recorder, room = self._rescue.recorder, found.room
         recorder.event(
-            "rescue.foreseen", where=self._where, rows=rows, k=k, of=room.of, step=recorder.steps + 1,
+            "rescue.foreseen", where=self.where, rows=rows, k=k, of=room.of, step=recorder.steps + 1,
             limit_bytes=room.bytes, left_bytes=room.left, needed_bytes=found.needed,
+            device="gpu" if self._on_gpu else "host",
         )  # fmt: skip
-        self._tell_k(k)
+        recorder.event("rescue.k", k=k, where=self.where)
 
-    def _is_known(self, batch: Any) -> bool:
-        """Fewer rows than before. Shorter ones have a size of their own once batches are cut."""
-        return self.pieces.whole or self.pieces.knows(tail_of(batch, self._rescue.tf))
+    # -- XLA
 
-    def _to_measure(self) -> Any:
-        self._sliced = self._sliced or self._make_sliced()
-        return self._sliced
+    def _may_fit_with_xla(self, needed: int) -> bool:
+        room, used = self._foresight.forecast.room(), self._foresight.forecast.used() or 0
+        if room is None:
+            return True
+        holdable = used + self._state_bytes() + XLA_AT_LEAST * needed <= HOLD_RATIO * room.bytes
+        return used + (XLA_AT_LEAST if holdable else XLA_UNHELD) * needed <= room.bytes
+
+    def _can_hold(self, batch: Any, rows: int, tail: Any) -> bool:
+        """Whether a second reference to every variable can be held in the next step: it then writes to new memory."""
+        if not (self._xla and self._on_gpu and self._catches):
+            return False
+        room, used = self._foresight.forecast.room(), self._foresight.forecast.used() or 0
+        if room is None:
+            return True
+        needed = XLA_AT_LEAST * self._foresight.at_most(batch, rows, tail)
+        return used + self._state_bytes() + needed <= HOLD_RATIO * room.bytes
+
+    def _state(self) -> list[Any]:
+        model = self._model_ref()
+        return [*model.variables, *getattr(model.optimizer, "variables", ())] if model is not None else []
+
+    def _state_bytes(self) -> int:
+        return bytes_of(self._state())
+
+    def _references(self) -> Any:
+        return [variable._value.read_value() for variable in self._state() if hasattr(variable._value, "read_value")]
 
     @guarded
-    def _look_again(self, rows: int, tail: Any, k: int) -> int:
-        """Now and then, whether there is room for larger pieces; by what was measured, since a trial may be the end."""
-        self._steps += 1
-        if self._steps % AGAIN_AFTER:
-            return k
-        fit = self._foresight.again(rows, tail)
-        if fit is not None and fit >= 2 * -(-rows // k):
-            self.pieces.foreseen(tail, fit)
-        return self.pieces.count(rows, tail)
+    def _needs(self, error: BaseException) -> None:
+        """Of the next attempt: as many pieces as make what this one asked for at once fit."""
+        room, used = self._foresight.forecast.room(), self._foresight.forecast.used() or 0
+        needed = wanted_bytes(error)
+        k = 2
+        if room is not None and needed:
+            space = room.piece - used - self._state_bytes() // 2  # the sums of the gradients
+            k = max(2, -(-needed // max(1, int(space))))
+        self._rescue.recorder.event(
+            "rescue.needs", k=min(k, 256), where=self.where, of="gpu", needed_bytes=needed or 0,
+            limit_bytes=room.bytes if room is not None else 0,
+        )  # fmt: skip
 
-    # -- after a failure
 
-    def _undone(self, error: BaseException) -> bool:
-        if self._keeper is None:
-            return self._catches
-        reason = guarded(self._keeper.put_back)()
-        if reason != "":
-            self._refuse(reason or "what the failed step had changed could not be put back", error)
-        return bool(reason == "")
+def guarded_but_for_refusals(look: Callable[..., Any]) -> Callable[..., Any]:
+    """A refusal is an answer; anything else that goes wrong in a look is ours, and the batch goes through as it is."""
+    refusals: list[CannotSplit] = []
 
-    def _put_back(self, error: BaseException) -> bool:
-        reason = guarded(self._sliced.put_back)()
-        if reason != "":
-            self._sliced = None
-            self._refuse(reason or "what the failed step had changed could not be put back", error)
-        return bool(reason == "")
-
-    def _smaller(self, batch: Any, error: BaseException) -> bool:
-        """Whether there is a smaller size to try; both are told."""
-        tf, recorder = self._rescue.tf, self._rescue.recorder
+    def looked(*args: Any) -> Any:
         try:
-            rows, tail = rows_of(batch, tf), tail_of(batch, tf)
-        except CannotSlice as reason:
-            self._refuse(str(reason), error)
-            return False
-        k = self.pieces.count(rows, tail)
-        tell_caught(recorder, self._where, k, error)
-        if self._refused:
-            return False
-        grown = self.pieces.did_not_fit(rows, tail, k)
-        if grown is None:
-            self._refuse("one row at a time does not fit", error)
-            helps = guarded(self._would_help)()
-            recorder.event("rescue.exhausted", where=self._where, help=helps or [])
-            return False
-        self._tell_k(grown)
-        return True
+            return look(*args)
+        except CannotSplit as reason:
+            refusals.append(reason)
+            return None
 
-    def _tell_k(self, k: int) -> None:
-        """The one handed on, too, once it has proved itself: the next run begins with it."""
-        self._told_k = True
-        self._rescue.recorder.event("rescue.k", k=k, where=self._where)
+    def answer(*args: Any) -> Any:
+        found = guarded(looked)(*args)
+        if refusals:
+            raise refusals.pop()
+        return found
 
-    def _would_help(self) -> list[str]:
-        model, limit = self._model_ref(), self._rescue.forecast.limit()
-        return would_help(model, limit) if model is not None else []
+    return answer
 
-    def _refuse(self, reason: str, error: Optional[BaseException] = None) -> None:
-        known, self._refused = self._refused, reason
-        if reason != known:
-            words = wanted(error) if error is not None else ""
-            self._rescue.recorder.event("rescue.refused", reason=reason, where=self._where, wanted=words)
+
+def compiled_by_xla(model: Any) -> bool:
+    return bool(getattr(model, "jit_compile", False)) and not bool(getattr(model, "run_eagerly", False))
 
 
 def _within(shape: tuple[int, ...], known: tuple[int, ...]) -> bool:
@@ -354,10 +381,3 @@ def has_checkpoint(settings: dict[str, Any]) -> bool:
 
 def _is_alone(model: Any) -> bool:
     return model is not None and type(model.distribute_strategy).__name__ == "_DefaultDistributionStrategy"
-
-
-def _in_words(error: BaseException) -> str:
-    if isinstance(error, (CannotSplit, CannotSlice)):
-        return str(error)
-    lines = [line.strip() for line in COLOURS.sub("", str(error)).splitlines() if line.strip()]
-    return f"{type(error).__name__}: {' '.join(lines[:2])}"[:300]

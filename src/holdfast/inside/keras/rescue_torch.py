@@ -9,11 +9,11 @@ from typing import Any, Callable, Iterator, Optional
 from ..guard import guarded
 from ..memory import forget, give_back, is_out_of_memory, tell_caught, wanted
 from ..pieces import Pieces, bounds
+from ..rescue_engine import CannotSplit
 from ..telemetry import Recorder
 from ..torch.slicing import CannotSlice, rows_of, tail_of
 from .effects import Effects
 from .micro_torch import Slices
-from .redirected import CannotSplit
 from .undo import optimizers_of, replaced, replaced_here
 from .whole_and_parts import alike, few_of, refusal, tolerance, without_chance
 

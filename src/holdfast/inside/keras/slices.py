@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Optional
 
-
-class CannotSlice(Exception):
-    """In words for the record."""
+from ..rescue_engine import CannotSplit
 
 
 def rows_of(data: Any, tf: Any) -> int:
     sizes = {int(size) for leaf in tf.nest.flatten(data) if (size := _rows(leaf, tf)) is not None}
     if len(sizes) != 1:
-        raise CannotSlice("its inputs do not share a first axis")
+        raise CannotSplit("its inputs do not share a first axis")
     return sizes.pop()
 
 
@@ -23,7 +21,7 @@ def _rows(leaf: Any, tf: Any) -> Optional[int]:
         return int(leaf.nrows())
     shape = getattr(leaf, "shape", None)
     if shape is None or len(shape) == 0:
-        raise CannotSlice("one of its inputs has no first axis")
+        raise CannotSplit("one of its inputs has no first axis")
     return int(shape[0])
 
 
@@ -35,7 +33,11 @@ def cut(data: Any, begin: int, end: int, tf: Any) -> Any:
             size = tf.concat([[end - begin], leaf.dense_shape[1:]], axis=0)
             start = tf.concat([[begin], tf.zeros_like(leaf.dense_shape[1:])], axis=0)
             return tf.sparse.slice(leaf, start, size)
-        return tf.convert_to_tensor(leaf[begin:end]) if not isinstance(leaf, tf.RaggedTensor) else leaf[begin:end]
+        if isinstance(leaf, tf.RaggedTensor):
+            return leaf[begin:end]
+        # Where it lies: cut on a card, all of a batch that lies in the host's memory would be copied there first.
+        with tf.device(getattr(leaf, "device", None) if tf.executing_eagerly() else None):
+            return tf.convert_to_tensor(leaf[begin:end])
 
     return tf.nest.map_structure(piece, data)
 

@@ -81,7 +81,7 @@ def take_over(
     if tf is None or on_batch is None or not _is_plain(model):
         traces = Traces([_inner(function, "multi_step_on_iterator")])
         whole = _whole(function, fit, traces, model_ref)
-        if rescued is None or not rescue.catches or on_batch is None or model.steps_per_execution == 1:
+        if rescued is None or on_batch is None or model.steps_per_execution == 1:
             return whole
         aspects = [telemetry(fit, Traces([compiled]), _optimizer_of(model_ref)), rescued.around]
         return one_by_one(whole, compose(on_batch, aspects), fit, model.steps_per_execution, rescued, tf)
@@ -99,7 +99,7 @@ def _in_pieces(rescued: Any, rescue: Rescue) -> Callable[[Traces], bool]:
 def _may_raise(rescue: Rescue) -> bool:
     """On the CPU running out of memory is a kill: only a run that was killed is in pieces there."""
     cuda: Any = getattr(sys.modules["torch"], "cuda", None)
-    return rescue.wanted and (rescue.catches or bool(cuda is not None and cuda.is_available()))
+    return rescue.wanted and (rescue.catches(None) or bool(cuda is not None and cuda.is_available()))
 
 
 def _backend() -> str:

@@ -31,7 +31,6 @@ class Keeper:
         self._kept: dict[int, Kept] = {}
         self._tracing: Optional[int] = None  # the thread
         self._behind_barrier = False
-        self.updates = 0  # calls of an optimizer in the last trace
 
     def keeping(self, train_step: Callable[[Any], Any], model: Any, variable_class: Any) -> Callable[[Any], Any]:
         """`train_step`, with what it assigns kept."""
@@ -59,7 +58,6 @@ class Keeper:
                 self._updated_at = tf.Variable(-1, dtype=tf.int64, trainable=False)
         self._tracing = threading.get_ident()
         self._behind_barrier = False
-        self.updates = 0
         self._seen: set[int] = set()
         self._clock.assign_add(1)
 
@@ -89,7 +87,6 @@ class Keeper:
 
         def apply_after(grads: Any, trainable_variables: Any = None) -> Any:
             tf = self._tf
-            self.updates += 1
             grads = list(grads)
             there = [g for g in grads if g is not None]
             if not optimizer.built and trainable_variables is not None:
@@ -115,8 +112,6 @@ class Keeper:
         self._clock.assign(self.attempts)
         if int(self._updated_at.numpy()) == self.attempts:
             return "memory ran out within the update of the weights"
-        if self.updates > 1:
-            return "the training step updates its weights more than once"
         for kept in self._kept.values():
             if int(kept.taken_at.numpy()) == self.attempts:
                 kept.variable._value.assign(kept.copy)

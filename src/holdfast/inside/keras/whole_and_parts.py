@@ -1,5 +1,7 @@
 """Whether the gradient of a batch is that of its parts together: tried on a few rows, as one piece and as two.
 
+Compared are sketches of the gradients, which take no memory: some numbers of each variable's, and its sum.
+
 A loss over the whole batch (contrastive, in-batch negatives, a correlation, a softmax over rows) fails here, and so does a
 layer that looks across rows; where the code comes from does not matter. Left out are batch normalisation and what draws
 at random: those differ by themselves and are disclosed.
@@ -12,8 +14,8 @@ import functools
 from typing import Any, Callable, Iterator
 
 from ..pieces import bounds
+from ..rescue_engine import CannotSplit
 from .chance import without_any_draws
-from .redirected import CannotSplit
 from .undo import replaced_here
 
 DEVIATES = 0.02  # between whole and sliced gradients: rounding is far below, another sum far above…

@@ -8,8 +8,8 @@ MIB = 1 << 20
 
 
 def would_help(model: Any, limit: Optional[int]) -> list[str]:
-    weights = _bytes(model.trainable_variables)
-    slots = _bytes(getattr(model.optimizer, "variables", ()))
+    weights = bytes_of(model.trainable_variables)
+    slots = bytes_of(getattr(model.optimizer, "variables", ()))
     standing = 2 * weights + slots  # with the gradients
     row = max(0, (limit or 0) - standing)  # at least: it did not fit
     layers = max(1, len(model.layers))
@@ -22,7 +22,7 @@ def would_help(model: Any, limit: Optional[int]) -> list[str]:
     ]
 
 
-def _bytes(variables: Any) -> int:
+def bytes_of(variables: Any) -> int:
     total = 0
     for variable in variables:
         size = 1

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..guard import guarded
 from ..telemetry import Recorder
-from .budget import limit_allocator
+from .budget import limit_allocators
 from .loop import loop_of
 from .nesting import hide_frames
 from .step import take_over_calls, take_over_pulls, take_over_tapes
@@ -17,7 +17,7 @@ from .step import take_over_calls, take_over_pulls, take_over_tapes
 def install(recorder: Recorder) -> None:
     tf: Any = sys.modules["tensorflow"]
     guarded(hide_frames)("tensorflow.python.util.traceback_utils")
-    guarded(limit_allocator)(recorder)
+    guarded(limit_allocators)(recorder)
     loop = loop_of(recorder, tf)
     for take_over in (take_over_calls, take_over_pulls, take_over_tapes):
         guarded(functools.partial(take_over, loop, tf))()

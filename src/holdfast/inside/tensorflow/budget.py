@@ -1,10 +1,14 @@
-"""A limit that TensorFlow enforces itself on the CPU: the kernel's kill becomes a ResourceExhaustedError.
+"""Limits that TensorFlow enforces itself: on the CPU the kernel's kill becomes a ResourceExhaustedError, a card is shared.
 
-TensorFlow reads the limit when its first operation makes the allocator, which is after its import: so it is set then,
-less what the process holds by then, NumPy's arrays included but not the libraries it maps: those pages are the page
-cache's, about 330 MiB of TensorFlow's, and its container is charged for none of them. With oneDNN, the default on x86, the allocator is the one
-that is there anyway and only its limit changes (results and speed stay); without it TensorFlow calls malloc, and the
-switch to an allocator with a limit is made only because a budget cannot be had otherwise.
+TensorFlow reads its limits when its first operation makes the allocators, which is after its import: so they are set then.
+
+Host: less what the process holds by then, NumPy's arrays included but not the libraries it maps: those pages are the page
+cache's, about 330 MiB of TensorFlow's, and its container is charged for none of them. With oneDNN, the default on x86, the
+allocator is the one that is there anyway and only its limit changes (results and speed stay); without it TensorFlow calls
+malloc, and the switch to an allocator with a limit is made only because a budget cannot be had otherwise.
+
+GPU: as a limit of the one logical device that each card has anyway, which goes beside memory growth; a limit of the user's
+own stays where it is the lower one.
 """
 
 from __future__ import annotations
@@ -12,45 +16,103 @@ from __future__ import annotations
 import os
 import platform
 from importlib import import_module
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 from ..guard import guarded
 from ..telemetry import Recorder
+from . import card
 
 LEAST = 16 << 20  # TensorFlow starts with that
+MIB = 1 << 20
 OURS = ("TF_MKL_ALLOC_MAX_BYTES", "TF_CPU_ALLOCATOR_USE_BFC", "TF_CPU_BFC_MEM_LIMIT_IN_MB")
 
 
-def budget_of(recorder: Recorder) -> Optional[int]:
-    if recorder.settings.get("policy") != "protect":
-        return None
-    budget = (recorder.settings.get("rescue") or {}).get("host_budget_bytes")
-    return int(budget) if budget else None
+class Limit(NamedTuple):
+    bytes: int
+    of: str  # budget or card
 
 
-def limit_allocator(recorder: Recorder) -> None:
-    budget = budget_of(recorder)
-    if budget is None or any(name in os.environ for name in OURS):  # the user's own limits are his
+_card: list[Limit] = []  # of the first card, once TensorFlow has made it
+
+
+def card_limit() -> Optional[Limit]:
+    """What TensorFlow may take of the card; None where that is not known."""
+    return _card[0] if _card else None
+
+
+def limit_allocators(recorder: Recorder) -> None:
+    settings = recorder.settings.get("rescue")
+    if recorder.settings.get("policy") != "protect" or not isinstance(settings, dict):
         return
+    host, gpu = (int(settings.get(name) or 0) for name in ("host_budget_bytes", "gpu_budget_bytes"))
     context: Any = import_module("tensorflow.python.eager.context").Context
     original = context.ensure_initialized
-    set_limit = guarded(_set_limit)
+    limit_host, limit_cards, look_at_card = guarded(_limit_host), guarded(_limit_cards), guarded(_look_at_card)
 
     def ensure_initialized(self: Any) -> Any:
         if not self._initialized:
             context.ensure_initialized = original
-            set_limit(recorder, budget)
+            if host:
+                limit_host(recorder, host)
+            if gpu:
+                limit_cards(recorder, self, gpu)
+            look_at_card(self, gpu)
         return original(self)
 
     context.ensure_initialized = ensure_initialized
 
 
-def _set_limit(recorder: Recorder, budget: int) -> None:
+def _limit_host(recorder: Recorder, budget: int) -> None:
+    theirs = [name for name in OURS if name in os.environ]
+    if theirs:
+        recorder.event("memory.budget_not_held", where="host", reason=f"the script has a limit of its own, {theirs[0]}")
+        return
     held = held_bytes()
     limit = max(LEAST, budget - held)
     for name, value in _words(limit).items():
         os.environ[name] = value
     recorder.event("memory.budget", budget_bytes=budget, held_bytes=held, limit_bytes=limit, where="host")
+    if held + LEAST > budget:
+        reason = f"the process held {held // MIB} MiB before TensorFlow's first operation"
+        recorder.event("memory.budget_not_held", where="host", reason=reason)
+
+
+def _limit_cards(recorder: Recorder, context: Any, budget: int) -> None:
+    """For this context only: its options are computed when it starts."""
+    if not context.list_physical_devices("GPU"):
+        return
+    compute = context._compute_gpu_options
+
+    def with_limit() -> Any:
+        options = compute()
+        devices = options.experimental.virtual_devices
+        if not devices:
+            count = len(context.get_visible_devices("GPU"))
+            for _ in range(count):
+                devices.add(memory_limit_mb=[budget // MIB])
+        for device in devices:
+            limits = [min(limit, budget // MIB) if limit else budget // MIB for limit in device.memory_limit_mb]
+            device.memory_limit_mb[:] = limits or [budget // MIB]
+        return options
+
+    context._compute_gpu_options = with_limit
+    recorder.event("memory.budget", budget_bytes=budget, held_bytes=0, limit_bytes=budget, where="gpu")
+
+
+def _look_at_card(context: Any, budget: int) -> None:
+    """Before TensorFlow takes it: afterwards all of it is in use."""
+    cards = context.get_visible_devices("GPU")
+    if not cards:
+        return
+    limits = [budget] if budget else []
+    logical = context.get_logical_device_configuration(cards[0])
+    if logical and logical[0].memory_limit:
+        limits.append(int(logical[0].memory_limit) * MIB)
+    free = card.free_bytes()
+    if free is not None:
+        limits.append(free)
+    if limits:
+        _card[:] = [Limit(min(limits), "budget" if budget and budget <= min(limits) else "card")]
 
 
 def _words(limit: int) -> dict[str, str]:

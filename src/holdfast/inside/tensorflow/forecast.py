@@ -1,10 +1,12 @@
 """What a step will need, before it is run at full size.
 
 Where the user gave a budget, TensorFlow has a limit; and at its limit oneDNN's operations on the CPU do not check that
-they got their memory: they crash instead of raising (seen in fused matrix products and convolutions). Where he gave
-none, the kernel kills. So a step that might not fit is measured on a few rows first. Whether it might is read off the
-traced graph. With a budget: what is not far below it is measured. Without one: what holds more at once than the kernel
-will give, by a bound from below, so that a run which would have gone through is never touched.
+they got their memory: they crash instead of raising (seen in fused matrix products and convolutions). Where there is
+none, the kernel kills. On a card TensorFlow waits ten seconds before it says that there is no memory, and a step compiled
+by XLA loses the variables it was to update. So a step that might not fit is measured on a few rows first. Whether it might
+is read off the traced graph: with a budget and on a card, what is not far below the limit is measured; elsewhere only
+what holds more at once than the kernel will give, by a bound from below, so that a run which would have gone through is
+never touched.
 """
 
 from __future__ import annotations
@@ -15,12 +17,13 @@ from typing import Any, Callable, NamedTuple, Optional
 
 from ..headroom import left
 from ..memory import is_out_of_memory
+from .budget import card_limit, held_bytes
 from .graph_memory import least_bytes, most_bytes
 
-DEVICE = "CPU:0"
 WHOLE_RATIO = 0.95  # of a limit: a batch that needs no more goes through as it is
 SURELY_NOT_RATIO = 1.02  # of what the kernel would give: only a batch that needs more is cut beforehand
 PIECE_RATIO = 0.8  # of a limit: what a piece may need, so that it also fits tomorrow
+CARD_PIECE_RATIO = 0.92  # of a card's: its allocator counts everything
 # Left to the rest of the process, of what the kernel would give: the second epoch of a fit on arrays took 46 MiB more,
 # and what the allocator cannot put together again about as much. On a busy machine, where operations end in another order, a
 # piece took up to 1.6 times what it had taken when it was measured, in 3 of 12 runs.
@@ -33,16 +36,22 @@ class Room(NamedTuple):
     """For TensorFlow's tensors, those it holds included."""
 
     bytes: int
-    of: str  # budget, container or machine
+    of: str  # budget, container, machine or card
     left: int  # beyond what the process holds
     whole: float  # that a whole batch may need
     piece: float
 
 
 class Forecast:
-    def __init__(self, tf: Any, groups: Any = (), ranks: int = 1) -> None:
+    """For steps on the CPU."""
+
+    on_gpu = False
+    device = "CPU:0"
+
+    def __init__(self, tf: Any, groups: Any = (), ranks: int = 1, budget: Optional[int] = None) -> None:
         self._tf = tf
         self._groups, self._ranks = groups, max(1, ranks)
+        self._budget = budget
         self._most_held = 0
 
     def limit(self) -> Optional[int]:
@@ -58,6 +67,8 @@ class Forecast:
         if used is None:
             return None
         if limit is not None:
+            if self._budget is not None:  # which the rest of the process takes from, too
+                limit = min(limit, self._held_at_most() + max(0, self._budget - held_bytes()))
             return Room(limit, "budget", limit - used, limit * WHOLE_RATIO, limit * PIECE_RATIO)
         found = left(self._groups)
         if found is None:
@@ -69,12 +80,12 @@ class Forecast:
 
     def used(self) -> Optional[int]:
         try:
-            return int(self._tf.config.experimental.get_memory_info(DEVICE)["current"])
+            return int(self._tf.config.experimental.get_memory_info(self.device)["current"])
         except (ValueError, KeyError):
             return None
 
     def _held_at_most(self) -> int:
-        peak = int(self._tf.config.experimental.get_memory_info(DEVICE)["peak"])
+        peak = int(self._tf.config.experimental.get_memory_info(self.device)["peak"])
         self._most_held = max(self._most_held, peak)
         return self._most_held
 
@@ -82,7 +93,7 @@ class Forecast:
         room, used = self.room(), self.used()
         if room is None or used is None:
             return False
-        if room.of == "budget":  # beyond it is a crash
+        if room.of in ("budget", "card"):  # beyond it is a crash, or ten seconds of waiting
             return used + most_bytes(graph, rows, max(1, turns)) > room.piece
         return used + self.least(graph, rows) > room.whole
 
@@ -92,10 +103,20 @@ class Forecast:
     def measure(self, run: Callable[[], object]) -> int:
         """Bytes that a call needs beyond what is held."""
         self._held_at_most()
-        self._tf.config.experimental.reset_memory_stats(DEVICE)
-        before = self.used() or 0
+        self._tf.config.experimental.reset_memory_stats(self.device)
+        before, resident = self.used() or 0, self._begin_of_resident_peak()
         run()
-        return int(self._tf.config.experimental.get_memory_info(DEVICE)["peak"]) - before
+        counted = int(self._tf.config.experimental.get_memory_info(self.device)["peak"]) - before
+        return max(counted, _resident_peak() - resident) if resident else counted
+
+    def _begin_of_resident_peak(self) -> int:
+        """What TensorFlow does not count: tensors under 256 KiB, which is all that a recurrent layer has."""
+        try:
+            with open("/proc/self/clear_refs", "w", encoding="ascii") as file:
+                file.write("5")
+        except OSError:
+            return 0
+        return _resident_peak()
 
     def probe(self, rows: int, run: Callable[[int], object], at_most: Optional[int] = None) -> Line:
         """Twice as many rows each time, as long as the next ones surely fit. Small tensors go uncounted, so the last two
@@ -126,12 +147,43 @@ class Forecast:
         if room is None or used is None:
             return None
         needed = used - held_for_pieces + line.at(rows)
-        if room.of != "budget":
+        if room.of not in ("budget", "card"):
             needed -= held_for_pieces
         if needed <= room.whole:
             return None
         space = room.piece - used - line.at(0) - gathered
         return max(1, min(rows - 1, int(space / line.a_row)))
+
+
+class CardForecast(Forecast):
+    """For steps on a GPU."""
+
+    on_gpu = True
+    device = "GPU:0"
+
+    def limit(self) -> Optional[int]:
+        return None
+
+    def room(self) -> Optional[Room]:
+        used, limit = self.used(), card_limit()
+        if used is None or limit is None:
+            return None
+        return Room(limit.bytes, limit.of, limit.bytes - used, limit.bytes, limit.bytes * CARD_PIECE_RATIO)
+
+    def _begin_of_resident_peak(self) -> int:
+        return 0
+
+
+def _resident_peak() -> int:
+    """Since the last reset."""
+    try:
+        with open("/proc/self/status", "rb") as status:
+            for line in status:
+                if line.startswith(b"VmHWM:"):
+                    return int(line.split()[1]) << 10
+    except (OSError, ValueError, IndexError):
+        pass
+    return 0
 
 
 class CannotMeasure(Exception):

@@ -7,7 +7,9 @@ from typing import Any, Callable, Optional
 
 from ..guard import guarded
 from ..keras.fit import TRAIN, VALIDATE, shape_of
+from ..memory import is_out_of_memory, tell_caught, wanted
 from ..telemetry import Recorder, now
+from .card import on_gpu
 
 
 class Loop:
@@ -84,6 +86,15 @@ class Loop:
         self._step(
             compute_s, _scalar(result) if self._recorder.wants("loss") else None, self.optimizers.get(function), traces
         )
+
+    @guarded
+    def failed(self, error: BaseException) -> None:
+        """A training step of the script's own. It cannot be run on a part of a batch: what it does with one is not known,
+        and one compiled by XLA has lost the variables it was to update."""
+        if is_out_of_memory(error):
+            tell_caught(self._recorder, "train", 1, error, "gpu" if on_gpu() else None)
+            reason = "its training step is a tf.function of the script's own, which is not run on parts of a batch"
+            self._recorder.event("rescue.refused", reason=reason, where="train", wanted=wanted(error))
 
     def _step(self, compute_s: float, loss: Any, optimizer: Optional[Callable[[], Any]], traces: int = 0) -> None:
         recorder = self._recorder

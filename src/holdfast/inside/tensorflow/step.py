@@ -24,7 +24,12 @@ def take_over_calls(loop: Loop, tf: Any) -> None:
             return call(self, *args, **kwargs)
         if TRAINS not in self.__dict__:
             began = now()
-            result = call(self, *args, **kwargs)
+            try:
+                result = call(self, *args, **kwargs)
+            except Exception as error:
+                if TRAINS in self.__dict__:
+                    loop.failed(error)
+                raise
             if TRAINS in self.__dict__:  # it was traced just now, and applies gradients
                 loop.called(self, began, 1, args, result)
             return result
@@ -33,6 +38,9 @@ def take_over_calls(loop: Loop, tf: Any) -> None:
         began = now()
         try:
             result = call(self, *args, **kwargs)
+        except Exception as error:
+            loop.failed(error)
+            raise
         finally:
             nesting.depth -= 1
         loop.called(self, began, self.experimental_get_tracing_count() - traces, args, result)

@@ -190,7 +190,7 @@ class _Step:
             if off > DEVIATES * max(size, 1e-30):
                 reason = "the gradient of a batch is not that of its parts together: the loss is over the whole batch"
                 self._tell("rescue.refused", reason=reason)
-                known.refused = True
+                known.refused = reason
                 raise failure if failure is not None else RuntimeError(reason)
         known.verified = True
 
