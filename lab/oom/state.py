@@ -1,9 +1,10 @@
 """Models whose weights, gradients and optimizer are a large part of the memory, in containers that leave no room for waste.
 
 The container is what the bare script takes at an eighth of its batch, one copy of the gradients, 64 MiB, and what
-Holdfast's own processes take, which are in the container, too. Peaks are of the training process's group alone: bare it is
-the container, under Holdfast the group that Holdfast makes for the job. The same figure at batch/k is what a piece takes
-without Holdfast; how much more was taken with it is its own cost.
+Holdfast's own processes take (48 MiB): they are in the container, too, since a limit around the training process alone
+would take it out of the groups that Holdfast watches. The bare peaks are the most that the container's group used before
+the result was written. Holdfast's own cost is the highest resident memory of the training process in k pieces, less that
+of the bare script at batch/k.
 """
 
 from __future__ import annotations
@@ -106,14 +107,14 @@ def _pieces(trained: Run) -> int:
 
 
 def _own_cost(model: Model, place: Path, held: Run, eighth: Run) -> str:
-    """Only of a run that was not killed meanwhile: a group that was is as full as it can be."""
+    """By the process's own highest mark: that of a group counts the page cache of checkpoints, which costs nobody."""
     k = _pieces(held)
     if held.exit or k == 1:
         return "-"
     piece = eighth if k == PARTS else _train(model, place, parts=k)
-    if "peak" not in _told(piece) or "peak" not in _told(held):
+    if "resident" not in _told(piece):
         return "not measured"
-    return f"{(_told(held)['peak'] - _told(piece)['peak']) / MIB:+.0f} MiB{', full' if held.restarts else ''}"
+    return f"{(_told(held)['resident'] - _told(piece)['resident']) / MIB:+.0f} MiB"
 
 
 def _apart(whole: Run, held: Run) -> float | str:

@@ -198,6 +198,7 @@ batch = data["rows"] // PARTS
 model.fit(data["x"], data["y"], batch_size=batch, steps_per_epoch=STEPS, shuffle=False, verbose=0)
 seconds = time.perf_counter() - began
 told = {"seconds": seconds, "iterations": int(model.optimizer.iterations), "weights": bytes_of(model.variables)}
+told["resident"] = next(int(line.split()[1]) << 10 for line in open("/proc/self/status") if line.startswith("VmHWM"))
 print("LAB", json.dumps({**told, **memory_of_the_group()}), flush=True)
 if os.environ.get("LAB_GRADIENTS"):
     print("LAB", json.dumps({"gradients": gradients(model, data)}), flush=True)
