@@ -100,6 +100,9 @@ def finish(command: list[str], environment: dict[str, str], place: Path, patienc
     except subprocess.TimeoutExpired:
         output, errors = end(process)
         return OVERTIME, output, f"{errors}\nstopped: it took more than {patience:.0f} s"
+    except BaseException:  # Ctrl-C: nothing is left behind
+        end(process)
+        raise
     return process.returncode, output, errors
 
 
