@@ -6,6 +6,7 @@
     python -m lab.oom --state [--only NAME]  models of 40 to 400 MB in a container with room for an eighth of the batch
     python -m lab.oom --repeat 20 dense 35   one case of the container's table 20 times: how often it was restarted
     python -m lab.oom --on cuda              a GPU capped at 8 and 2 GiB
+    python -m lab.oom --on tensorflow        TensorFlow on a GPU that is too small; --list names the cases, --only one
 
 The step's memory is what it holds at most, above what the process held before its first step. With `--write FILE` the
 table also replaces the one in that file, between its two marks.
@@ -20,7 +21,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from lab.oom import on_gpu, repeat, state, table
+from lab.oom import on_gpu, on_tensorflow_gpu, repeat, state, table
 from lab.oom.repeat import HOLDFAST_BYTES
 from lab.oom.runs import PLENTY, Run, apart, same_bits, train
 
@@ -43,9 +44,17 @@ def main() -> int:
     words.add_argument(
         "--only", action="append", default=[], metavar="NAME", help="of the table's rows; may be given again"
     )
-    words.add_argument("--on", choices=("cpu", "cuda"), default="cpu")
+    words.add_argument("--on", choices=("cpu", "cuda", "tensorflow"), default="cpu")
+    words.add_argument("--list", action="store_true", help="the cases of --on tensorflow, and nothing is run")
+    words.add_argument("--jobs", type=int, default=6, help="cases of --on tensorflow at a time (default: %(default)s)")
     words.add_argument("--write", type=Path)
     asked = words.parse_args()
+    if asked.list:
+        print(on_tensorflow_gpu.listed())
+        return 0
+    if asked.on == "tensorflow" and (unable := on_tensorflow_gpu.why_not(asked.only)):
+        print(unable, file=sys.stderr)
+        return 2
     made, rows = _asked_for(asked)
     bad = made.fill(rows)
     if asked.write:
@@ -56,6 +65,9 @@ def main() -> int:
 def _asked_for(asked: argparse.Namespace) -> tuple[table.Table, Iterator[table.Row]]:
     if asked.on == "cuda":
         return table.Table("on a GPU", on_gpu.HEADINGS), on_gpu.rows()
+    if asked.on == "tensorflow":
+        made = table.Table("TensorFlow on a GPU", on_tensorflow_gpu.HEADINGS, named_by=1)
+        return made, on_tensorflow_gpu.rows(asked.only, asked.jobs)
     if asked.state:
         return table.Table("state", state.HEADINGS, named_by=1), state.rows(asked.only)
     if asked.repeat:

@@ -108,12 +108,14 @@ def finish(command: list[str], environment: dict[str, str], place: Path, patienc
 
 def end(process: subprocess.Popen[str]) -> tuple[str, str]:
     """What it had printed."""
+    everything: list[psutil.Process] = []
     with suppress(psutil.NoSuchProcess):
-        started = psutil.Process(process.pid).children(recursive=True)
+        itself = psutil.Process(process.pid)
+        everything = [*itself.children(recursive=True), itself]
     process.send_signal(signal.SIGTERM)
     with suppress(subprocess.TimeoutExpired):
         return process.communicate(timeout=ENDING_S)
-    for one in [*started, process]:
+    for one in everything:
         with suppress(psutil.NoSuchProcess):
             one.kill()
     return process.communicate()
