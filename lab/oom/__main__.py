@@ -47,6 +47,10 @@ def main() -> int:
     words.add_argument("--on", choices=("cpu", "cuda", "tensorflow"), default="cpu")
     words.add_argument("--list", action="store_true", help="the cases of --on tensorflow, and nothing is run")
     words.add_argument("--jobs", type=int, default=6, help="cases of --on tensorflow at a time (default: %(default)s)")
+    words.add_argument(
+        "--within", type=float, default=on_tensorflow_gpu.WITHIN_S, metavar="S",
+        help="seconds for all cases of --on tensorflow; what is not begun by then is a row that says so (default: %(default).0f)",
+    )  # fmt: skip
     words.add_argument("--write", type=Path)
     asked = words.parse_args()
     if asked.list:
@@ -67,7 +71,7 @@ def _asked_for(asked: argparse.Namespace) -> tuple[table.Table, Iterator[table.R
         return table.Table("on a GPU", on_gpu.HEADINGS), on_gpu.rows()
     if asked.on == "tensorflow":
         made = table.Table("TensorFlow on a GPU", on_tensorflow_gpu.HEADINGS, named_by=1)
-        return made, on_tensorflow_gpu.rows(asked.only, asked.jobs)
+        return made, on_tensorflow_gpu.rows(asked.only, asked.jobs, asked.within)
     if asked.state:
         return table.Table("state", state.HEADINGS, named_by=1), state.rows(asked.only)
     if asked.repeat:

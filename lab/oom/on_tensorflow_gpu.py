@@ -17,6 +17,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from functools import partial
 from pathlib import Path
 
+from lab.oom.runs import OVERTIME
 from lab.oom.table import Row
 from lab.oom.tensorflow_cases import CASES, ENDED, Case, Ended
 from lab.oom.tensorflow_runs import HOW_MANY_LINES, Trained, apart, resumed_step, train, train_until
@@ -79,7 +80,7 @@ class Laboratory:
 
     def rows(self, cases: list[Case], ended: list[Ended]) -> Iterator[Row]:
         # References are queued before whoever waits for them, and wait for nobody.
-        variants = [case.variant for case in cases if case.has_reference] + ["steady"] * bool(ended)
+        variants = [case.compared_with for case in cases if case.compared_with] + ["steady"] * bool(ended)
         for variant in dict.fromkeys(variants):
             self._references[variant] = self._pool.submit(self._reference, variant)
         shared = [self._pool.submit(self._row, one.name, partial(self._ended, one)) for one in ended]
@@ -111,12 +112,11 @@ class Laboratory:
         return max(1.0, min(PATIENCE_S, self._deadline - time.monotonic()))
 
     def _case(self, case: Case) -> Row:
-        reference = self._references[case.variant].result() if case.has_reference else None
-        if case.has_reference and reference is None:
+        reference = self._references[case.compared_with].result() if case.compared_with else None
+        if case.compared_with and reference is None:
             return _failed(case.name, "not measured: the uncapped bare run failed")
         card, cap = _card(case, reference)
-        bare = train(self._place, f"{case.name}-bare", case.variant, card, options=None, patience=self._patience())
-        bare.forget()
+        bare = self._bare(case, card, reference)
         held = train(self._place, case.name, case.variant, card, options=case.options, patience=self._patience())
         distance = apart(reference, held)
         held.forget()
@@ -127,6 +127,14 @@ class Laboratory:
             "-" if distance is None else f"{distance:.1e}", held.verdict,
         )  # fmt: skip
         return Row(not wrong, cells, _note(wrong, held))
+
+    def _bare(self, case: Case, card: list[str], reference: Trained | None) -> Trained:
+        """Where the script has the whole card and it is enough, that is the uncapped run, which is there already."""
+        if reference is not None and not case.limit_mb and not case.share:
+            return reference
+        bare = train(self._place, f"{case.name}-bare", case.variant, card, options=None, patience=self._patience())
+        bare.forget()
+        return bare
 
     def _ended(self, case: Ended) -> Row:
         reference = self._references["steady"].result()
@@ -170,13 +178,15 @@ def _card(case: Case, reference: Trained | None) -> tuple[list[str], int | None]
 
 def _what_is_wrong(case: Case, bare: Trained, held: Trained, distance: float | None, cap: int | None) -> list[str]:
     wrong = []
-    if case.bare_dies and bare.exit == 0:
+    if bare.exit == OVERTIME:
+        wrong.append("bare it ran past its time: this shows nothing")
+    elif case.bare_dies and bare.exit == 0:
         wrong.append("bare it did not die: this shows nothing")
-    if not case.bare_dies and bare.exit:
+    elif not case.bare_dies and bare.exit:
         wrong.append(f"bare it ended with {bare.exit}: {bare.last_line}")
     if held.exit:
         wrong.append(f"ended with {held.exit}")
-    elif case.has_reference and (distance is None or distance > case.within):
+    elif case.compared_with and (distance is None or distance > case.within):
         wrong.append(f"apart by {distance}, allowed {case.within}")
     if cap is not None and held.peak is not None and held.peak > cap:
         wrong.append("took more than it may")

@@ -77,7 +77,7 @@ def embedding_adam():
     ]
     model = keras.Sequential([layers.Input((48,)), layers.Embedding(200_000, 128), *hidden, layers.Dense(8)])
     model.compile(keras.optimizers.Adam(1e-3), CROSS_ENTROPY)
-    return model, words(768, 48, 200_000, 8)
+    return model, words(2048, 48, 200_000, 8)
 
 
 def embedding_sgd():
@@ -88,7 +88,7 @@ def embedding_sgd():
     ]
     model = keras.Sequential([layers.Input((48,)), layers.Embedding(400_000, 240), *hidden, layers.Dense(8)])
     model.compile(momentum(), CROSS_ENTROPY)
-    return model, words(768, 48, 400_000, 8)
+    return model, words(2048, 48, 400_000, 8)
 
 
 def transformer_adamw():
