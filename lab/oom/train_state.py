@@ -117,7 +117,7 @@ def cnn():
     body = [
         layer
         for filters in (32, 48)
-        for layer in (layers.Conv2D(filters, 3, padding="same"), layers.Activation("gelu"), layers.AveragePooling2D())
+        for layer in (layers.Conv2D(filters, 3, padding="same"), layers.Activation("gelu"), layers.AveragePooling2D(2))
     ]
     head = [
         layers.Flatten(),
