@@ -6,6 +6,7 @@ the luck of a memory layout evens out.
 
     python -m bench.overhead                      what this machine has, on the CPU
     python -m bench.overhead --on cuda            PyTorch, and Keras on PyTorch, on a GPU
+    python -m bench.overhead --on tensorflow-gpu  Keras on TensorFlow on a GPU
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ from bench.holdfast_command import HOLDFAST, program
 from bench.interleave import Comparison
 
 PAIRS, TURNS = 6, 20
+ON_TENSORFLOW_GPU = "tensorflow-gpu"
+GPU_PAIRS, GPU_TURNS = 3, 14  # TensorFlow and its compiler take half a minute to start there
+SEES_A_GPU = "import tensorflow as tf; raise SystemExit(not tf.config.list_physical_devices('GPU'))"
 ENDING_S = 60.0
 PATIENCE_S = 180.0  # a framework's import and compilation on a loaded machine
 
@@ -55,7 +59,17 @@ KINDS = (
          ((512, 128), (1024, 1024), (1024, 2048), (1024, 4096), (4096, 1024), (4096, 2048), (4096, 3072), (4096, 4096))),
     Kind("Keras on PyTorch", "torch", "keras_steps.py", "cuda", "torch",
          ((64, 64), (4096, 1024), (4096, 1536), (4096, 2048), (4096, 3072))),
+    Kind("Keras on TensorFlow", "tensorflow", "keras_steps.py", ON_TENSORFLOW_GPU, "tensorflow",
+         ((64, 64), (1024, 1024), (2048, 2048), (4096, 1024), (4096, 2048), (4096, 4096), (4096, 8192), (8192, 4096))),
 )  # fmt: skip
+
+
+def why_not(on: str) -> str:
+    """What is in the way of measuring; nothing where all is well. With HOLDFAST_LAB_TINY=1 a CPU stands for the GPU."""
+    if on != ON_TENSORFLOW_GPU or os.environ.get("HOLDFAST_LAB_TINY") == "1":
+        return ""
+    asked = subprocess.run([sys.executable, "-c", SEES_A_GPU], stderr=subprocess.DEVNULL, check=False)
+    return "TensorFlow sees no GPU here" if asked.returncode else ""
 
 
 def main(on: str = "cpu", wanted: tuple[float, ...] = (1.0, 10.0), pairs: int = PAIRS, turns: int = TURNS) -> None:
@@ -68,13 +82,14 @@ def main(on: str = "cpu", wanted: tuple[float, ...] = (1.0, 10.0), pairs: int = 
 
 def size_for(kind: Kind, wanted_ms: float) -> tuple[int, int]:
     """The size whose bare step is nearest to what is wanted, here and now."""
-    low, high, took = 0, len(kind.sizes), {}
+    sizes = SMALL if os.environ.get("HOLDFAST_LAB_TINY") == "1" else kind.sizes
+    low, high, took = 0, len(sizes), {}
     while low < high:
         middle = (low + high) // 2
-        off = bare_ms(kind, kind.sizes[middle]) / wanted_ms
+        off = bare_ms(kind, sizes[middle]) / wanted_ms
         took[middle] = max(off, 1 / off)
         low, high = (middle + 1, high) if off < 1 else (low, middle)
-    return kind.sizes[min(took, key=lambda index: took[index])]
+    return sizes[min(took, key=lambda index: took[index])]
 
 
 @functools.cache
@@ -107,7 +122,8 @@ class Trainer:
             os.mkfifo(path)
         self._ask, self._answer = (os.open(path, os.O_RDWR) for path in paths)
         command = [sys.executable, program(kind.program), kind.device, *map(str, size), *paths]
-        environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"} | (
+        # Several processes share the card: none may take all of it.
+        environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "TF_FORCE_GPU_ALLOW_GROWTH": "true"} | (
             {"KERAS_BACKEND": kind.backend} if kind.backend else {}
         )
         self._process = subprocess.Popen(
@@ -162,9 +178,14 @@ class Trainer:
 
 if __name__ == "__main__":
     words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    words.add_argument("--on", choices=("cpu", "cuda"), default="cpu")
+    words.add_argument("--on", choices=("cpu", "cuda", ON_TENSORFLOW_GPU), default="cpu")
     words.add_argument("--wanted", type=float, nargs="+", default=(1.0, 10.0), metavar="MS")
-    words.add_argument("--pairs", type=int, default=PAIRS)
-    words.add_argument("--turns", type=int, default=TURNS, help="in each pair")
+    words.add_argument("--pairs", type=int, help=f"default: {PAIRS}, with TensorFlow on a GPU {GPU_PAIRS}")
+    words.add_argument(
+        "--turns", type=int, help=f"in each pair, default: {TURNS}, with TensorFlow on a GPU {GPU_TURNS}"
+    )
     asked = words.parse_args()
-    main(asked.on, tuple(asked.wanted), asked.pairs, asked.turns)
+    if unable := why_not(asked.on):
+        sys.exit(unable)
+    usual = (GPU_PAIRS, GPU_TURNS) if asked.on == ON_TENSORFLOW_GPU else (PAIRS, TURNS)
+    main(asked.on, tuple(asked.wanted), asked.pairs or usual[0], asked.turns or usual[1])

@@ -3,7 +3,10 @@
     python -m lab.oom [MODEL …]              a budget of 60, 35 and 20 % of what the step needs (`--memory`)
     python -m lab.oom --container [MODEL …]  the same in a container and without any option
     python -m lab.oom --healthy [MODEL …]    batches that do fit, in a container filled to 90-95 %: nothing changes
+    python -m lab.oom --state [--only NAME]  models of 40 to 400 MB in a container with room for an eighth of the batch
+    python -m lab.oom --repeat 20 dense 35   one case of the container's table 20 times: how often it was restarted
     python -m lab.oom --on cuda              a GPU capped at 8 and 2 GiB
+    python -m lab.oom --on tensorflow        TensorFlow on a GPU that is too small; --list names the cases, --only one
 
 The step's memory is what it holds at most, above what the process held before its first step. With `--write FILE` the
 table also replaces the one in that file, between its two marks.
@@ -18,7 +21,8 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from lab.oom import on_gpu, table
+from lab.oom import on_gpu, on_tensorflow_gpu, repeat, state, table
+from lab.oom.repeat import HOLDFAST_BYTES
 from lab.oom.runs import PLENTY, Run, apart, same_bits, train
 
 MODELS = ("dense", "dense-weighted", "dense-mixed", "batch-norm", "cnn", "lstm", "transformer", "own-step")
@@ -26,7 +30,6 @@ MODELS = ("dense", "dense-weighted", "dense-mixed", "batch-norm", "cnn", "lstm",
 TIMES = {"transformer": 8, "cnn": 10, "lstm": 12, "batch-norm": 8, "dense-mixed": 20}
 USUAL_TIMES = 14
 HEALTHY_FILL = 0.93
-HOLDFAST_BYTES = 48 << 20  # relay and watcher live in the container, too
 MIB = 1 << 20
 
 
@@ -36,25 +39,54 @@ def main() -> int:
     words.add_argument("--shares", nargs="+", type=int, default=[60, 35, 20])
     words.add_argument("--container", action="store_true")
     words.add_argument("--healthy", action="store_true")
-    words.add_argument("--on", choices=("cpu", "cuda"), default="cpu")
+    words.add_argument("--state", action="store_true")
+    words.add_argument("--repeat", type=int, metavar="TURNS", help="of MODEL with SHARE per cent of its step's memory")
+    words.add_argument(
+        "--only", action="append", default=[], metavar="NAME", help="of the table's rows; may be given again"
+    )
+    words.add_argument("--on", choices=("cpu", "cuda", "tensorflow"), default="cpu")
+    words.add_argument("--list", action="store_true", help="the cases of --on tensorflow, and nothing is run")
+    words.add_argument("--jobs", type=int, default=6, help="cases of --on tensorflow at a time (default: %(default)s)")
+    words.add_argument(
+        "--within", type=float, default=on_tensorflow_gpu.WITHIN_S, metavar="S",
+        help="seconds for all cases of --on tensorflow; what is not begun by then is a row that says so (default: %(default).0f)",
+    )  # fmt: skip
     words.add_argument("--write", type=Path)
     asked = words.parse_args()
-    if asked.on == "cuda":
-        made = table.Table("on a GPU", on_gpu.HEADINGS)
-        rows = on_gpu.rows()
-    elif asked.healthy:
-        made = table.Table("healthy", ("model", "container", "filled", "exit", "bits", "touched", "time"), named_by=1)
-        rows = _each(asked.models, healthy)
-    elif asked.container:
-        made = table.Table("container", ("model", "memory", "step", "container", "exit", "how", "k", "why", "apart"))
-        rows = _each(asked.models, lambda model, place: in_container(model, place, asked.shares))
-    else:
-        made = table.Table("budget", ("model", "memory", "step", "budget", "exit", "how", "k", "why", "apart"))
-        rows = _each(asked.models, lambda model, place: with_budget(model, place, asked.shares))
+    if asked.list:
+        print(on_tensorflow_gpu.listed())
+        return 0
+    if asked.on == "tensorflow" and (unable := on_tensorflow_gpu.why_not(asked.only)):
+        print(unable, file=sys.stderr)
+        return 2
+    made, rows = _asked_for(asked)
     bad = made.fill(rows)
     if asked.write:
         made.write(asked.write)
     return 1 if bad else 0
+
+
+def _asked_for(asked: argparse.Namespace) -> tuple[table.Table, Iterator[table.Row]]:
+    if asked.on == "cuda":
+        return table.Table("on a GPU", on_gpu.HEADINGS), on_gpu.rows()
+    if asked.on == "tensorflow":
+        made = table.Table("TensorFlow on a GPU", on_tensorflow_gpu.HEADINGS, named_by=1)
+        return made, on_tensorflow_gpu.rows(asked.only, asked.jobs, asked.within)
+    if asked.state:
+        return table.Table("state", state.HEADINGS, named_by=1), state.rows(asked.only)
+    if asked.repeat:
+        model, share = asked.models
+        rows = repeat.rows(model, int(share), asked.repeat, TIMES.get(model, USUAL_TIMES))
+        return table.Table("repeated", repeat.HEADINGS), rows
+    if asked.healthy:
+        headings = ("model", "container", "filled", "exit", "bits", "touched", "time")
+        return table.Table("healthy", headings, named_by=1), _each(asked.models, healthy)
+    columns = ("exit", "how", "k", "why", "apart")
+    if asked.container:
+        made = table.Table("container", ("model", "memory", "step", "container", *columns))
+        return made, _each(asked.models, lambda model, place: in_container(model, place, asked.shares))
+    made = table.Table("budget", ("model", "memory", "step", "budget", *columns))
+    return made, _each(asked.models, lambda model, place: with_budget(model, place, asked.shares))
 
 
 def _each(models: list[str], rows: Callable[[str, Path], Iterator[table.Row]]) -> Iterator[table.Row]:
@@ -77,10 +109,8 @@ def with_budget(model: str, place: Path, shares: list[int]) -> Iterator[table.Ro
 def in_container(model: str, place: Path, shares: list[int]) -> Iterator[table.Row]:
     times = TIMES.get(model, USUAL_TIMES)
     whole = train(place, model, times, container=PLENTY, measure=True)
-    seen = [json.loads(line[4:]) for line in whole.output.splitlines() if line.startswith("LAB ")]
-    held, needed = seen[0]["held"] + HOLDFAST_BYTES, max(one["peak"] for one in seen[1:]) - seen[0]["current"]
     for share in shares:
-        limit = held + int(needed * share / 100)
+        needed, limit = repeat.container_for(whole, share)
         run = train(place, model, times, container=limit, options=())
         yield _rescued(model, (share, needed, limit), whole, run)
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 class Row(NamedTuple):
     good: bool
     cells: tuple[str, ...]
+    note: str = ""  # printed below a row: what a failure said last
 
 
 class Table:
@@ -25,6 +26,8 @@ class Table:
         for row in rows:
             self._rows.append(row)
             print(_line(row.cells), "" if row.good else "  <--", flush=True)
+            if row.note:
+                print(row.note, flush=True)
         return sum(not row.good for row in self._rows)
 
     def write(self, page: Path) -> None:
