@@ -21,6 +21,10 @@ class CannotSplit(Exception):
     """This batch, or any of this model, is not cut: in words for the record and the verdict."""
 
 
+class MustStartAgain(CannotSplit):
+    """This process cannot go on; the next attempt can, in pieces. The driver has told how many."""
+
+
 class Driver:
     """A batch of one framework. Everything here may raise the framework's own out-of-memory error."""
 
@@ -148,6 +152,9 @@ class Engine:
         try:
             self.driver.whole_failed(error)
             rows, tail = self.driver.size(batch)
+        except MustStartAgain as reason:
+            self.pieces.refused = str(reason)
+            return False
         except CannotSplit as reason:
             self._refuse(str(reason), error)
             return False

@@ -22,7 +22,7 @@ from typing import Any, Callable, Iterator, Optional
 from ..guard import guarded
 from ..memory import wanted_bytes
 from ..pieces import Pieces
-from ..rescue_engine import CannotSplit, Driver, Engine
+from ..rescue_engine import CannotSplit, Driver, Engine, MustStartAgain
 from ..telemetry import Recorder
 from ..tensorflow.forecast import CardForecast, Forecast
 from .fit import shape_of
@@ -203,7 +203,7 @@ class Rescued(Driver):
         if self._xla and self._on_gpu:
             if not self._held_last:
                 self._needs(error)
-                raise CannotSplit("in a step compiled by XLA, which has lost its variables; it has to be started again")
+                raise MustStartAgain("a step compiled by XLA has lost its variables")
             return
         if self._keeper is None and not self._catches:
             raise CannotSplit("its step is Keras's own, which cannot be undone")
