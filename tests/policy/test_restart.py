@@ -181,9 +181,7 @@ def test_out_of_gpu_memory_is_started_again_with_exactly_what_was_measured(kille
 
 
 def test_a_first_step_too_big_for_the_gpu_begins_again_in_pieces() -> None:
-    first = Attempt(
-        "gpu-memory-exhausted", False, None, 20.0, begun=True, can_shrink=True, needed_k=3, checkpoint=None
-    )
+    first = Attempt("gpu-memory-exhausted", False, None, 20.0, begun=True, can_shrink=True, needed_k=3, checkpoint=None)
     assert _decide(first).text == (
         "ran out of GPU memory in its first step; starting again from the beginning in 3 micro-batches a step "
         "(20 s lost), attempt 2"
