@@ -8,7 +8,9 @@ from tests.fake_training import fake_training
 from tests.workplace import Workplace
 
 # As the part inside Keras tells it, and as TensorFlow then ends.
-ADAPTER = "from holdfast.inside.api import _recorder; _recorder().event('adapter.ready', name='keras', backend='tensorflow')"
+ADAPTER = (
+    "from holdfast.inside.api import _recorder; _recorder().event('adapter.ready', name='keras', backend='tensorflow')"
+)
 NEEDS = "_recorder().event('rescue.needs', k=3, where='train', of='gpu', needed_bytes=2 << 30, limit_bytes=1 << 30)"
 REFUSED = "_recorder().event('rescue.refused', reason='a loss over the whole batch', where='train')"
 RAISE = """

@@ -15,7 +15,7 @@ from holdfast.detectors import data_exhausted, find_troubles
 from holdfast.detectors.edge import pace_s
 from holdfast.detectors.leak import LEAKS
 from holdfast.inside import room
-from holdfast.policy import examine, warn
+from holdfast.policy import examine, not_working, warn
 from holdfast.probes import Scope
 from holdfast.probes.runner import ProbeRunner
 from holdfast.supervisor import learned
@@ -145,22 +145,24 @@ class Watch:
             readings += self._startup.look(readings, now)
             self._tell_of_silence(self._greeting.missing(readings, self._training.greeted(), now))
         samples = [reading for reading in readings if isinstance(reading, Sample)]
+        events = [reading for reading in readings if isinstance(reading, Event)]
         for name, budget in (("memory", self._task.memory_bytes), ("gpu_memory", self._task.gpu_memory_bytes)):
             if budget:
                 samples.append(Sample(f"job.{name}_budget_bytes", float(budget), now))
-        self._recall.take([*samples, *(reading for reading in readings if isinstance(reading, Event))])
+        self._recall.take([*samples, *events])
         if self._recorder and samples:
             self._recorder.samples(now, samples)
-        for reading in readings:
-            if isinstance(reading, Event):
-                self.record(reading)
-                self._say_what_is_missing(reading)
-                self._goodbye = self._goodbye or reading.kind == "inside.goodbye"
-                if reading.kind == "rescue.k" and reading.data.get("where") == "train":
-                    learned.remember(self._task, int(reading.data["k"]))
-                if reading.kind == "command.done":
-                    self._asked_at = 0.0
-                    self.on_answer(reading)
+        for event in events:
+            self.record(event)
+            self._say_what_is_missing(event)
+            self._goodbye = self._goodbye or event.kind == "inside.goodbye"
+            if event.kind == "rescue.k" and event.data.get("where") == "train":
+                learned.remember(self._task, int(event.data["k"]))
+            if event.kind == "command.done":
+                self._asked_at = 0.0
+                self.on_answer(event)
+        for decision in not_working.decide(events, self._task.policy, self._decided_at):
+            self._act(decision, [], now)
         return self._recall.window()
 
     def _act(self, decision: Decision, findings: list[Finding], now: float) -> None:
