@@ -92,7 +92,8 @@ def _from_the_first_step(window: Window) -> Kind:
     steps = _steps(window)
     if not began or steps > FIRST_STEPS:
         return None
-    done = "no step was ever finished" if not steps else f"only {steps} step{'' if steps == 1 else 's'} were finished"
+    counted = "1 step was" if steps == 1 else f"{steps} steps were"
+    done = f"only {counted} finished" if steps else "no step was ever finished"
     return "batch", f"{done}: the batch itself is too big", began[-1].at
 
 
