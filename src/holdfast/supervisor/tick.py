@@ -26,6 +26,7 @@ from holdfast.supervisor.recorder import Recorder
 from holdfast.supervisor.startup import StartUp
 from holdfast.supervisor.task import Task
 from holdfast.supervisor.training import Training
+from holdfast.supervisor.unheard import Unheard
 from holdfast.vocabulary import Decision, Event, Finding, Output, Sample, Window
 
 COMMAND_WORDS, COMMAND_CHARACTERS = 200, 1000  # of a command line that may be megabytes long
@@ -73,11 +74,13 @@ class Watch:
         self._greeting = Greeting()
         self._startup = StartUp(task.cwd)
         self._recall = Recall()
+        self.unheard = Unheard(script_pid, task.channel)
         self._goodbye = False
         self._asked_at = 0.0
 
     def next_attempt(self, number: int, script_pid: int, reason: str) -> None:
         self._probes.close()
+        self.unheard.close()
         self._attempt.begin_again()
         self._look_at(script_pid)
         # What grows is found anew in each process, and each attempt is judged by its own record.
@@ -131,6 +134,7 @@ class Watch:
 
     def close(self, patience_s: float = 2.0) -> int:
         """Returns how many records could not be written."""
+        self.unheard.close()
         if self._task.channel is not None:
             room.clear(str(self._task.channel))
         if self._recorder is None:
@@ -150,6 +154,7 @@ class Watch:
             if budget:
                 samples.append(Sample(f"job.{name}_budget_bytes", float(budget), now))
         self._recall.take([*samples, *events])
+        self.unheard.look(events)
         if self._recorder and samples:
             self._recorder.samples(now, samples)
         for event in events:
