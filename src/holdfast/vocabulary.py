@@ -10,6 +10,8 @@ from typing import Any
 
 UNITS = ("bytes", "bytes_per_s", "s", "ratio", "celsius", "watts", "count", "per_s", "mhz", "percent", "flags")
 
+NOT_WORKING = "not-working:"  # how the key of a decision begins that tells what of Holdfast does not work in a run
+
 
 def unit_of(name: str) -> str:
     """The unit a signal's name carries: `host.memory_available_bytes` -> `bytes`."""

@@ -188,3 +188,20 @@ def test_holdfasts_own_frames_are_not_the_scripts() -> None:
     frames = [("/opt/holdfast/inside/tensorflow/step.py", "_next_internal", "return pull(self)"), *LOADS["an array"]]
     found = find(killed(stack(frames, 500 * MIB), stack(frames, 900 * MIB)))
     assert found is not None and "train.py:9 in main" in found.evidence[1].text
+
+
+def test_an_array_that_tensorflow_copies_is_said_to_be_held_twice() -> None:
+    slices: Frames = [
+        (f"{SITE}/tensorflow/python/framework/constant_op.py", "convert_to_eager_tensor", ""),
+        (f"{SITE}/tensorflow/python/data/ops/dataset_ops.py", "from_tensor_slices", ""),
+        ("train.py", "main", "data = tf.data.Dataset.from_tensor_slices((x, y))"),
+        MAIN,
+    ]
+    window = killed(stack(LOADS["an array"], 500 * MIB), stack(slices, 900 * MIB), framework="tensorflow")
+    found = find(window)
+    assert found is not None
+    assert "400 MiB of it while TensorFlow copied arrays given to it whole" in found.evidence[2].text
+    cause = diagnose(window, find_endings(window)).cause
+    assert cause is not None and "PyDataset" in cause.remedies[0].how
+    once = find(killed(stack(LOADS["an array"], 500 * MIB), stack(LOADS["an array"], 900 * MIB)))
+    assert once is not None and not any("held twice" in item.text for item in once.evidence)

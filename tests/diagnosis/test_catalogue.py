@@ -9,8 +9,9 @@ from string import Template
 
 import pytest
 
-from holdfast.diagnosis.catalogue import CATALOGUE, EXPLAINS, GENERIC, Recipe
+from holdfast.diagnosis.catalogue import CATALOGUE, EXPLAINS, GENERIC, Recipe, remedies_for
 from holdfast.diagnosis.reading.tables import EXCEPTIONS, LINES
+from holdfast.vocabulary import Evidence, Finding
 
 CAUSES = [
     "host-memory-exhausted",
@@ -132,3 +133,12 @@ def test_remedies_for_a_framework_are_code_or_a_command() -> None:
 def test_remedies_fit_a_terminal_of_80_columns() -> None:
     for name, recipe in RECIPES:
         assert all(len(line) <= 73 for line in recipe.how.split("\n")), (name, recipe.how)
+
+
+@pytest.mark.parametrize("framework", ["keras", "torch", "jax", ""])
+@pytest.mark.parametrize("kind", ["", "batch", "evaluation", "longer"])
+def test_no_fix_is_given_twice(kind: str, framework: str) -> None:
+    for cause in CATALOGUE:
+        found = Finding(cause, 0.9, (Evidence("x", "stderr"),), {kind: True} if kind else {})
+        fixes = [(remedy.title, remedy.how) for remedy in remedies_for(found, framework)]
+        assert len(fixes) == len(set(fixes)), cause

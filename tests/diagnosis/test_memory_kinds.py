@@ -49,6 +49,11 @@ def test_a_batch_that_was_too_big_from_the_first_step() -> None:
     assert "gradient_accumulation_steps" in cause.remedies[0].how
 
 
+@pytest.mark.parametrize(("steps", "words"), [(1.0, "only 1 step was finished"), (2.0, "only 2 steps were finished")])
+def test_few_steps_are_counted_in_words_that_fit(steps: float, words: str) -> None:
+    assert words in text_of(killed([phase("compile", 5)], train__steps_count=[steps]))
+
+
 def test_evaluation_that_needs_more_than_training() -> None:
     cause = killed([phase("compile", 5), phase("train", 6), phase("validate", 40, 30)], train__steps_count=[1.0, 30.0])
     assert "while evaluating, after 30 training steps that fitted" in text_of(cause)

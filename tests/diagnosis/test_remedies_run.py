@@ -25,7 +25,7 @@ def snippets(framework: str) -> list[tuple[str, str]]:
         (name, recipe.how)
         for name, entry in CATALOGUE.items()
         for recipe in entry.recipes
-        if recipe.framework == framework and "$" not in recipe.how
+        if recipe.framework == framework and recipe.language == "python" and "$" not in recipe.how
     ]
     return [(name, how) for name, how in found if not any(part in how for part in NOT_HERE)]
 

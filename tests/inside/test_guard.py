@@ -39,11 +39,18 @@ def test_defaults_keywords_and_partials_are_called_as_they_are() -> None:
     assert guard.guarded(functools.partial(max, 3))(7) == 7
 
 
-def test_after_many_failures_hooks_do_nothing_any_more() -> None:
+def test_after_many_failures_hooks_do_nothing_any_more_and_that_is_told() -> None:
+    told: list[tuple[str, str]] = []
+    guard.on_failure(lambda place, reason: told.append((place, reason)))
     safe = guard.guarded(Hook().one)
-    for _ in range(guard.FAILURES):
+    for _ in range(guard.FAILURES - 1):
+        safe(0)
+    assert safe(5) == 2 and len(told) == 1
+    for _ in range(5):
         safe(0)
     assert safe(5) is None
+    assert [place for place, _ in told] == ["Hook.one", guard.EVERYTHING]
+    assert "switched off" in told[-1][1]
 
 
 def test_a_telling_that_fails_itself_is_not_heard_of() -> None:

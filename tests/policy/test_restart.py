@@ -162,3 +162,58 @@ def test_a_first_step_that_was_too_big_is_started_again_smaller() -> None:
 def test_what_had_not_begun_to_train_or_cannot_be_had_smaller_is_not(change: dict[str, object]) -> None:
     first = Attempt("container-memory-limit", True, None, 20.0, begun=True, can_shrink=True)
     assert _decide(replace(first, **change)).kind == "note"  # type: ignore[arg-type]
+
+
+# -- on a GPU, where running out of memory is an exception or an abort
+
+ON_GPU = replace(FOR_MEMORY, cause="gpu-memory-exhausted", killed=False, begun=True)
+MEASURED = replace(ON_GPU, needed_k=5)
+
+
+@pytest.mark.parametrize("killed", [False, True], ids=["by an exception", "by an abort"])
+def test_out_of_gpu_memory_is_started_again_with_exactly_what_was_measured(killed: bool) -> None:
+    decision = _decide(replace(MEASURED, killed=killed, k=2))
+    assert (decision.kind, decision.settings["k"]) == ("restart", 5)
+    assert decision.text == (
+        "ran out of GPU memory at step 1200; starting again from step 1180 in 5 micro-batches a step "
+        "(20 steps, 12 s lost), attempt 2"
+    )
+
+
+def test_a_first_step_too_big_for_the_gpu_begins_again_in_pieces() -> None:
+    first = Attempt("gpu-memory-exhausted", False, None, 20.0, begun=True, can_shrink=True, needed_k=3, checkpoint=None)
+    assert _decide(first).text == (
+        "ran out of GPU memory in its first step; starting again from the beginning in 3 micro-batches a step "
+        "(20 s lost), attempt 2"
+    )
+
+
+def test_one_restart_for_gpu_memory_at_one_place_unless_it_got_further() -> None:
+    again = _decide(MEASURED, replace(MEASURED, k=5, needed_k=9))
+    assert again.kind == "stop" and "smaller steps did not help" in again.text
+    assert _decide(MEASURED, replace(MEASURED, k=5, needed_k=9, step=1300)).settings["k"] == 9
+
+
+def test_without_a_measurement_gpu_steps_are_halved_once() -> None:
+    assert _decide(ON_GPU).settings["k"] == 2
+    assert _decide(ON_GPU, replace(ON_GPU, k=2)).kind == "stop"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"can_shrink": False}, {"rescue_failed": True}, {"evaluating": True}, {"begun": False}],
+    ids=["nothing can shrink", "smaller was tried in the process", "while evaluating", "outside of a step"],
+)
+def test_an_exception_for_lack_of_gpu_memory_that_smaller_steps_do_not_mend_is_left(change: dict[str, object]) -> None:
+    assert _decide(replace(ON_GPU, **change)).kind == "note"  # type: ignore[arg-type]
+
+
+def test_an_abort_after_a_rescue_on_the_gpu_is_started_again_smaller() -> None:
+    assert _decide(replace(ON_GPU, rescue_failed=True, killed=True, k=2)).settings["k"] == 4
+    assert _decide(replace(ON_GPU, can_shrink=False, killed=True)).kind == "note"
+
+
+def test_what_was_measured_comes_before_doubling_on_the_host_too() -> None:
+    measured = replace(FOR_MEMORY, needed_k=7)
+    assert _decide(measured).settings["k"] == 7
+    assert _decide(replace(measured, cause="host-memory-exhausted", killed=False)).settings["k"] == 7

@@ -75,3 +75,15 @@ def test_the_command_that_resumes_is_told_only_where_there_is_a_checkpoint() -> 
         answer = json.loads(as_json("r1", window, diagnosis))
         assert answer["resume"] == ("holdfast run --resume=r1" if told else None)
         assert ("It can be resumed from step 1180:" in as_text("r1", window, diagnosis, [], colour=False)) is told
+
+
+def test_what_of_holdfast_does_not_work_stands_in_the_verdict() -> None:
+    said = "checkpoints are not working here: OSError: no space"
+    action = Event("action", START + 5, {"key": "not-working:checkpoints", "decision": said, "result": "said"})
+    other = Event("action", START + 6, {"key": "restart:2", "decision": "started again", "result": "started"})
+    window = story(0, None, {}, [action, other])
+    text = as_text("r1", window, diagnose(window, []), [], colour=False)
+    assert f"Not working here\n  {said}" in text and text.count("checkpoints") == 1
+    assert json.loads(as_json("r1", window, diagnose(window, [])))["actions"][0]["decision"] == said
+    healthy = story(0, None, {}, [other])
+    assert "Not working here" not in as_text("r1", healthy, diagnose(healthy, []), [], colour=False)

@@ -13,7 +13,7 @@ from holdfast.cli.state import all_runs, find_run
 from holdfast.diagnosis.ruled_out import ruled_out
 from holdfast.views.why_html import as_html
 from holdfast.views.why_json import as_json, log_as_json
-from holdfast.views.why_text import as_text, considered, last_words, log_as_text
+from holdfast.views.why_text import as_text, considered, last_words, log_as_text, not_working
 from holdfast.vocabulary import Diagnosis
 
 
@@ -64,7 +64,8 @@ class WhyVerb:
         if options.html:
             start = next(iter(window.events("run.start")), None)
             command = " ".join(map(str, start.data["command"])) if start else "?"
-            _write(options.html, as_html(name, [("command", command)], diagnosis, last_words(window)))
+            about = [("command", command), *(("not working here", text) for text in not_working(window))]
+            _write(options.html, as_html(name, about, diagnosis, last_words(window)))
         if options.json:
             print(as_json(name, window, diagnosis))
             return

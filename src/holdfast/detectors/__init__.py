@@ -17,6 +17,7 @@ from holdfast.detectors import (
     native_crash,
     starvation,
     stopped,
+    told_out_of_memory,
     uncounted_leak,
     used_up,
 )
@@ -32,6 +33,7 @@ ENDINGS: tuple[Callable[[Window], Finding | None], ...] = (
     stopped.find_killed,
     native_crash.find,
     budget_crash.find,
+    told_out_of_memory.find,
     used_up.find_disk,
     used_up.find_shared_memory,
     used_up.find_open_files,

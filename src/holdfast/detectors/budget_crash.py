@@ -8,7 +8,9 @@ from __future__ import annotations
 import signal
 from dataclasses import dataclass
 
+from holdfast.detectors import told_out_of_memory
 from holdfast.detectors.ending import Ending, ending
+from holdfast.detectors.told_out_of_memory import device
 from holdfast.detectors.words import amount
 from holdfast.vocabulary import Evidence, Finding, Window
 
@@ -26,6 +28,9 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | Non
     how = ending(window)
     if how is None or how.signal not in BROKEN:
         return None
+    on_a_device = told_out_of_memory.find(window)
+    if on_a_device is not None and on_a_device.cause == "gpu-memory-exhausted":
+        return None  # however much the job held on the host
     seen = _at_budget(window, how, thresholds) + _after_rescue(window, how, thresholds)
     if not seen:
         return None
@@ -51,7 +56,11 @@ def _at_budget(window: Window, how: Ending, thresholds: Thresholds) -> list[Evid
 
 
 def _after_rescue(window: Window, how: Ending, thresholds: Thresholds) -> list[Evidence]:
-    caught = [event for event in window.events("rescue.caught") if 0 <= how.at - event.at < thresholds.after_rescue_s]
+    caught = [
+        event
+        for event in window.events("rescue.caught")
+        if 0 <= how.at - event.at < thresholds.after_rescue_s and device(event) != "gpu"
+    ]
     if not caught:
         return []
     last = caught[-1]

@@ -20,6 +20,8 @@ CAUSE = "dataset-in-memory"
 SEES_STEPS = {"torch", "tensorflow", "keras"}  # elsewhere "no step was seen" says nothing
 MOST_OF_IT = 0.6
 A_LARGE_PART = 0.5
+COPIES = frozenset({"from_tensor_slices", "from_tensors"})
+A_COPY_BYTES = 96 << 20
 LOADING, MODEL, STEP, OWN, IMPORT = "loading", "model", "step", "own", "import"
 
 
@@ -215,7 +217,21 @@ def _evidence(loading: Sequence[tuple[float, Event]], grown: float) -> list[Evid
         (file, number, function, code), rose = found
         text = f"{amount(rose, 'bytes')} of it while the script was at {file}:{number} in {function}"
         evidence.append(Evidence(text + (f": {code}" if code else ""), "telemetry", at, rose))
-    return evidence
+    return [*evidence, *_copied_into_tensorflow(loading)]
+
+
+def _copied_into_tensorflow(loading: Sequence[tuple[float, Event]]) -> list[Evidence]:
+    """An array given to `from_tensor_slices`, or to Keras's `fit`, becomes a tensor beside the array."""
+    copies = [
+        (rise, event)
+        for rise, event in loading
+        if any(frame.get("function") in COPIES for frame in event.data.get("frames", ()))
+    ]
+    rise = sum(rise for rise, _ in copies)
+    if rise < A_COPY_BYTES:
+        return []
+    text = f"{amount(rise, 'bytes')} of it while TensorFlow copied arrays given to it whole: they are then held twice"
+    return [Evidence(text, "telemetry", copies[-1][1].at, rise)]
 
 
 def _headline(loading: Sequence[tuple[float, Event]]) -> str:

@@ -29,6 +29,7 @@ WENT_ON = re.compile(
 KILLS = frozenset({"host-memory-exhausted", "container-memory-limit"})
 OF_THE_CARD = frozenset({"gpu-memory-exhausted", "gpu-memory-fragmented", "gpu-memory-held-by-others"})
 ON_THE_CPU = re.compile(r"device:CPU:\d|allocator (?:mkl)?cpu\b|DefaultCPUAllocator")
+ON_A_GPU = re.compile(r"device:GPU:\d|GPU_\d+_bfc|\b(?:CUDA|HIP|GPU)\b")
 HANDLED = 0.4  # a traceback that did not end the script explains little
 RAISED_AT_THE_END = 0.9
 
@@ -58,9 +59,22 @@ def find_errors(window: Window) -> list[Finding]:
         found += [_at_most(finding, words_trust) for finding in words]
         if any(ON_THE_CPU.search(raised.message) for raised in chains[name]):
             found = [finding for finding in found if finding.cause not in OF_THE_CARD]
+        elif _without_a_card(window) and not ON_A_GPU.search(" ".join(raised.message for raised in chains[name])):
+            found = [_on_the_host(finding) for finding in found]
         at = end.at if end and trust[name] > HANDLED else None
         findings += [_from_stream(finding, name, at) for finding in found]
     return _without_guessed_kills(window, findings)
+
+
+def _without_a_card(window: Window) -> bool:
+    """XLA names no device in what it says. The training process told that it was the host, and no GPU was found."""
+    told = window.events("rescue.caught", "rescue.needs", "rescue.foreseen")
+    return bool(told) and told[-1].data.get("of") != "gpu" and window.event("gpu.found") is None
+
+
+def _on_the_host(finding: Finding) -> Finding:
+    named = any(ON_A_GPU.search(item.text) for item in finding.evidence)
+    return finding if named or finding.cause not in OF_THE_CARD else replace(finding, cause="host-memory-exhausted")
 
 
 def _without_guessed_kills(window: Window, findings: Sequence[Finding]) -> list[Finding]:

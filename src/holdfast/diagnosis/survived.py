@@ -42,7 +42,8 @@ def _what_happened(first: Event) -> Evidence:
     if first.kind == "rescue.caught":
         return Evidence(f"step {step} ran out of memory: {data.get('wanted', '')}".rstrip(": "), "telemetry", first.at)
     needed, left = int(data.get("needed_bytes") or 0), int(data.get("left_bytes") or 0)
-    of = {"container": "its container", "machine": "the machine"}.get(str(data.get("of")), "its memory budget")
+    places = {"container": "its container", "machine": "the machine", "gpu": "the GPU"}
+    of = places.get(str(data.get("of")), "its memory budget")
     what = {"evaluate": "evaluation", "predict": "prediction"}.get(str(data.get("where")), f"step {step}")
     text = f"{what} on {data.get('rows', '?')} rows needs about {needed // MIB} MiB; {of} had {left // MIB} MiB left"
     return Evidence(text, "telemetry", first.at, needed)

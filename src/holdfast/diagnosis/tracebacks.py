@@ -59,6 +59,7 @@ FAILED_STATUS = re.compile(
     r"(?:OP_REQUIRES failed|[Ee]xecution (?:\w+ ){0,4}failed|failed to execute).{0,160}?: "
     r"(?P<code>(?i:resource[ _]exhausted|invalid[ _]argument|failed[ _]precondition|out[ _]of[ _]range|data[ _]loss)): (?P<message>.+)$"
 )
+NODE_MADE_AT = re.compile(r"^Detected at node \S{1,300} defined at \(most recent call last\):$")
 GRAPH_NODE = re.compile(r"^\s*Node: '\S{1,300}'\s*$")
 MESSAGE_LINES = 60
 BOX_LINES = 600
@@ -257,10 +258,16 @@ def _message(lines: Sequence[str], i: int, first: str) -> tuple[str, int]:
     """The rest of what an exception says, up to where another voice begins."""
     message = [first]
     blank = False
-    while i < len(lines) and len(message) < MESSAGE_LINES:
+    of_a_node = 0  # lines of the frames that TensorFlow quotes of where a graph's node was made
+    while i < len(lines) and len(message) - of_a_node < MESSAGE_LINES:
         line = lines[i]
         if line.strip() in LINKS or START.match(line) or ANOTHER_VOICE.match(line):
             break
+        if NODE_MADE_AT.match(message[-1]) or (of_a_node and (line.startswith("  ") or not line.strip())):
+            of_a_node += 1
+            message.append(line)
+            i += 1
+            continue
         if blank and not CONTINUES.match(line) and (RAISED.match(line) or len(message) > 12):
             break
         if (ALONE.match(line) and not first.startswith("in user code")) or FRAME.match(line) or is_progress(line):

@@ -12,6 +12,7 @@ from typing import Any, Callable, Optional, TypeVar
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 FAILURES = 20  # after so many, hooks do nothing any more
+EVERYTHING = "*"  # the place that is told then
 
 
 class _Edge:
@@ -31,14 +32,20 @@ def on_failure(tell: Callable[[str, str], None]) -> None:
 
 def failed(place: str, error: BaseException) -> None:
     _edge.failures += 1
-    said = (place, f"{type(error).__name__}: {error}"[:300])
-    if said in _edge.told or _edge.tell is None:
+    _tell(place, f"{type(error).__name__}: {error}"[:300])
+    if _edge.failures == FAILURES:
+        _tell(EVERYTHING, f"its hooks failed {FAILURES} times and are switched off")
+
+
+def _tell(place: str, reason: str) -> None:
+    """Once for each."""
+    if (place, reason) in _edge.told or _edge.tell is None:
         return
-    _edge.told.add(said)
+    _edge.told.add((place, reason))
     try:
-        _edge.tell(*said)
+        _edge.tell(place, reason)
     except Exception:  # noqa: BLE001 - the record itself is broken: go on without it
-        _edge.failures = FAILURES
+        _edge.failures = FAILURES + 1
 
 
 def unseen(error: BaseException) -> None:

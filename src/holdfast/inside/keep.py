@@ -149,6 +149,7 @@ class Keep:
                 return
             self._saver.wait()
         began = now()
+        self._next_at = self._pace.saved(began, 0.0, self._saver.write_s)  # also where the state cannot be taken
         place = {"loop": self._loops - 1, "epoch": self._epoch, "batch": batch, "step": self.step}
         things = {name: _taken(thing) for name, thing in self._things.items()}
         state = {**place, "at_making": at_making, "random": _random_state(loader), "things": things}
@@ -229,7 +230,7 @@ def _copied(value: Any) -> Any:
         return type(value)(_copied(item) for item in value)
     if hasattr(value, "__array__") and not isinstance(value, (int, float)):
         numpy: Any = sys.modules["numpy"]
-        return numpy.array(value)
+        return value if isinstance(value, numpy.generic) else numpy.array(value)
     return value
 
 

@@ -5,6 +5,8 @@ stop, and failed in a way that may pass:
 - killed for memory: next time in smaller micro-batches, as long as they get smaller each time or it gets further, also
   where the first step was too big to be finished; a leak, which starts afresh with the process, as long as it gets
   further;
+- out of memory, also by an exception, where the training process measured how many micro-batches would fit: once, with
+  exactly that many. On a GPU, where nothing was measured and no rescue was tried, once with twice as many;
 - killed by somebody (SIGKILL);
 - a worker that died, a native crash, a kill for memory while the data was loaded again: unless it has not got beyond
   the step it failed at before.
@@ -26,13 +28,15 @@ CHEAP_S = 300.0
 LARGEST_K = 256
 LEAST_GAIN = 0.2  # of what the attempt before got through: a leak that ends it ever sooner is not outrun
 
-MEMORY = frozenset({"container-memory-limit", "host-memory-exhausted", "swap-thrash"})
+GPU_MEMORY = "gpu-memory-exhausted"
+MEMORY = frozenset({"container-memory-limit", "host-memory-exhausted", "swap-thrash", GPU_MEMORY})
 LOADED_WHOLE = "dataset-in-memory"
 LEAK = "host-memory-leak"
 BY_SOMEBODY = "killed"
 MAY_PASS_ONCE = frozenset({"worker-died", "native-crash", LOADED_WHOLE})
 WORDS = {
     **dict.fromkeys((*MEMORY, LOADED_WHOLE), "killed for memory"),
+    GPU_MEMORY: "ran out of GPU memory",
     LEAK: "killed for memory after a leak",
     BY_SOMEBODY: "killed by somebody",
     "worker-died": "a worker process died",
@@ -51,6 +55,8 @@ class Attempt:
     begun: bool = False  # the first step, at least
     k: int = 1  # micro-batches a step at its end
     can_shrink: bool = False  # the framework's part can make them smaller
+    needed_k: int | None = None  # measured in the training process: so many would have fitted
+    rescue_failed: bool = False  # memory ran out, smaller pieces were tried in the process, and that did not help
     checkpoint: int | None = None  # the newest then, by a number that grows
     checkpoint_step: int | None = None
     since_checkpoint_s: float | None = None
@@ -68,7 +74,7 @@ def decide(attempts: Sequence[Attempt], policy: str, max_restarts: int) -> Decis
     trained = any(attempt.step is not None or _too_big(attempt) for attempt in attempts)
     if policy != "protect" or max_restarts <= 0 or not trained or last.asked_to_stop:
         return _stop("note", last, "nothing to start again")
-    if last.cause not in WORDS or (last.cause in {*MEMORY, LOADED_WHOLE} and not last.killed):
+    if last.cause not in WORDS or not _may_help(last):
         return _stop("stop" if len(attempts) > 1 else "note", last, "it would fail again the same way")
     if last.read_input:
         return _stop("stop", last, "it has read its standard input, which is gone")
@@ -80,7 +86,7 @@ def decide(attempts: Sequence[Attempt], policy: str, max_restarts: int) -> Decis
         return _stop("stop", last, f"started again {times} without a newer checkpoint")
     if reason := _would_not_help(attempts):
         return _stop("stop", last, reason)
-    k = last.k * 2 if last.cause in MEMORY else last.k
+    k = _next_k(last)
     pause_s = PAUSES_S[min(in_a_row, len(PAUSES_S) - 1)]
     return Decision(
         "restart",
@@ -91,9 +97,29 @@ def decide(attempts: Sequence[Attempt], policy: str, max_restarts: int) -> Decis
     )
 
 
+def _may_help(last: Attempt) -> bool:
+    """Whether another attempt would be any different, by the cause alone.
+
+    An out-of-memory exception comes again at the same batch, unless the steps get smaller; a kill may have come from
+    what else ran on the machine.
+    """
+    if last.cause == GPU_MEMORY:
+        in_vain = last.evaluating or (last.rescue_failed and not last.killed)
+        return last.can_shrink and (last.needed_k is not None or (last.begun and not in_vain))
+    if last.cause in MEMORY:
+        return last.killed or last.needed_k is not None
+    return last.killed or last.cause != LOADED_WHOLE
+
+
+def _next_k(last: Attempt) -> int:
+    if last.cause not in MEMORY:
+        return last.k
+    return last.needed_k or last.k * 2
+
+
 def _too_big(attempt: Attempt) -> bool:
     """Its very first step, which can be had smaller."""
-    return attempt.begun and attempt.can_shrink and attempt.cause in MEMORY
+    return (attempt.begun or attempt.needed_k is not None) and attempt.can_shrink and attempt.cause in MEMORY
 
 
 def _in_a_row(attempts: Sequence[Attempt]) -> int:
@@ -109,7 +135,7 @@ def _in_a_row(attempts: Sequence[Attempt]) -> int:
 def _would_not_help(attempts: Sequence[Attempt]) -> str:
     """The same remedy at the same place a second time."""
     last = attempts[-1]
-    if last.cause in MEMORY and last.k * 2 > LARGEST_K:
+    if last.cause in MEMORY and last.needed_k is None and last.k * 2 > LARGEST_K:
         return f"steps in {last.k} micro-batches still need too much memory"
     if last.cause == LEAK and len(attempts) > 1 and attempts[-2].cause == LEAK and _gains_little(attempts):
         return "it gets hardly further each time"
@@ -118,9 +144,10 @@ def _would_not_help(attempts: Sequence[Attempt]) -> str:
     if last.cause in MEMORY and len(attempts) > 1 and all(_took_no_step(attempt) for attempt in attempts[-2:]):
         return "it needs too much memory outside of its steps, which smaller ones do not help"
     for before in attempts[:-1]:
-        further = last.step is not None and before.step is not None and last.step > before.step
-        if before.cause != last.cause or further:
+        if before.cause != last.cause or _got_further(last, before):
             continue
+        if last.cause == GPU_MEMORY:
+            return "it ran out of GPU memory there before, and smaller steps did not help"
         if last.cause in MAY_PASS_ONCE or last.cause == LEAK:
             return "it failed the same way there before"
         if last.cause in MEMORY and last.k <= before.k:
@@ -129,9 +156,12 @@ def _would_not_help(attempts: Sequence[Attempt]) -> str:
 
 
 def _evaluated_there_too(last: Attempt, before: Attempt) -> bool:
-    further = last.step is not None and before.step is not None and last.step > before.step
     both = last.evaluating and before.evaluating and {last.cause, before.cause} <= MEMORY
-    return both and not further
+    return both and not _got_further(last, before)
+
+
+def _got_further(last: Attempt, before: Attempt) -> bool:
+    return last.step is not None and last.step > (before.step or 0)
 
 
 def _took_no_step(attempt: Attempt) -> bool:
@@ -149,7 +179,8 @@ def _stop(kind: str, last: Attempt, reason: str) -> Decision:
 
 def _told(last: Attempt, k: int, number: int) -> str:
     what = _what(last)
-    smaller = f" in {k} micro-batches a step" if k > last.k and last.can_shrink else ""
+    shrinks = last.can_shrink and (k > last.k or last.needed_k is not None)
+    smaller = f" in {k} micro-batches a step" if shrinks and last.cause in MEMORY else ""
     if last.checkpoint is None:
         return f"{what}; starting again from the beginning{smaller} ({_span(last.seconds)} lost), attempt {number}"
     if last.checkpoint_step is None:
@@ -162,6 +193,8 @@ def _told(last: Attempt, k: int, number: int) -> str:
 
 def _what(last: Attempt) -> str:
     at = f"at step {last.step}" if last.step is not None else "before its first step"
+    if last.cause == GPU_MEMORY and last.begun and last.step is None:
+        at = "in its first step"
     return f"{WORDS.get(last.cause, 'failed')} {at}"
 
 

@@ -64,6 +64,8 @@ class Attempts:
             seconds=ended.at - self._began,
             k=_micro_batches(window, self._handed_k),
             can_shrink=_can_shrink(window),
+            needed_k=_needed_k(window, self._handed_k),
+            rescue_failed=_rescue_failed(window),
             checkpoint=checkpoint,
             checkpoint_step=step,
             since_checkpoint_s=ended.at - max(saved_at, self._began) if saved_at is not None else None,
@@ -134,12 +136,29 @@ def _micro_batches(window: Window, handed: int | None) -> int:
 
 
 def _can_shrink(window: Window) -> bool:
-    if any(event.data.get("where", "train") == "train" for event in window.events("rescue.refused")):
+    refused, measured = _last_in_training(window, "rescue.refused"), _last_in_training(window, "rescue.needs")
+    if refused is not None and (measured is None or measured.at < refused.at):
         return False
     adapters = [(event.data.get("name"), event.data.get("backend")) for event in window.events("adapter.ready")]
     return bool({("keras", "tensorflow"), ("keras", "torch")} & set(adapters)) or bool(
-        window.events("rescue.k", "rescue.ready")
+        window.events("rescue.k", "rescue.ready", "rescue.needs")
     )
+
+
+def _needed_k(window: Window, handed: int | None) -> int | None:
+    """What the training process measured before it ended. One that it had been started with does not fit after all."""
+    measured = _last_in_training(window, "rescue.needs")
+    k = _whole(measured.data.get("k")) if measured is not None else None
+    return k if k is not None and k > max(1, handed or 1) and _can_shrink(window) else None
+
+
+def _rescue_failed(window: Window) -> bool:
+    return any(_last_in_training(window, kind) is not None for kind in ("rescue.caught", "rescue.exhausted"))
+
+
+def _last_in_training(window: Window, kind: str) -> Event | None:
+    found = [event for event in window.events(kind) if event.data.get("where", "train") == "train"]
+    return found[-1] if found else None
 
 
 def _whole(value: object) -> int | None:

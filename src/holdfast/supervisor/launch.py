@@ -16,6 +16,7 @@ from typing import Any
 
 from holdfast.actions.contain import Groups, bring_in
 from holdfast.inside import room, settings
+from holdfast.inside.preempt import WIRE
 from holdfast.supervisor import budget, learned, signals
 from holdfast.supervisor.given_input import GivenInput
 from holdfast.supervisor.guard.place import contain_in_scope
@@ -174,9 +175,9 @@ def _take_away_rings(channel: Path | None) -> None:
     if channel is None:
         return
     room.clear(str(channel))
-    for ring in channel.glob("*.ring"):
+    for path in (*channel.glob("*.ring"), *channel.glob(f"*{WIRE}")):
         with contextlib.suppress(OSError):
-            ring.unlink()
+            path.unlink()
 
 
 def reap() -> dict[int, int]:

@@ -15,7 +15,7 @@ from holdfast.detectors import data_exhausted, find_troubles
 from holdfast.detectors.edge import pace_s
 from holdfast.detectors.leak import LEAKS
 from holdfast.inside import room
-from holdfast.policy import examine, warn
+from holdfast.policy import examine, not_working, warn
 from holdfast.probes import Scope
 from holdfast.probes.runner import ProbeRunner
 from holdfast.supervisor import learned
@@ -26,6 +26,7 @@ from holdfast.supervisor.recorder import Recorder
 from holdfast.supervisor.startup import StartUp
 from holdfast.supervisor.task import Task
 from holdfast.supervisor.training import Training
+from holdfast.supervisor.unheard import Unheard
 from holdfast.vocabulary import Decision, Event, Finding, Output, Sample, Window
 
 COMMAND_WORDS, COMMAND_CHARACTERS = 200, 1000  # of a command line that may be megabytes long
@@ -73,11 +74,13 @@ class Watch:
         self._greeting = Greeting()
         self._startup = StartUp(task.cwd)
         self._recall = Recall()
+        self.unheard = Unheard(script_pid, task.channel)
         self._goodbye = False
         self._asked_at = 0.0
 
     def next_attempt(self, number: int, script_pid: int, reason: str) -> None:
         self._probes.close()
+        self.unheard.close()
         self._attempt.begin_again()
         self._look_at(script_pid)
         # What grows is found anew in each process, and each attempt is judged by its own record.
@@ -131,6 +134,7 @@ class Watch:
 
     def close(self, patience_s: float = 2.0) -> int:
         """Returns how many records could not be written."""
+        self.unheard.close()
         if self._task.channel is not None:
             room.clear(str(self._task.channel))
         if self._recorder is None:
@@ -145,22 +149,25 @@ class Watch:
             readings += self._startup.look(readings, now)
             self._tell_of_silence(self._greeting.missing(readings, self._training.greeted(), now))
         samples = [reading for reading in readings if isinstance(reading, Sample)]
+        events = [reading for reading in readings if isinstance(reading, Event)]
         for name, budget in (("memory", self._task.memory_bytes), ("gpu_memory", self._task.gpu_memory_bytes)):
             if budget:
                 samples.append(Sample(f"job.{name}_budget_bytes", float(budget), now))
-        self._recall.take([*samples, *(reading for reading in readings if isinstance(reading, Event))])
+        self._recall.take([*samples, *events])
+        self.unheard.look(events)
         if self._recorder and samples:
             self._recorder.samples(now, samples)
-        for reading in readings:
-            if isinstance(reading, Event):
-                self.record(reading)
-                self._say_what_is_missing(reading)
-                self._goodbye = self._goodbye or reading.kind == "inside.goodbye"
-                if reading.kind == "rescue.k" and reading.data.get("where") == "train":
-                    learned.remember(self._task, int(reading.data["k"]))
-                if reading.kind == "command.done":
-                    self._asked_at = 0.0
-                    self.on_answer(reading)
+        for event in events:
+            self.record(event)
+            self._say_what_is_missing(event)
+            self._goodbye = self._goodbye or event.kind == "inside.goodbye"
+            if event.kind == "rescue.k" and event.data.get("where") == "train":
+                learned.remember(self._task, int(event.data["k"]))
+            if event.kind == "command.done":
+                self._asked_at = 0.0
+                self.on_answer(event)
+        for decision in not_working.decide(events, self._task.policy, self._decided_at):
+            self._act(decision, [], now)
         return self._recall.window()
 
     def _act(self, decision: Decision, findings: list[Finding], now: float) -> None:

@@ -25,7 +25,7 @@ from holdfast.supervisor.task import Task
 from holdfast.supervisor.tick import Watch
 from holdfast.supervisor.toughen import give_back_freed, lock_memory
 from holdfast.supervisor.tree import release_held
-from holdfast.vocabulary import Decision, Event, Output
+from holdfast.vocabulary import Decision, Event, Output, signal_name
 
 SETTLED_S = 5.0  # all probes have started: NVML takes 15 MiB for it and frees 10 of them
 LAST_WORDS_S = 2.0  # the relay may sit in a write to a terminal that does not take it
@@ -55,6 +55,7 @@ class Watcher:
         self._relay_here = True
         self._flushed = False
         self._passed_on = False  # all that the attempt printed
+        self._ended_for = 0  # the signal that the script did not hear
         self._asked_to_stop = 0  # the signal that said so, while no script was there to get it
         self._to_forward: list[tuple[float, dict[str, Any]]] = []
         self._witnessed: dict[int, float] = {}
@@ -103,8 +104,28 @@ class Watcher:
                 if self._guard is not None:
                     self._guard.trainers(self._watch.trainers())
             self._serve(min([due, *(at for at, _ in self._to_forward)]) - time.monotonic())
-            self._status = reap().get(self._script_pid)
+            self._end_what_does_not_hear()
+            self._status = self._as_asked(reap().get(self._script_pid))
         return self._status
+
+    def _end_what_does_not_hear(self) -> None:
+        """A signal that would have ended the script, had we not taken its default effect, and native code hangs."""
+        number = self._watch.unheard.overdue()
+        if number is None or self._ended_for:
+            return
+        name = signal_name(number)
+        text = f"the script does not react to {name}, as if native code hung in it; ended as {name} would have done"
+        self._watch.event("decision", decision="end", key=f"unheard:{name}", text=text)
+        self._ended_for = number
+        signals.give(
+            self._script_pid, signal.SIGKILL, to_group=False
+        )  # our child, not collected yet: nobody else's pid
+        result = "said" if self._watch.say(f"holdfast: {text}") else "could not be said: nobody listens"
+        self._watch.event("action", key=f"unheard:{name}", decision=text, result=result)
+
+    def _as_asked(self, status: int | None) -> int | None:
+        """Ended by our SIGKILL in place of another signal: seen from outside, that one."""
+        return self._ended_for if self._ended_for and status == signal.SIGKILL else status
 
     def _clear_checkpoints(self) -> None:
         """A run that has finished is not resumed, and its state may be gigabytes."""
@@ -171,7 +192,7 @@ class Watcher:
         except (CannotStart, OSError) as error:
             self._watch.say(f"holdfast: cannot start again: {error}")
             return f"could not be started: {error}"
-        self._status = None
+        self._status, self._ended_for = None, 0
         self._link.tell("started", pid=self._script_pid)
         self._launcher.contain(self._script_pid)
         if self._guard is not None:
@@ -243,8 +264,10 @@ class Watcher:
             if self._status is not None:
                 if number in signals.ASK_TO_STOP and not self._launcher.ignores(number):
                     self._asked_to_stop = number
-            elif not everybody:
-                signals.give(self._script_pid, number, packet["to_group"])
+            else:
+                if not everybody:
+                    signals.give(self._script_pid, number, packet["to_group"])
+                self._watch.unheard.given(number)
             self._watch.event(
                 "signal.received",
                 signal=number,

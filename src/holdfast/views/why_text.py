@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from holdfast.views.resuming import last_checkpoint, resume_command
 from holdfast.views.safe_text import safe
-from holdfast.vocabulary import Cause, Diagnosis, Window, signal_name
+from holdfast.vocabulary import NOT_WORKING, Cause, Diagnosis, Event, Window, signal_name
 
 WIDTH = 80
 MOST_GUESSES = 5
@@ -32,6 +32,9 @@ def as_text(
     lines = [*_answer(diagnosis, about, last_words(window), colour), *_doubts(diagnosis, ruled_out, colour)]
     if command := resume_command(run, window, diagnosis):
         lines += ["", _bold("To go on", colour), *_resumable(window, command)]
+    if missing := not_working(window):
+        lines += ["", _bold("Not working here", colour)]
+        lines += [line for text in missing for line in _wrapped(safe(text), "  ")]
     notes = [*_notes(window), *damage]
     if notes:
         lines += ["", _bold("During the run", colour)]
@@ -146,12 +149,21 @@ def last_words(window: Window) -> list[str]:
     return said
 
 
+def not_working(window: Window) -> list[str]:
+    """What of Holdfast did not work in this run."""
+    return [str(event.data["decision"]) for event in window.events("action") if _is_about_us(event)]
+
+
+def _is_about_us(action: Event) -> bool:
+    return str(action.data.get("key", "")).startswith(NOT_WORKING)
+
+
 def _notes(window: Window) -> Iterator[str]:
     def at(moment: float) -> str:
         return time.strftime("%H:%M:%S", time.localtime(moment))
 
     for event in window.events():
-        if event.kind == "action":
+        if event.kind == "action" and not _is_about_us(event):
             yield f"{at(event.at)}  {event.data['decision']}"
         elif event.kind == "watcher.lost":
             yield f"{at(event.at)}  Holdfast's watcher was killed; the relay watched on."

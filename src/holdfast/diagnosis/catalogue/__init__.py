@@ -46,9 +46,9 @@ SAYS_MORE: dict[str, frozenset[str]] = {
 
 
 def remedies_for(finding: Finding, framework: str) -> tuple[Remedy, ...]:
-    """The recipes for the framework seen; all of them when none was."""
+    """The recipes for the framework seen; all of them when none was. A kind of failure may bring one that is there anyway."""
     seen = "tensorflow" if framework == "keras" else framework
     recipes = CATALOGUE[finding.cause].recipes
     fitting = [recipe for recipe in recipes if not recipe.framework or not seen or recipe.framework == seen]
     fitting.sort(key=lambda recipe: not recipe.said)
-    return tuple(remedy for recipe in fitting if (remedy := recipe.fill(finding, seen)) is not None)
+    return tuple(dict.fromkeys(remedy for recipe in fitting if (remedy := recipe.fill(finding, seen)) is not None))

@@ -41,6 +41,12 @@ ACCUMULATE = (
 # For what `memory_kinds` tells apart.
 BY_KIND = (
     Recipe(
+        "Keep the cache in a file, or cache before rows get large",
+        'dataset.cache("/var/tmp/train-cache")  # was dataset.cache()',
+        KERAS,
+        when="input",
+    ),
+    Recipe(
         "Evaluate in smaller batches than you train",
         "model.fit(x, y, validation_batch_size=16)",
         KERAS,
@@ -105,6 +111,14 @@ ENTRIES: dict[str, Entry] = {
         "It is loaded as a whole before training begins, and is larger than what there is. Reading it piece by piece needs no more memory than a batch.",
         "The allocation that failed is in code that loads or converts data, before the first step.",
         (
+            keras(
+                "Hold the array once: from_tensor_slices and fit(x, y) copy it into TensorFlow",
+                "class Rows(keras.utils.PyDataset):\n    def __init__(self, x, y):\n        super().__init__()\n"
+                "        self.x, self.y = x, y\n    def __len__(self):\n        return -(-len(self.x) // 32)\n"
+                "    def __getitem__(self, i):\n        part = slice(32 * i, 32 * i + 32)\n"
+                "        return self.x[part], self.y[part]\nmodel.fit(Rows(x, y))",
+                said="TensorFlow copied arrays",
+            ),
             python("Open it without loading it", 'x = numpy.load("data.npy", mmap_mode="r")'),
             python(
                 "Read a table in pieces", 'for part in pandas.read_csv("data.csv", chunksize=100_000):\n    use(part)'

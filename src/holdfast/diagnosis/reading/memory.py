@@ -175,6 +175,7 @@ LINES: tuple[Rule, ...] = flatten(
                 r"Allocator \(GPU_\d_bfc\) ran out of memory trying to allocate (?P<wanted>[\d.]+\w+)(?!.{0,160}not a failure)",
             ),
             (0.8, r"RESOURCE_EXHAUSTED: (?:Out of memory|Failed to allocate)"),
+            (0.66, r"Out of memory while trying to allocate (?P<wanted>\d+ bytes)"),  # XLA's, without its status
             (0.7, r"CU(?:BLAS|DNN)_STATUS_ALLOC_FAILED"),
             (
                 0.8,

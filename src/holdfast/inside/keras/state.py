@@ -29,10 +29,13 @@ def variables_of(model: Any) -> list[Any]:
 
 
 class Taken:
-    """Variables as they were at one moment.
+    """Variables as they were at one moment. Taken on the training thread, before the batch that is due.
 
     On the CPU a read costs no copy: TensorFlow copies a buffer that is still held when it writes to the variable next.
-    On another device that would need its memory twice, so there they are copied to the host at once.
+    On a GPU a held read would keep the variable's memory twice on the card, through the next step, and a card is mostly
+    full. So there each variable is copied to the host at once, one after the other, before that step can overwrite it or
+    hand its buffer on. That is the pause, and `Pace` spaces saves by it. The host's part of it, measured on two busy cores
+    for 640 MiB: 0.25 s into memory that was in use before, 2.6 to 2.9 s into fresh pages (sharing on the CPU: 1 ms).
     """
 
     def __init__(self, variables: list[Any]) -> None:
@@ -46,12 +49,21 @@ class Taken:
         numpy: Any = sys.modules["numpy"]
         with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
             for number, value in enumerate(self._values):
-                array = value if isinstance(value, numpy.ndarray) else value.numpy()
-                array = numpy.asarray(array)
-                if array.dtype.kind == "V" or array.dtype.name not in numpy.sctypeDict:
-                    array = array.view(f"u{array.dtype.itemsize}")  # bfloat16 and the like: NumPy's format has no name
+                array = _as_stored(value)
                 with archive.open(f"{number}.npy", "w", force_zip64=True) as file:
-                    numpy.lib.format.write_array(file, array, allow_pickle=False)
+                    numpy.lib.format.write_array(file, array, allow_pickle=array.dtype.hasobject)
+
+
+def _as_stored(value: Any) -> Any:
+    """A tensor, an array or a scalar (what a GPU's 0-d variable is read as), as an array that NumPy's format can hold."""
+    numpy: Any = sys.modules["numpy"]
+    value = value.numpy() if hasattr(value, "numpy") else value
+    if isinstance(value, (bytes, str)):
+        return numpy.array(value, dtype=object)  # NumPy's own type of text drops zeros at its end
+    array = numpy.asarray(value)
+    if array.dtype.hasobject or (array.dtype.kind != "V" and array.dtype.name in numpy.sctypeDict):
+        return array
+    return array.view(f"u{array.dtype.itemsize}")  # bfloat16 and the like: NumPy's format has no name for it
 
 
 def describe(variable: Any) -> list[Any]:
@@ -74,7 +86,7 @@ def _read(variable: Any) -> Any:
 def put_variables(variables: list[Any], index: list[Any], path: str, tf: Any) -> None:
     check_alike([describe(variable) for variable in variables], index)
     numpy: Any = sys.modules["numpy"]
-    with numpy.load(path, allow_pickle=False) as archive:
+    with numpy.load(path, allow_pickle=True) as archive:  # strings; what lies beside it is a pickle, too
         for number, variable in enumerate(variables):
             wanted = tf.as_dtype(index[number][2]).as_numpy_dtype
             array = archive[str(number)]

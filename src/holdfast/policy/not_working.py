@@ -1,0 +1,52 @@
+"""What of Holdfast does not work in this run, told to the user once: the first time, in one line, with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from holdfast.vocabulary import NOT_WORKING, Decision, Event
+
+REASON_CHARACTERS = 200
+EVERYTHING = "*"  # the place of a failure after which our part inside does nothing any more
+SAVED_ELSEWHERE = "another process of this run trains and saves already"  # that one's checkpoints work
+WHERE = {"train": "training", "evaluate": "evaluation", "predict": "prediction"}
+MEMORY = {"gpu": "GPU memory", "host": "memory"}
+
+
+def decide(events: Iterable[Event], policy: str, decided_at: Mapping[str, float]) -> list[Decision]:
+    """`observe` records and says nothing."""
+    decisions: dict[str, Decision] = {}
+    for event in events:
+        told = _told(event)
+        if told is None:
+            continue
+        key = f"{NOT_WORKING}{told[0]}"
+        if key not in decided_at and key not in decisions:
+            decisions[key] = Decision("note" if policy == "observe" else "warn", key, told[1])
+    return list(decisions.values())
+
+
+def _told(event: Event) -> tuple[str, str] | None:
+    """What it is about, and the line; None for an event that is about something else."""
+    data, reason = event.data, _one_line(event.data.get("reason"))
+    if event.kind == "checkpoint.failed" and reason != SAVED_ELSEWHERE:
+        line = f"checkpoints are not working here: {reason}; training goes on, a restart would repeat what is not saved"
+        return "checkpoints", line
+    if event.kind == "inside.failed" and data.get("place") == EVERYTHING:
+        return "inside:everything", f"Holdfast no longer looks into the training process: {reason}; training goes on"
+    if event.kind == "inside.failed":
+        place = _one_line(data.get("place"))
+        return "inside", f"a part of Holdfast failed in the training process: {place}: {reason}; training goes on"
+    if event.kind == "memory.budget_not_held":
+        memory = MEMORY.get(str(data.get("where")), "memory")
+        return f"budget:{data.get('where')}", f"the {memory} budget is not held: {reason}"
+    if event.kind == "rescue.refused":
+        where = str(data.get("where", "train"))
+        what = WHERE.get(where, where)
+        return f"rescue:{where}", f"{what}: a batch that does not fit in memory is not run in smaller pieces: {reason}"
+    return None
+
+
+def _one_line(value: object) -> str:
+    text = " ".join("".join(c if c.isprintable() else " " for c in str(value or "no reason was given")).split())
+    return text if len(text) <= REASON_CHARACTERS else f"{text[: REASON_CHARACTERS - 1]}…"
