@@ -5,9 +5,11 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +27,7 @@ PATIENCE_S = 600.0
 ENDING_S = 15.0
 OVERTIME = 124  # the exit code of what ran past its time, as `timeout` has it
 PLENTY = 12 << 30
+_BEGUN_WITH = re.compile(r"in (\d+) micro-batches")
 _NUMBERS = itertools.count(1)
 
 
@@ -140,6 +143,11 @@ def told_by_why(environment: dict[str, str]) -> dict[str, Any]:
     with suppress(ValueError):
         return dict(json.loads(why.stdout))
     return {}
+
+
+def begun_with(decisions: Iterable[str]) -> int:
+    """The most pieces a restart began with, also where it never got through a step with them."""
+    return max((int(found[1]) for text in decisions if (found := _BEGUN_WITH.search(text))), default=1)
 
 
 def apart(whole: Run, other: Run) -> str:
