@@ -25,6 +25,7 @@ from lab.stage import Stage
 SCRIPT = Path(__file__).with_name("train.py")
 PATIENCE_S = 600.0
 ENDING_S = 15.0
+SIGNALLED = 128  # and the signal's number, as a shell has it
 OVERTIME = 124  # the exit code of what ran past its time, as `timeout` has it
 PLENTY = 12 << 30
 _BEGUN_WITH = re.compile(r"in (\d+) micro-batches")
@@ -106,7 +107,8 @@ def finish(command: list[str], environment: dict[str, str], place: Path, patienc
     except BaseException:  # Ctrl-C: nothing is left behind
         end(process)
         raise
-    return process.returncode, output, errors
+    code = process.returncode
+    return (code if code >= 0 else SIGNALLED - code), output, errors
 
 
 def end(process: subprocess.Popen[str]) -> tuple[str, str]:
