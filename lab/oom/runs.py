@@ -5,9 +5,11 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,8 +25,10 @@ from lab.stage import Stage
 SCRIPT = Path(__file__).with_name("train.py")
 PATIENCE_S = 600.0
 ENDING_S = 15.0
+SIGNALLED = 128  # and the signal's number, as a shell has it
 OVERTIME = 124  # the exit code of what ran past its time, as `timeout` has it
 PLENTY = 12 << 30
+_BEGUN_WITH = re.compile(r"in (\d+) micro-batches")
 _NUMBERS = itertools.count(1)
 
 
@@ -103,7 +107,8 @@ def finish(command: list[str], environment: dict[str, str], place: Path, patienc
     except BaseException:  # Ctrl-C: nothing is left behind
         end(process)
         raise
-    return process.returncode, output, errors
+    code = process.returncode
+    return (code if code >= 0 else SIGNALLED - code), output, errors
 
 
 def end(process: subprocess.Popen[str]) -> tuple[str, str]:
@@ -140,6 +145,11 @@ def told_by_why(environment: dict[str, str]) -> dict[str, Any]:
     with suppress(ValueError):
         return dict(json.loads(why.stdout))
     return {}
+
+
+def begun_with(decisions: Iterable[str]) -> int:
+    """The most pieces a restart began with, also where it never got through a step with them."""
+    return max((int(found[1]) for text in decisions if (found := _BEGUN_WITH.search(text))), default=1)
 
 
 def apart(whole: Run, other: Run) -> str:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lab.oom.runs import PLENTY, Run, run
+from lab.oom.runs import PLENTY, Run, begun_with, run
 from lab.oom.table import Row
 
 HEADINGS = (
@@ -34,7 +34,6 @@ PATIENCE_S = 240.0
 MIB = 1 << 20
 LAST_LINES = 12
 _GREETING = re.compile(r"before absl::InitializeLog|oneDNN custom operations are on|cpu_feature_guard")  # TensorFlow's
-_BEGUN_WITH = re.compile(r"in (\d+) micro-batches")
 _NUMBERS = itertools.count(1)
 
 
@@ -101,9 +100,8 @@ def _told(trained: Run) -> dict[str, Any]:
 
 
 def _pieces(trained: Run) -> int:
-    """Also those a restart began with and never got through a step with."""
-    told = [_BEGUN_WITH.search(str(data.get("text"))) for kind, data in trained.events if kind == "decision"]
-    return max([trained.k, *(int(found[1]) for found in told if found)])
+    decisions = [str(data.get("text")) for kind, data in trained.events if kind == "decision"]
+    return max(trained.k, begun_with(decisions))
 
 
 def _own_cost(model: Model, place: Path, held: Run, eighth: Run) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 FLOAT32 = 1e-4
+UNTOUCHED = 1e-6  # the compiler chooses kernels by timing them: two bare runs need not have the same bits
 HALF = 2e-2  # sixteen bits: the order of sums shows
 OTHER_BY_DESIGN = 1e-1  # batch normalisation sees micro-batches
 
@@ -49,7 +50,7 @@ def _budget(mib: int) -> tuple[str, ...]:
 CASES: tuple[Case, ...] = (
     Case("limit-1500", limit_mb=1500),
     Case("limit-1400", limit_mb=1400),
-    Case("fits", limit_mb=2600, bare_dies=False, fits=True, within=0.0),
+    Case("fits", limit_mb=2600, bare_dies=False, fits=True, within=UNTOUCHED),
     Case("jit", "dense-jit", limit_mb=1500, reference="dense"),
     Case("no-jit", "dense-no-jit", limit_mb=1500, reference="dense"),
     Case("mixed-float16", "mixed-float16", share=0.85, within=HALF),

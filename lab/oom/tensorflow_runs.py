@@ -18,7 +18,7 @@ import numpy as np
 
 from holdfast.journal import Journal
 from holdfast.vocabulary import Event
-from lab.oom.runs import OVERTIME, end, finish, told_by_why
+from lab.oom.runs import OVERTIME, begun_with, end, finish, told_by_why
 from lab.oom.tensorflow_cases import Ended
 
 SCRIPT = Path(__file__).with_name("gpu_tensorflow.py")
@@ -68,7 +68,9 @@ class Trained:
 
     @property
     def k(self) -> int:
-        return max((int(event.data["k"]) for event in self.events if event.kind == "rescue.k"), default=1)
+        decisions = [str(event.data.get("text")) for event in self.events if event.kind == "decision"]
+        within = [int(event.data["k"]) for event in self.events if event.kind == "rescue.k"]
+        return max([begun_with(decisions), *within])
 
     @property
     def seconds_lost(self) -> str:
