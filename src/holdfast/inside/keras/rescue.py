@@ -24,6 +24,7 @@ from ..memory import wanted_bytes
 from ..pieces import Pieces
 from ..rescue_engine import CannotSplit, Driver, Engine, MustStartAgain
 from ..telemetry import Recorder
+from ..tensorflow.card import on_gpu
 from ..tensorflow.forecast import CardForecast, Forecast
 from .fit import shape_of
 from .foresight import Foresight
@@ -66,9 +67,12 @@ class Rescue:
             recorder.on_command("shrink", self._shrink)
 
     def on_gpu(self, model: Any) -> bool:
-        variables = getattr(model, "trainable_variables", None) if self.tf is not None else None
+        if self.tf is None or model is None:
+            return False
+        variables = model.trainable_variables or model.variables
         value = getattr(variables[0], "_value", None) if variables else None
-        return "GPU" in str(getattr(value, "device", ""))
+        device = getattr(value, "device", None)
+        return "GPU" in str(device) if device else on_gpu()
 
     def catches(self, model: Any) -> bool:
         """Only where a budget was given, memory ran out before, or on a GPU: the compiled step of other runs stays Keras's."""
