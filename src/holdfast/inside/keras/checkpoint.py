@@ -13,6 +13,7 @@ from typing import Any, Callable, Optional
 
 from .. import store
 from ..guard import guarded
+from ..headroom import left
 from ..pace import Pace
 from ..saving import Done, Saver
 from ..telemetry import LATER, Recorder, now
@@ -31,6 +32,7 @@ from .state import (
 
 REST = "rest.pickle"
 NEVER = float("inf")
+SPARE_BYTES = 128 << 20  # left to the step itself beside copies of all it updates
 RETRY_S = 0.5  # while the last one is still being written
 MISMATCH_EXIT = 2
 
@@ -185,8 +187,17 @@ class Keeper:
             "batch": position["batch"],
             "paused_s": round(now() - began, 6),
         }
-        self.saver.begin(manifest, _filling(taken, rest), taken.nbytes(), done)
+        self._write(manifest, taken, rest, done)
         return now() - began
+
+    def _write(self, manifest: dict[str, Any], taken: Taken, rest: dict[str, Any], done: Optional[Done] = None) -> None:
+        """While it is being written, what training changes is copied: where there is no room for that, training waits."""
+        size = taken.nbytes()
+        groups = (self.recorder.settings.get("rescue") or {}).get("groups")
+        room = left(groups) if groups else None
+        self.saver.begin(manifest, _filling(taken, rest), size, done)
+        if room is not None and room.bytes < size + SPARE_BYTES:
+            self.saver.wait()
 
     def save_finished(self, call: Call, keep: bool) -> None:
         """The end of a fit: the next attempt gives its result back instead of training again."""
@@ -203,7 +214,7 @@ class Keeper:
             "keep": keep,
             "finished": call.number,
         }
-        self.saver.begin(manifest, _filling(taken, rest), taken.nbytes())
+        self._write(manifest, taken, rest)
 
     def _loose_seeds(self, model: Any) -> list[Any]:
         return [seed._value.numpy() for seed in self.seeds.beyond(model)]
