@@ -44,6 +44,8 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | Non
     killed = memory_kill.find(window) or guard_stop.find(window)
     if killed is None or killed.confidence < 0.5 or window.last("train.steps_count") is not None:
         return None
+    if any(event.data.get("by") == "fit" for event in window.events("train.begun")):
+        return None  # Keras's steps are counted: the first one was too big
     stacks = _of_the_trainer(window)
     line = _line(stacks)
     if line is None or len(stacks) < thresholds.stacks or stacks[-1].at - stacks[0].at < thresholds.seconds:
