@@ -20,8 +20,10 @@ class Foreseen(NamedTuple):
 class Foresight:
     """Of one kind of step of one model."""
 
-    def __init__(self, forecast: Forecast, tf: Any, compiled: Any, where: str) -> None:
-        self.forecast, self._tf, self._where = forecast, tf, where
+    def __init__(
+        self, forecast: Forecast, tf: Any, compiled: Any, where: str, pending: Callable[[], int] = lambda: 0
+    ) -> None:
+        self.forecast, self._tf, self._where, self._pending = forecast, tf, where, pending
         self._compiled: Any = compiled if hasattr(compiled, "get_concrete_function") else None
         # By the shape of a row: memory over rows, what is held only for pieces, and what is gathered in them.
         self._lines: dict[Any, tuple[Line, int, int]] = {}
@@ -39,8 +41,9 @@ class Foresight:
         rows, tail = rows_of(batch, self._tf), tail_of(batch, self._tf)
         of_slices = (begin_with > 1 or in_pieces) and self._where != "predict" and not is_traced(self._compiled)
         graph = sliced().graph(batch) if of_slices else self._concrete(batch).graph
-        if begin_with <= 1 and graph is not None and not forecast.must_be_measured(graph, rows, turns_of(tail)):
-            return None
+        if begin_with <= 1 and graph is not None:
+            if not forecast.must_be_measured(graph, rows, turns_of(tail), self._pending()):
+                return None
         least, graph = forecast.least(graph, rows) if graph is not None else 0, None
         # A prediction's pieces are run by the same function; on a card a graph is no matter.
         lets_go = not of_slices and self._where != "predict" and not forecast.on_gpu

@@ -158,7 +158,7 @@ class Rescued(Driver):
         model = model_ref()
         self._on_gpu = rescue.on_gpu(model)
         self._compiled = compiled
-        self._foresight = Foresight(rescue.forecast(model), rescue.tf, compiled, where)
+        self._foresight = Foresight(rescue.forecast(model), rescue.tf, compiled, where, self._pending_bytes)
         self._keeper = keeper
         self._xla = where != "predict" and compiled_by_xla(model)
         # What changes nothing need not be undone.
@@ -324,6 +324,12 @@ class Rescued(Driver):
     def _state(self) -> list[Any]:
         model = self._model_ref()
         return [*model.variables, *getattr(model.optimizer, "variables", ())] if model is not None else []
+
+    def _pending_bytes(self) -> int:
+        """Slots of the optimizer: traced, and allocated by the first call."""
+        if self.where != "train":
+            return 0
+        return bytes_of([v for v in self._state() if not getattr(v._value, "is_initialized", lambda: True)()])
 
     def _state_bytes(self) -> int:
         return bytes_of(self._state())

@@ -89,10 +89,12 @@ class Forecast:
         self._most_held = max(self._most_held, peak)
         return self._most_held
 
-    def must_be_measured(self, graph: Any, rows: int, turns: int) -> bool:
+    def must_be_measured(self, graph: Any, rows: int, turns: int, pending: int = 0) -> bool:
+        """`pending`: what is still to be allocated beside the step, by its first call."""
         room, used = self.room(), self.used()
         if room is None or used is None:
             return False
+        used += pending
         if room.of in ("budget", "card"):  # beyond it is a crash, or ten seconds of waiting
             return used + most_bytes(graph, rows, max(1, turns)) > room.piece
         return used + self.least(graph, rows) > room.whole
@@ -141,14 +143,12 @@ class Forecast:
         return line
 
     def rows_that_fit(self, rows: int, line: Line, held_for_pieces: int, gathered: int = 0) -> Optional[int]:
-        """None where all of them do at once. `held_for_pieces` is only held where there are pieces, and as much again
-        may be: a piece holds all its gradients at once, a whole step need not. `gathered` will be, by the last piece."""
+        """None where all of them do at once. `held_for_pieces` is only held where there are pieces; `gathered` will be, by
+        the last piece."""
         room, used = self.room(), self.used()
         if room is None or used is None:
             return None
         needed = used - held_for_pieces + line.at(rows)
-        if room.of not in ("budget", "card"):
-            needed -= held_for_pieces
         if needed <= room.whole:
             return None
         space = room.piece - used - line.at(0) - gathered
