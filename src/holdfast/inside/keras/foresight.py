@@ -41,9 +41,8 @@ class Foresight:
         rows, tail = rows_of(batch, self._tf), tail_of(batch, self._tf)
         of_slices = (begin_with > 1 or in_pieces) and self._where != "predict" and not is_traced(self._compiled)
         graph = sliced().graph(batch) if of_slices else self._concrete(batch).graph
-        if begin_with <= 1 and graph is not None:
-            if not forecast.must_be_measured(graph, rows, turns_of(tail), self._pending()):
-                return None
+        if begin_with <= 1 and graph is not None and not self._may_be_too_large(graph, rows, tail):
+            return None
         least, graph = forecast.least(graph, rows) if graph is not None else 0, None
         # A prediction's pieces are run by the same function; on a card a graph is no matter.
         lets_go = not of_slices and self._where != "predict" and not forecast.on_gpu
@@ -52,6 +51,9 @@ class Foresight:
         if found is None:
             trace_again()
         return found
+
+    def _may_be_too_large(self, graph: Any, rows: int, tail: Any) -> bool:
+        return self.forecast.must_be_measured(graph, rows, turns_of(tail), self._pending())
 
     def at_most(self, batch: Any, rows: int, tail: Any) -> float:
         """What the whole batch may need beyond what is held: measured, or else by a bound from above."""
