@@ -14,7 +14,6 @@ from .guard import guarded, unseen
 from .memory import forget, give_back, is_out_of_memory, tell_caught, wanted
 from .pieces import AGAIN_AFTER, Pieces, bounds
 
-
 COLOURS = re.compile("\x1b\\[[0-9;]*m")  # Keras's own
 
 
@@ -48,6 +47,11 @@ class Driver:
 
     def piece(self, batch: Any, begin: int, end: int) -> None:
         raise NotImplementedError
+
+    def reach(self, position: int, rows: int) -> int:
+        """The row that a piece from here may end at, at most: one that failed may have left something complete up to its
+        own end."""
+        return rows
 
     def piece_failed(self, position: int, error: Optional[BaseException]) -> int:
         """Puts back what that piece changed and returns the row to go on from: 0 where sums were begun anew. Without an
@@ -99,7 +103,7 @@ class Engine:
                 return self.driver.whole(batch)
             except CannotSplit as reason:
                 self._refuse(str(reason), failure)
-                self._forget_pieces(reason)
+                self._forget_pieces(reason, failure)
                 if failure is not None:
                     raise failure from None
             except Exception as error:
@@ -147,7 +151,8 @@ class Engine:
                     driver.begin(batch, rows, k)
                 size = -(-rows // k)
                 while position < rows:
-                    end = position + bounds(rows - position, -(-(rows - position) // size))[0][1]
+                    left = driver.reach(position, rows) - position
+                    end = position + bounds(left, min(-(-left // size), left // self.pieces.least))[0][1]
                     driver.piece(batch, position, end)
                     position = end
                 result = driver.end(batch)
@@ -178,11 +183,12 @@ class Engine:
             return -1
         return position if self._smaller(rows, tail, k, error) else -1
 
-    def _forget_pieces(self, reason: CannotSplit) -> None:
+    def _forget_pieces(self, reason: CannotSplit, failure: Optional[BaseException]) -> None:
         try:
             self.driver.piece_failed(0, None)
         except CannotSplit:
-            raise RuntimeError(f"holdfast: this batch cannot be trained in pieces: {reason}") from None
+            if failure is None:  # else that is raised, and nothing is run again
+                raise RuntimeError(f"holdfast: this batch cannot be trained in pieces: {reason}") from None
 
     # -- told
 
