@@ -19,7 +19,7 @@ from .whole_and_parts import alike, few_of, own_code, refusal, tolerance, withou
 
 
 @guarded
-def rescued(model: Any, function: Any, recorder: Recorder, k: int) -> Callable[[Any], Any]:
+def rescued(model: Any, function: Any, recorder: Recorder, k: int) -> Optional[Callable[[Any], Any]]:
     """Keras's `function` of a list of one batch, made to survive."""
     normalises = any("BatchNorm" in type(layer).__name__ for layer in model._flatten_layers())
     # A run that was killed on the CPU begins in pieces, and would be killed again by larger ones.

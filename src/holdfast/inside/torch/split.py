@@ -179,8 +179,8 @@ class Split(Driver):
         self._weighing = self._way(batch, rows, -(-rows // k))
         batch.begins()
         self._had_gradients = any(parameter.grad is not None for parameter in self._traces.parameters)
-        self._begun = True
         self._effects.begin(rows)
+        self._begun = True
 
     def reach(self, position: int, rows: int) -> int:
         return min([until for until in self._done.values() if until > position] + [rows])

@@ -110,10 +110,9 @@ class Traces:
         return moved
 
     def other_buffers(self) -> dict[str, tuple[Any, int]]:
+        model: Any = self._model()
         known = {id(buffer) for buffer in self.statistics}
-        return {
-            name: (buffer, buffer._version) for name, buffer in self._model().named_buffers() if id(buffer) not in known
-        }
+        return {name: (buffer, buffer._version) for name, buffer in model.named_buffers() if id(buffer) not in known}
 
 
 def statistics_of(module: Any) -> dict[str, Any]:
