@@ -56,7 +56,7 @@ def attempt(tf, name, run):
         run()
         print(f"  {name}: fine in {time.monotonic() - began:.2f} s; {memory(tf)}", flush=True)
         return True
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - what it is, is the fact
         words = str(error).replace("\n", " | ")
         took = time.monotonic() - began
         print(
@@ -113,7 +113,7 @@ def pieces(limit, jit, k):
     def run():
         for begin in range(0, ROWS, piece):
             _, grads = gradient(x[begin : begin + piece], y[begin : begin + piece])
-            for total, grad in zip(sums, grads):
+            for total, grad in zip(sums, grads, strict=True):
                 total.assign_add(grad)
             del grads, grad
         model.optimizer.apply(sums, model.trainable_variables)
@@ -148,7 +148,7 @@ def pieces_in_place(limit, jit, k):
     def add(x, y):
         with tf.GradientTape() as tape:
             loss = tf.reduce_mean((model(x, training=True) - y) ** 2)
-        for total, grad in zip(sums, tape.gradient(loss, model.trainable_variables)):
+        for total, grad in zip(sums, tape.gradient(loss, model.trainable_variables), strict=True):
             total.assign_add(grad)
         return loss
 
@@ -180,7 +180,7 @@ def tape(limit):
     def step(x, y):
         with tf.GradientTape() as tape:
             loss = tf.reduce_mean((model(x, training=True) - y) ** 2)
-        model.optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))
+        model.optimizer.apply(tape.gradient(loss, model.trainable_variables), model.trainable_variables)
         return loss
 
     before = digest(tf, model.trainable_variables)

@@ -143,4 +143,42 @@ except torch.OutOfMemoryError as raised:
 whole_batch = {"error": error, "refused": [line for line in told if "refused" in line]}
 train((normalised, {"x": X, "y": Y}), 7)
 disclosed = [line for line in told if "disclosed" in line]
-print(json.dumps({"cases": results, "whole_batch": whole_batch, "disclosed": disclosed, "failed": failed}))
+
+
+def one_batch(rows: int) -> Any:
+    """What is not trained, after one batch of a model with batch normalisation behind a frozen layer."""
+    Memory.rows = rows
+    keras.utils.set_random_seed(1)
+    hidden = [layers.Dense(16, trainable=False), layers.BatchNormalization(), Costly(), layers.Dense(3)]
+    model = keras.Sequential([layers.Input((12,)), *hidden])
+    model.compile(keras.optimizers.SGD(0.01), ENTROPY(from_logits=True))
+    model.fit(X[:51], Y[:51], batch_size=51, verbose=0)
+    return [np.asarray(v) for v in model.non_trainable_weights]
+
+
+def copied() -> int:
+    """Clones of tensors in a step in pieces: those of a large frozen layer are among them only if it is copied."""
+    Memory.rows, Memory.refusals = 20, 0
+    clones = 0
+    clone = torch.Tensor.clone
+
+    def counting(tensor: Any, *args: Any, **kwargs: Any) -> Any:
+        nonlocal clones
+        clones += tensor.numel() == 12 * 977
+        return clone(tensor, *args, **kwargs)
+
+    model = keras.Sequential([layers.Input((12,)), layers.Dense(977, trainable=False), layers.Dense(3), Costly()])
+    model.compile(keras.optimizers.SGD(0.01), ENTROPY(from_logits=True))
+    torch.Tensor.clone = counting  # type: ignore[method-assign]
+    try:
+        model.fit(X, Y, batch_size=51, verbose=0)
+    finally:
+        torch.Tensor.clone = clone  # type: ignore[method-assign]
+    assert Memory.refusals
+    return clones
+
+
+whole, pieces = one_batch(10**9), one_batch(7)
+means_apart = max(float(np.abs(a - b).max()) for a, b in zip(whole[:3], pieces[:3], strict=True))
+found = {"means_apart": means_apart, "frozen_copied": copied()}
+print(json.dumps({"cases": results, "whole_batch": whole_batch, "disclosed": disclosed, "failed": failed, **found}))

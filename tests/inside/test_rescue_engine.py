@@ -84,7 +84,7 @@ class Summing(Driver):
     keeps=st.booleans(),
     fails=st.lists(st.booleans(), max_size=30),
 )
-def test_every_batch_ends_in_its_own_result_or_in_the_error_itself(
+def test_every_batch_ends_in_its_own_result_or_in_the_error_itself(  # noqa: PLR0917 - hypothesis passes names
     rows: int, least: int, room: int, k: int, keeps: bool, fails: list[bool]
 ) -> None:
     driver = Summing(room, list(fails), keeps)
@@ -157,3 +157,44 @@ def test_a_piece_that_fails_goes_on_from_its_row_where_the_framework_keeps_what_
     driver = Summing(100, fails=[False, False, True], keeps=True)
     assert Engine(driver, Pieces(4), Told()).run(list(range(16))) == 120
     assert driver.sizes[:2] == [4, 4] and sum(driver.sizes) == 16
+
+
+class Reaching(Summing):
+    """A piece that fails has left something complete up to its own end."""
+
+    def __init__(self, room: int) -> None:
+        super().__init__(room, keeps=True)
+        self.ends: list[int] = []
+        self.cut: list[tuple[int, int]] = []
+
+    def reach(self, position: int, rows: int) -> int:
+        return min([end for end in self.ends if end > position] + [rows])
+
+    def piece(self, batch: Any, begin: int, end: int) -> None:
+        if end - begin > self.room:
+            self.ends.append(end)
+        super().piece(batch, begin, end)
+        self.cut.append((begin, end))
+
+
+@pytest.mark.parametrize("least", [1, 2])
+@pytest.mark.parametrize("rows", range(8, 40))
+def test_no_piece_reaches_past_what_a_failed_one_left_complete(rows: int, least: int) -> None:
+    driver = Reaching(3)
+    assert Engine(driver, Pieces(2, least=least), Told()).run(list(range(rows))) == sum(range(rows))
+    assert driver.ends and all(end in {stop for _, stop in driver.cut} for end in driver.ends)
+    assert min(driver.sizes) >= least
+
+
+def test_where_a_batch_failed_whole_and_its_pieces_cannot_be_forgotten_its_own_error_is_raised() -> None:
+    class Stuck(Summing):
+        def piece_failed(self, position: int, error: BaseException | None) -> int:
+            raise CannotSplit("gradients are there already")
+
+        def piece(self, batch: Any, begin: int, end: int) -> None:
+            raise CannotSplit("half of a gradient")
+
+    with pytest.raises(OutOfMemoryError):
+        Engine(Stuck(4), Pieces(), Told()).run(list(range(8)))
+    with pytest.raises(RuntimeError, match="cannot be trained in pieces: half of a gradient"):
+        Engine(Stuck(100), Pieces(2), Told()).run(list(range(8)))

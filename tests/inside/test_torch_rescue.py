@@ -160,6 +160,140 @@ def test_another_error_of_the_users_is_his() -> None:
         holdfast.backward(model, lambda: 1 / 0)
 
 
+def test_the_traceback_of_the_users_own_error_has_no_frame_of_ours() -> None:
+    import traceback
+
+    import holdfast
+
+    with pytest.raises(ZeroDivisionError) as raised:
+        holdfast.backward(network(4), lambda x: 1 / 0, torch_rows(8))
+    files = [frame.filename for frame in traceback.extract_tb(raised.value.__traceback__)]
+    assert files == [__file__, __file__]
+
+
+def torch_rows(rows: int) -> Any:
+    import torch
+
+    return torch.randn(rows, 6, dtype=torch.float64)
+
+
+def test_a_step_that_fits_copies_no_buffer_but_statistics() -> None:
+    import torch
+
+    import holdfast
+
+    class Uncopied(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            assert func not in {torch.Tensor.clone, torch.clone, torch.Tensor.copy_}, "copied"
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    for rows_at_once in (10**9, 4):
+        model = network(rows_at_once, torch.nn.BatchNorm1d(16).double())
+        model.register_buffer("table", torch.zeros(5).as_subclass(Uncopied))
+        y = torch.randint(0, 3, (8,))
+        holdfast.backward(model, lambda x, y, m=model: torch.nn.functional.cross_entropy(m(x), y), torch_rows(8), y)
+        assert int(model[3].num_batches_tracked) == 1, "in pieces, too"
+
+
+def test_a_mean_and_a_sum_of_one_model_are_each_split_as_they_are_said_to_be() -> None:
+    import torch
+
+    import holdfast
+
+    x, y = torch_rows(8), torch.arange(8) % 3
+    gradients = []
+    for rows in (10**9, 2):
+        model = network(rows)
+        for how in ("mean", "sum", "mean"):
+            holdfast.backward(
+                model,
+                lambda x, y, how=how, model=model: torch.nn.functional.cross_entropy(model(x), y, reduction=how),
+                x, y, reduction=how,
+            )  # fmt: skip
+        gradients.append(torch.cat([p.grad.flatten() for p in model.parameters()]))
+    assert float((gradients[0] - gradients[1]).norm()) < 1e-12
+
+
+def test_what_is_known_of_a_model_goes_with_it() -> None:
+    import gc
+    import weakref
+
+    import holdfast
+
+    model = network(2)
+    holdfast.backward(model, lambda x, model=model: model(x).mean(), torch_rows(8))
+    gone = weakref.ref(model)
+    del model
+    gc.collect()
+    assert gone() is None
+
+
+def test_a_batch_that_ends_in_an_error_after_some_pieces_leaves_no_gradients() -> None:
+    import torch
+
+    import holdfast
+
+    model = network(2)
+    calls = []
+
+    def loss_of(x: Any) -> Any:
+        calls.append(len(x))
+        if len(calls) > 6:  # the whole, three trials, and two pieces or more
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+        return model(x).mean()
+
+    with pytest.raises(torch.OutOfMemoryError):
+        holdfast.backward(model, loss_of, torch_rows(8))
+    assert all(p.grad is None for p in model.parameters())
+
+
+@pytest.mark.parametrize("verified", [False, True])
+def test_what_an_earlier_attempt_has_verified_is_not_tried_again(
+    verified: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from holdfast.inside import api
+    from holdfast.inside.telemetry import Recorder
+    from tests.inside.lack_of_memory import Ring
+
+    recorder = Recorder(Ring(), {"rescue": {"k": 4, "verified": verified}})  # type: ignore[arg-type]
+    monkeypatch.setattr(api, "_recorder", lambda: recorder)
+    model, sizes = network(10**9), []
+
+    def loss_of(x: Any) -> Any:
+        sizes.append(len(x))
+        return model(x).mean()
+
+    api.backward(model, loss_of, torch_rows(12))
+    assert sizes == ([] if verified else [3, 1, 2]) + [3, 3, 3, 3]
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("way", ["backward", "keras"])
+def test_in_eight_pieces_the_peak_is_that_of_an_eighth_and_one_copy_of_the_gradients(way: str) -> None:
+    bare, pieces = peak(way, 64, 1), peak(way, 512, 8)
+    assert [data for kind, data in pieces["told"] if kind == "rescue.k"] and not any(
+        kind in {"inside.failed", "rescue.refused"} for kind, _ in pieces["told"]
+    )
+    assert pieces["peak"] - bare["peak"] <= bare["gradients"] + (64 << 20)
+
+
+def peak(way: str, rows: int, k: int) -> Any:
+    import json
+    import os
+    import subprocess
+    import sys
+    from pathlib import Path
+
+    program = Path(__file__).with_name("torch_peak.py")
+    # Large tensors are given back to the system when they are freed: the peak is what is in use, and no fragment.
+    env = {**os.environ, "PYTHONPATH": str(program.parents[2]), "MALLOC_MMAP_THRESHOLD_": "65536"}
+    command = [sys.executable, "-W", "ignore", str(program), way, str(rows), str(k)]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
 @pytest.mark.timeout(300)
 def test_keras_on_the_torch_backend_is_rescued_unedited() -> None:
     """One process trains every case; see the program."""
@@ -181,3 +315,5 @@ def test_keras_on_the_torch_backend_is_rescued_unedited() -> None:
     assert found["whole_batch"]["error"] == "OutOfMemoryError", "what may not be split is the user's to hear of"
     assert len(found["whole_batch"]["refused"]) == 1 and "over the whole batch" in found["whole_batch"]["refused"][0]
     assert any("% of a standard deviation apart" in line for line in found["disclosed"])
+    assert found["means_apart"] < 1e-6, "statistics are those of the batch, updated once"
+    assert found["frozen_copied"] == 0, "a layer that no step changes"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import traceback
 from importlib.util import find_spec
 from typing import Any
 
@@ -231,8 +232,9 @@ def test_another_error_is_the_users_and_no_row_too_many_is_a_reason() -> None:
     model, x = made("dense")
     split, told = split_of(model)
     batch = {"x": x, "y": torch.arange(21) % 5}
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(ZeroDivisionError) as raised:
         split.run(plain_step(model, batch, lambda *_: 1 / 0))
+    assert {frame.filename for frame in traceback.extract_tb(raised.value.__traceback__)} == {__file__}, "none of ours"
     Memory.allow(0)
     random = torch.get_rng_state()
     with pytest.raises(torch.OutOfMemoryError):
@@ -245,8 +247,6 @@ def test_another_error_is_the_users_and_no_row_too_many_is_a_reason() -> None:
 
 
 def test_what_is_left_alone_is_said_once_and_fails_as_it_always_did() -> None:
-    import traceback
-
     import torch
 
     from holdfast.inside.torch.split import Split

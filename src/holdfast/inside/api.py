@@ -10,7 +10,7 @@ import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from typing import Any, Callable, Optional
 
-from .guard import guarded
+from .guard import guarded, unseen
 from .keep import Keep
 from .telemetry import Recorder, now
 
@@ -76,18 +76,30 @@ def backward(model: Any, loss_of: Callable[..., Any], *batch: Any, reduction: st
     """
     from .torch.rescue import backward as rescued
 
-    recorder = _recorder()
-    settings = recorder.settings if recorder is not None else {}
+    try:
+        return rescued(model, loss_of, batch, reduction, scaler, _Told())
+    except BaseException as error:
+        unseen(error)
+        raise
 
-    def tell(kind: str, **data: object) -> None:
+
+class _Told:
+    """The recorder there is when something is to be told, with the step it is of; without one, nobody is."""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        recorder = _recorder()
+        return recorder.settings if recorder is not None else {}
+
+    @property
+    def steps(self) -> int:
+        recorder = _recorder()
+        return recorder.steps if recorder is not None else 0
+
+    def event(self, kind: str, **data: Any) -> None:
+        recorder = _recorder()
         if recorder is not None:
-            recorder.event(kind, step=recorder.steps + 1, **data)
-
-    act = settings.get("policy", "protect") == "protect"
-    begin_with = int((settings.get("rescue") or {}).get("k") or 1)
-    return rescued(
-        model, loss_of, *batch, reduction=reduction, scaler=scaler, tell=tell, begin_with=begin_with, act=act
-    )
+            recorder.event(kind, **{"step": recorder.steps + 1, **data})
 
 
 @guarded

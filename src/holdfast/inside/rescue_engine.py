@@ -56,6 +56,11 @@ class Driver:
     def piece(self, batch: Any, begin: int, end: int) -> None:
         raise NotImplementedError
 
+    def reach(self, position: int, rows: int) -> int:
+        """The row that a piece from here may end at, at most: one that failed may have left something complete up to its
+        own end."""
+        return rows
+
     def piece_failed(self, position: int, error: Optional[BaseException]) -> int:
         """Puts back what that piece changed and returns the row to go on from: 0 where sums were begun anew. Without an
         error: all pieces so far are to be forgotten. CannotSplit where that cannot be."""
@@ -106,7 +111,7 @@ class Engine:
                 return self.driver.whole(batch)
             except CannotSplit as reason:
                 self._refuse(str(reason), failure)
-                self._forget_pieces(reason)
+                self._forget_pieces(reason, failure)
                 if failure is not None:
                     raise failure from None
             except Exception as error:
@@ -180,7 +185,8 @@ class Engine:
                     driver.begin(batch, rows, k)
                 size = -(-rows // k)
                 while position < rows:
-                    end = position + bounds(rows - position, -(-(rows - position) // size))[0][1]
+                    left = driver.reach(position, rows) - position
+                    end = position + bounds(left, min(-(-left // size), left // self.pieces.least))[0][1]
                     driver.piece(batch, position, end)
                     position = end
                 result = driver.end(batch)
@@ -211,11 +217,12 @@ class Engine:
             return -1
         return position if self._smaller(rows, tail, k, error) else -1
 
-    def _forget_pieces(self, reason: CannotSplit) -> None:
+    def _forget_pieces(self, reason: CannotSplit, failure: Optional[BaseException]) -> None:
         try:
             self.driver.piece_failed(0, None)
         except CannotSplit:
-            raise RuntimeError(f"holdfast: this batch cannot be trained in pieces: {reason}") from None
+            if failure is None:  # else that is raised, and nothing is run again
+                raise RuntimeError(f"holdfast: this batch cannot be trained in pieces: {reason}") from None
 
     # -- told
 

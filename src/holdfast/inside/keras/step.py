@@ -20,8 +20,8 @@ from ..tensorflow.nesting import nesting
 from .checkpoint import Keeper
 from .fit import Fit
 from .rescue import Rescue
-from .rescue_torch import rescued as on_torch
 from .several import one_by_one
+from .torch_driver import rescued as on_torch
 
 Step = Callable[[Any], Any]  # of a batch, returns logs
 Aspect = Callable[[Step], Step]

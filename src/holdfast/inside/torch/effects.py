@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .shares import CannotSplit
+from ..rescue_engine import CannotSplit
 from .traces import Traces, copy_all, statistics_of
 
 

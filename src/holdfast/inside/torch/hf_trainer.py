@@ -83,7 +83,11 @@ def install(recorder: Recorder, name: str) -> None:
         split = known.get(self) or split_of(self, model)
         if split is None:
             return original(self, model, inputs, *args, **kwargs)
-        return split.run(_Step(original, self, model, inputs, args, kwargs))
+        try:
+            return split.run(_Step(original, self, model, inputs, args, kwargs))
+        except BaseException as error:
+            unseen(error)
+            raise
 
     def own_train(self: Any, *args: Any, **kwargs: Any) -> Any:
         known.pop(self, None)  # the model may have been moved or changed since the last one

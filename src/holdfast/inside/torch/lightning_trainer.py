@@ -15,9 +15,9 @@ from typing import Any, Iterator, Optional
 
 from ..guard import guarded, unseen
 from ..memory import is_out_of_memory
+from ..rescue_engine import CannotSplit
 from ..telemetry import Recorder
 from .lightning_logs import Learnt, Logs
-from .shares import CannotSplit
 from .split import Split, Step
 
 ONE_DEVICE = "SingleDeviceStrategy"
@@ -164,7 +164,11 @@ def install(recorder: Recorder, name: str) -> None:
         found = step_of(self, args, kwargs)
         if found is None:
             return original(self, *args, **kwargs)
-        return found[0].run(found[1])
+        try:
+            return found[0].run(found[1])
+        except BaseException as error:
+            unseen(error)
+            raise
 
     closure_class.closure = functools.wraps(original)(closure)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from typing import Any, Callable, Iterable, Optional
 
+from ..rescue_engine import CannotSplit
 from .slicing import named_tensors
 
 Weighing = Optional[list[float]]  # what each row counts; None: each part as it is, for they are added up
@@ -24,10 +25,6 @@ WINDOWS = 256  # places in a batch that are looked at for rows to try
 FEW_ROWS = 3
 SAME = 1e-9  # of a share
 CLEARLY = 4.0  # so many times farther off than the best is wrong
-
-
-class CannotSplit(Exception):
-    """In words for the record."""
 
 
 class CannotTell(Exception):

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Iterator, Optional
 
-
-class CannotSlice(Exception):
-    """In words for the record."""
+from ..rescue_engine import CannotSplit
 
 
 def named_tensors(batch: Any, torch: Any, name: str = "") -> Iterator[tuple[str, Any]]:
@@ -30,7 +28,7 @@ def tensors_of(batch: Any, torch: Any) -> Iterator[Any]:
 def rows_of(batch: Any, torch: Any) -> int:
     sizes = {int(tensor.shape[0]) for tensor in tensors_of(batch, torch) if tensor.dim()}
     if len(sizes) != 1:
-        raise CannotSlice("its inputs do not share a first axis")
+        raise CannotSplit("its inputs do not share a first axis")
     return sizes.pop()
 
 

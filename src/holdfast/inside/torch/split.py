@@ -1,4 +1,4 @@
-"""Out of memory in a step of a trainer (Hugging Face's, Lightning's): the same batch again, in pieces.
+"""Out of memory in a step on torch (Hugging Face's and Lightning's trainers, `holdfast.backward`): the same batch in pieces.
 
 A step is run as the trainer has it. Only where memory runs out in it does anything happen: what it changed is put back
 (`traces`), the share of each part is found by trying (`shares`), and the trainer's own step is run on one part after
@@ -10,20 +10,20 @@ from __future__ import annotations
 import contextlib
 import math
 import sys
-import traceback
 from typing import Any, Iterator, Optional
 
 from ..guard import guarded, unseen
-from ..memory import forget, give_back, is_out_of_memory, tell_caught, wanted
-from ..pieces import Pieces, bounds
-from ..telemetry import Recorder
+from ..memory import forget, give_back, is_out_of_memory
+from ..pieces import Pieces
+from ..rescue_engine import CannotSplit, Driver, Engine
 from .effects import Effects
-from .shares import CannotSplit, CannotTell, Precision, Shares, Weighing, precision_of, share_of, tried, weighings
-from .slicing import CannotSlice, cut, rows_of, tail_of
+from .samples import sampled
+from .shares import CannotTell, Precision, Shares, Weighing, precision_of, share_of, tried, weighings
+from .slicing import cut, rows_of, tail_of
 from .traces import Traces, additions, aside, without_chance
 
 MORE_TRIALS, MORE_BATCHES = 4, 3  # in a batch, and such batches
-SAMPLE = 4096  # numbers of each parameter's gradient that are compared
+ALL_ROWS = sys.maxsize
 
 
 class Step:
@@ -33,6 +33,7 @@ class Step:
     batch: Any
     keeps_gradients = True  # those that are there before; else the step drops them itself
     mixed = False  # computes in half precision
+    share_by = ""  # the way to weigh, where the script says it; then that one is tried and no other
 
     def whole(self) -> Any:
         raise NotImplementedError
@@ -82,215 +83,169 @@ def _size(tail: Any) -> int:
     return sum(math.prod(shape) for shape in tail)
 
 
-class Split:
-    """Of one model of one trainer."""
+class Split(Driver):
+    """Of one model of one trainer. Gradients of pieces are added up where they belong, so a piece that fails is undone alone
+    and the next attempt goes on at its row."""
 
-    def __init__(self, recorder: Recorder, model: Any, unfit: str = "") -> None:
+    def __init__(self, recorder: Any, model: Any, unfit: str = "") -> None:
         self._torch: Any = sys.modules["torch"]
         self._recorder = recorder
-        self.refused = unfit  # in words; then steps are the trainer's own, and nothing else
-        self._said: set[str] = set()
+        self._unfit = unfit  # in words; then steps are the trainer's own, and nothing else
         self._more = MORE_BATCHES
         self._traces = Traces(self._torch, model)
         self._shares = Shares()
         self._effects = Effects(self._torch, self._traces)
-        k = int((recorder.settings.get("rescue") or {}).get("k") or 1)
+        rescue = recorder.settings.get("rescue") or {}
+        k = int(rescue.get("k") or 1)
         # A run that was killed on the CPU begins in pieces, and would be killed again by larger ones.
         tries = k == 1 or bool(self._torch.cuda.is_initialized())
         self.pieces = _ByLength(k, least=2 if self._traces.normalising else 1, tries=tries)
+        self.pieces.verified = bool(rescue.get("verified"))
+        self._engine = Engine(self, self.pieces, recorder)
+        self._begin_batch(None)
         if not unfit:
             recorder.event("rescue.ready", k=k)
 
+    @property
+    def refused(self) -> str:
+        return self._unfit or self.pieces.refused
+
     def look_again(self, model: Any) -> None:
         """At the model's parameters: between two fits it may have been moved or changed."""
-        self._traces = Traces(self._torch, model)
-        self._effects.traces = self._traces
+        if not self._traces.are_of(model):
+            self._traces = self._effects.traces = Traces(self._torch, model)
 
     def run(self, step: Step) -> Any:
-        if not self.pieces.whole and not self.refused:
-            done = self._begun_in_pieces(step)
-            if done is not None:
-                return done[0]
-        noted = not self.refused and self._note(step.keeps_gradients)
+        self._begin_batch(step)
         try:
-            result = step.whole()
-        except (MemoryError, RuntimeError) as error:  # PyTorch's own is one of these
+            return self._engine.run(step)
+        except BaseException as error:
             unseen(error)
-            if not is_out_of_memory(error):
-                raise
-            self._caught(1, error)
-            if not noted:
-                self._refuse(self.refused or "what it changes could not be noted", error)
-                raise
-            failure = error
-        else:
-            self._traces.let_go()
-            return result
-        return self._again(step, failure)
+            self._drop_parts()
+            raise
+        finally:
+            self._begin_batch(None)
+
+    @guarded
+    def _drop_parts(self) -> None:
+        """Of a batch that failed in pieces: with no gradients before it there are none after it."""
+        if self._begun and not self._ending and not self._had_gradients:
+            for parameter in self._traces.parameters:
+                parameter.grad = None
+
+    def _begin_batch(self, step: Optional[Step]) -> None:
+        self._step: Any = step
+        self._noted: Optional[bool] = False
+        self._whole_failed = self._had_gradients = self._begun = self._ending = False
+        self._weighing: Weighing = None
+        self._rows = self._end = 0
+        self._done: dict[Any, int] = {}  # parameters whose gradient has the rows before that one in it already
+        self._ran: list[int] = []
+        self._parts: list[float] = []
+
+    # -- as the engine has it
+
+    def size(self, batch: Step) -> tuple[int, Any]:
+        if self._unfit or (self.pieces.whole and not self._whole_failed):  # a batch that fits is not even looked at
+            raise CannotSplit(self._unfit or "every batch so far fitted as it is")
+        return rows_of(batch.batch, self._torch), tail_of(batch.batch, self._torch)
+
+    def whole(self, batch: Step) -> Any:
+        self._noted = not self.refused and self._note(batch.keeps_gradients)
+        try:
+            result = batch.whole()
+        except BaseException as error:
+            unseen(error)
+            raise
+        self._traces.let_go()
+        return result
 
     @guarded
     def _note(self, gradients: bool) -> bool:
         self._traces.note(gradients)
         return True
 
-    def _begun_in_pieces(self, step: Step) -> Optional[tuple[Any]]:
-        """None: this batch is to be tried in one piece."""
-        try:
-            rows, tail = rows_of(step.batch, self._torch), tail_of(step.batch, self._torch)
-        except CannotSlice:
-            return None
-        if self.pieces.count(rows, tail) == 1:
-            return None
-        try:
-            way = self._way(step, rows, tail)
-            return (self._in_pieces(step, rows, tail, way, {}),)
-        except CannotSplit as reason:  # before the first piece, or in it
-            self._refuse(str(reason))
-            step.failed(None)
-            if self._traces.undo():
-                raise RuntimeError(f"holdfast: this batch cannot be trained in pieces: {reason}") from None
-            return None
+    def whole_failed(self, error: BaseException) -> None:
+        if not self._noted:
+            raise CannotSplit(self._unfit or "what it changes could not be noted")
+        self._whole_failed = True
+        self._step.failed(error)
+        self._done = dict.fromkeys(self._traces.undo(), ALL_ROWS)
 
-    # -- after a failure
-
-    def _again(self, step: Step, failure: BaseException) -> Any:
-        told = traceback.format_exception(type(failure), failure, failure.__traceback__)
-        try:
-            rows, tail, complete = self._undone(step, failure)
-            give_back()
-            way = self._way(step, rows, tail)
-            return self._in_pieces(step, rows, tail, way, dict.fromkeys(complete, rows))
-        except (CannotSplit, CannotSlice) as reason:
-            self._refuse(str(reason), failure)
-        except Exception as error:  # noqa: BLE001 - what goes wrong in pieces did not go wrong before
-            if not is_out_of_memory(error):
-                self._refuse(f"in pieces it fails: {type(error).__name__}: {error}"[:200], failure)
-            forget(error)
-        if hasattr(failure, "add_note"):  # its own traceback held what had to be freed
-            failure.add_note("".join(told))
-        raise failure
-
-    def _undone(self, step: Step, failure: BaseException) -> tuple[int, Any, list[Any]]:
-        step.failed(failure)
-        forget(failure)
-        complete = self._traces.undo()
-        rows, tail = rows_of(step.batch, self._torch), tail_of(step.batch, self._torch)
-        self._shrunk(rows, tail, rows)
-        return rows, tail, complete
-
-    def _shrunk(self, rows: int, tail: Any, failed_rows: int) -> None:
-        if self.pieces.did_not_fit(failed_rows, tail, 1) is None:
-            raise CannotSplit("one row at a time does not fit" if self.pieces.least == 1 else "two rows do not fit")
-        self._recorder.event("rescue.k", k=self.pieces.count(rows, tail), where="train")
-
-    def _caught(self, k: int, error: BaseException) -> None:
-        tell_caught(self._recorder, "train", k, error)
-
-    def _refuse(self, reason: str, error: Optional[BaseException] = None) -> None:
-        self.refused = self.refused or reason
-        if reason not in self._said:
-            self._said.add(reason)
-            words = wanted(error) if error is not None else ""
-            self._recorder.event("rescue.refused", reason=reason, where="train", wanted=words)
-
-    # -- in pieces
-
-    def _in_pieces(self, step: Step, rows: int, tail: Any, way: Weighing, done: dict[Any, int]) -> Any:
-        """`done`: parameters whose gradient has the rows before that one in it already."""
-        step.begins()
+    def begin(self, batch: Step, rows: int, k: int) -> None:
+        if self._begun:  # a first piece that failed was undone
+            return
+        self._rows = rows
+        self._weighing = self._way(batch, rows, -(-rows // k))
+        batch.begins()
+        self._had_gradients = any(parameter.grad is not None for parameter in self._traces.parameters)
         self._effects.begin(rows)
-        position = 0
-        ran: list[int] = []
-        shares: list[float] = []
-        while position < rows:
-            segment = min((until for until in done.values() if until > position), default=rows) - position
-            k = self.pieces.count(segment, tail)
-            end = position + bounds(segment, k)[0][1]
-            share = share_of(way, position, end)
-            if share > 0:  # a part in which nothing counts has no gradient, and its mean is no number
-                complete = [parameter for parameter, until in done.items() if until > position]
-                fresh = self._one(step, (position, end), share, complete, rows, tail)
-                if fresh is not None:
-                    done.update(dict.fromkeys(fresh, end))
-                    continue
-                ran.append(end - position)
-                shares.append(share)
-            position = end
+        self._begun = True
+
+    def reach(self, position: int, rows: int) -> int:
+        return min([until for until in self._done.values() if until > position] + [rows])
+
+    def piece(self, batch: Step, begin: int, end: int) -> None:
+        self._end = end
+        share = share_of(self._weighing, begin, end)
+        if share <= 0:  # a part in which nothing counts has no gradient, and its mean is no number
+            return
+        complete = self._complete(begin)
+        others = self._traces.other_buffers() if not self._effects.looked else {}
+        with aside(complete):
+            self._traces.note()
+            with _once(complete):
+                batch.piece(cut(batch.batch, begin, end, self._torch, self._rows), share)
+        self._effects.piece(end - begin, others)
+        self._ran.append(end - begin)
+        self._parts.append(share)
+
+    def _complete(self, position: int) -> list[Any]:
+        return [parameter for parameter, until in self._done.items() if until > position]
+
+    def piece_failed(self, position: int, error: Optional[BaseException]) -> int:
+        if self._ending:
+            raise CannotSplit("memory ran out after the last of its pieces")
+        self._step.failed(error)
+        fresh = self._traces.undo(self._complete(position))
+        if error is None and (self._ran or self._done or fresh):
+            raise CannotSplit("gradients of its pieces are there already")
+        self._done.update(dict.fromkeys(fresh, self._end))
+        return position
+
+    def is_of_the_step(self, error: BaseException) -> bool:
+        return self._ending or (bool(self._ran or self._done) and not self._whole_failed)
+
+    def end(self, batch: Step) -> Any:
+        self._ending = True
         self._effects.end()
-        self._try_more(step, rows, max(ran, default=1))
-        result = step.ends(ran, shares, self._shares.known or [])
+        self._try_more(batch, self._rows, max(self._ran, default=1))
+        result = batch.ends(self._ran, self._parts, self._shares.known or [])
         self._traces.let_go()
-        before = self.pieces.count(rows, tail)
-        now = self.pieces.fitted(rows, tail, before)
-        if now != before:
-            self._recorder.event("rescue.k", k=now, where="train")
-        self._disclose(step)
         return result
 
-    def _one(
-        self, step: Step, rows: tuple[int, int], share: float, complete: list[Any], of: int, tail: Any
-    ) -> Optional[list[Any]]:
-        """None when it is done; else it did not fit, and these have their gradient all the same."""
-        part = cut(step.batch, *rows, self._torch, of)
-        with aside(complete):
-            failure = self._attempt(step, part, share, complete, rows[1] - rows[0])
-            if failure is None:
-                return None
-            self._caught(self.pieces.count(of, tail), failure)
-            try:
-                step.failed(failure)
-                forget(failure)
-                fresh = self._traces.undo()
-                self._shrunk(of, tail, rows[1] - rows[0])
-            except CannotSplit as reason:
-                self._refuse(str(reason), failure)
-                raise failure from None
-        give_back()
-        return fresh
-
-    def _attempt(self, step: Step, part: Any, share: float, complete: list[Any], rows: int) -> Optional[BaseException]:
-        others = self._traces.other_buffers() if not self._effects.looked else {}
-        self._traces.note()
-        try:
-            with self._counted(complete):
-                step.piece(part, share)
-        except (MemoryError, RuntimeError) as error:
-            if not is_out_of_memory(error):
-                raise
-            return error
-        self._effects.piece(rows, others)
-        return None
-
-    @contextlib.contextmanager
-    def _counted(self, complete: list[Any]) -> Iterator[None]:
-        if not complete:
-            yield
-            return
-        with additions(complete) as counts:
-            yield
-        if any(count > 1 for count in counts.values()):
-            raise CannotSplit("a gradient that was there before is half changed")
-
-    @guarded
-    def _disclose(self, step: Step) -> None:
-        for text in [*self._effects.texts(), *step.disclosures()]:
-            if text not in self._said:
-                self._said.add(text)
-                self._recorder.event("rescue.disclosed", text=text)
+    def disclosures(self) -> list[str]:
+        return [*self._effects.texts(), *self._step.disclosures()]
 
     # -- the share of a part
 
-    def _way(self, step: Step, rows: int, tail: Any) -> Weighing:
-        batch = weighings(step.batch, rows, self._torch, self._shares.known)
+    def _way(self, step: Step, rows: int, few: int) -> Weighing:
+        said = [step.share_by] if step.share_by else None
+        if said and self.pieces.verified:
+            self._shares.known = said
+        batch = weighings(step.batch, rows, self._torch, said or self._shares.known)
+        if said:
+            batch = {step.share_by: batch[step.share_by]}
         if not self._shares.is_settled(batch):
-            few = -(-rows // self.pieces.count(rows, tail))
             try:
                 self._settle(step, batch, rows, few, gradients=True)
             except CannotTell:
                 try:
                     self._settle(step, batch, rows, few, gradients=False)
                 except CannotTell:
-                    raise CannotSplit("a few rows of it could not be tried") from None
+                    if not said:
+                        raise CannotSplit("a few rows of it could not be tried") from None
+                    self._shares.known = said
         return self._shares.way(batch)
 
     def _settle(self, step: Step, batch: dict[str, Weighing], rows: int, few: int, gradients: bool) -> None:
@@ -299,7 +254,7 @@ class Split:
         def measure(begin: int, end: int) -> Any:
             try:
                 loss = self._loss(step, cut(step.batch, begin, end, torch, rows), gradients)
-                return _sample(torch, parameters) if gradients else loss
+                return sampled(torch, ((p, p.grad) for p in parameters if p.requires_grad)) if gradients else loss
             finally:
                 for parameter in parameters:
                     parameter.grad = None
@@ -354,17 +309,13 @@ class Split:
         raise CannotTell
 
 
-def _sample(torch: Any, parameters: list[Any]) -> Any:
-    """Some numbers of each gradient: the whole of it, three times over, may not fit."""
-    taken = []
-    for parameter in parameters:
-        if not parameter.requires_grad:
-            continue
-        gradient = parameter.grad
-        stride = max(1, parameter.numel() // SAMPLE)
-        if gradient is None:
-            taken.append(torch.zeros(-(-parameter.numel() // stride), dtype=torch.float64))
-            continue
-        dense = gradient.detach().to_dense() if gradient.is_sparse else gradient.detach()
-        taken.append(dense.reshape(-1)[::stride].double().cpu())
-    return torch.cat(taken)
+@contextlib.contextmanager
+def _once(complete: list[Any]) -> Iterator[None]:
+    """That autograd adds to each of them once: then what was there before is whole."""
+    if not complete:
+        yield
+        return
+    with additions(complete) as counts:
+        yield
+    if any(count > 1 for count in counts.values()):
+        raise CannotSplit("a gradient that was there before is half changed")

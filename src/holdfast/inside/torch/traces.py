@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from typing import Any, Iterator, Optional
+import weakref
+from typing import Any, Iterable, Iterator, Optional
 
+from ..rescue_engine import CannotSplit
 from .chance import without_draws
-from .shares import CannotSplit
 
 
 class Traces:
@@ -20,7 +21,7 @@ class Traces:
 
     def __init__(self, torch: Any, model: Any) -> None:
         self._torch = torch
-        self._model = model
+        self._model = weakref.ref(model)  # what is known of a model is kept as long as it lives, and no longer
         self.parameters = list(model.parameters())
         kind = torch.nn.modules.batchnorm._NormBase
         self.normalising = [m for m in model.modules() if isinstance(m, kind) and m.running_mean is not None]
@@ -51,23 +52,34 @@ class Traces:
         """Once the step is over: what it held is not ours to keep."""
         self._gradients, self._random = [], []
 
-    def undo(self) -> list[Any]:
-        """Returns the parameters whose gradient has all rows of the failed attempt in it."""
+    def undo(self, aside: Iterable[Any] = ()) -> list[Any]:
+        """Returns the parameters whose gradient has all rows of the failed attempt in it; not those that had theirs set
+        aside, which is back by now. Once for each `note`."""
         if not self._random:  # nothing is noted
             return []
         torch = self._torch
-        torch.set_rng_state(self._random[0])
-        if len(self._random) > 1:
-            torch.cuda.set_rng_state(self._random[1])
+        random, self._random = self._random, []
+        torch.set_rng_state(random[0])
+        if len(random) > 1:
+            torch.cuda.set_rng_state(random[1])
         if any(a is not b for a, b in zip(self._statistics(), self.statistics)):
             raise CannotSplit("its statistics were moved elsewhere")
         for statistics, copies in self._in_groups:
             copy_all(torch, copies, statistics)
-        return self._undo_gradients()
+        return self._undo_gradients({id(parameter) for parameter in aside})
 
-    def _undo_gradients(self) -> list[Any]:
-        now = list(self._model.parameters())
-        if len(now) != len(self.parameters) or any(a is not b for a, b in zip(now, self.parameters)):
+    def are_of(self, model: Any) -> bool:
+        """As it is now: it may have been moved or changed."""
+        now = list(model.parameters())
+        return (
+            len(now) == len(self.parameters)
+            and all(a is b for a, b in zip(now, self.parameters))
+            and all(a is b for a, b in zip(self._statistics(), self.statistics))
+        )
+
+    def _undo_gradients(self, aside: set[int]) -> list[Any]:
+        model = self._model()
+        if model is None or not self.are_of(model):
             raise CannotSplit("its parameters are others than before")
         if self._gradients is None:
             return []
@@ -77,7 +89,7 @@ class Traces:
         kept = 0
         for parameter in self.parameters:
             gradient = parameter.grad
-            if gradient is None:
+            if gradient is None or id(parameter) in aside:
                 continue
             known = before.get(id(gradient))
             if known is None:
@@ -98,10 +110,9 @@ class Traces:
         return moved
 
     def other_buffers(self) -> dict[str, tuple[Any, int]]:
+        model: Any = self._model()
         known = {id(buffer) for buffer in self.statistics}
-        return {
-            name: (buffer, buffer._version) for name, buffer in self._model.named_buffers() if id(buffer) not in known
-        }
+        return {name: (buffer, buffer._version) for name, buffer in model.named_buffers() if id(buffer) not in known}
 
 
 def statistics_of(module: Any) -> dict[str, Any]:
