@@ -35,13 +35,14 @@ class Foresight:
         attempt that was killed: there is nothing to lose by measuring. Once batches are run in pieces, no graph of a
         whole one is made only to look at it."""
         forecast = self.forecast
+        forecast.pending = self._pending()
         room = forecast.room()
         if room is None or (self._compiled is None and (begin_with <= 1 or self._where == "predict")):
             return None
         rows, tail = rows_of(batch, self._tf), tail_of(batch, self._tf)
         of_slices = (begin_with > 1 or in_pieces) and self._where != "predict" and not is_traced(self._compiled)
         graph = sliced().graph(batch) if of_slices else self._concrete(batch).graph
-        if begin_with <= 1 and graph is not None and not self._may_be_too_large(graph, rows, tail):
+        if begin_with <= 1 and graph is not None and not forecast.must_be_measured(graph, rows, turns_of(tail)):
             return None
         least, graph = forecast.least(graph, rows) if graph is not None else 0, None
         # A prediction's pieces are run by the same function; on a card a graph is no matter.
@@ -52,9 +53,6 @@ class Foresight:
             trace_again()
         return found
 
-    def _may_be_too_large(self, graph: Any, rows: int, tail: Any) -> bool:
-        return self.forecast.must_be_measured(graph, rows, turns_of(tail), self._pending())
-
     def at_most(self, batch: Any, rows: int, tail: Any) -> float:
         """What the whole batch may need beyond what is held: measured, or else by a bound from above."""
         if tail in self._lines:
@@ -63,7 +61,7 @@ class Foresight:
 
     def again(self, rows: int, tail: Any) -> Optional[int]:
         """How many rows a piece may have by now; None where it was not measured or a limit says when it is too many."""
-        known = self._lines.get(tail)
+        known, self.forecast.pending = self._lines.get(tail), 0
         if known is None or self.forecast.limit() is not None:
             return None
         fit = self.forecast.rows_that_fit(rows, *known)

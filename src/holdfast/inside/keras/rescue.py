@@ -326,10 +326,13 @@ class Rescued(Driver):
         return [*model.variables, *getattr(model.optimizer, "variables", ())] if model is not None else []
 
     def _pending_bytes(self) -> int:
-        """Slots of the optimizer: traced, and allocated by the first call."""
-        if self.where != "train":
+        """Before the first update all slots of one shape are the same zeros: TensorFlow has them once."""
+        model = self._model_ref()
+        optimizer = getattr(model, "optimizer", None)
+        if self.where != "train" or optimizer is None or int(optimizer.iterations.numpy()):
             return 0
-        return bytes_of([v for v in self._state() if not getattr(v._value, "is_initialized", lambda: True)()])
+        once = {(str(slot.dtype), tuple(slot.shape)): slot for slot in optimizer.variables}
+        return bytes_of(optimizer.variables) - bytes_of(once.values())
 
     def _state_bytes(self) -> int:
         return bytes_of(self._state())

@@ -53,6 +53,7 @@ class Forecast:
         self._groups, self._ranks = groups, max(1, ranks)
         self._budget = budget
         self._most_held = 0
+        self.pending = 0  # what the first update will take beside the step
 
     def limit(self) -> Optional[int]:
         """Of the allocator; None where there is none or it does not count."""
@@ -79,6 +80,10 @@ class Forecast:
         return Room(total, found.of, more, total * SURELY_NOT_RATIO, total - spare)
 
     def used(self) -> Optional[int]:
+        counted = self._counted()
+        return None if counted is None else counted + self.pending
+
+    def _counted(self) -> Optional[int]:
         try:
             return int(self._tf.config.experimental.get_memory_info(self.device)["current"])
         except (ValueError, KeyError):
@@ -89,12 +94,10 @@ class Forecast:
         self._most_held = max(self._most_held, peak)
         return self._most_held
 
-    def must_be_measured(self, graph: Any, rows: int, turns: int, pending: int = 0) -> bool:
-        """`pending`: what is still to be allocated beside the step, by its first call."""
+    def must_be_measured(self, graph: Any, rows: int, turns: int) -> bool:
         room, used = self.room(), self.used()
         if room is None or used is None:
             return False
-        used += pending
         if room.of in ("budget", "card"):  # beyond it is a crash, or ten seconds of waiting
             return used + most_bytes(graph, rows, max(1, turns)) > room.piece
         return used + self.least(graph, rows) > room.whole
@@ -106,7 +109,7 @@ class Forecast:
         """Bytes that a call needs beyond what is held."""
         self._held_at_most()
         self._tf.config.experimental.reset_memory_stats(self.device)
-        before, resident = self.used() or 0, self._begin_of_resident_peak()
+        before, resident = self._counted() or 0, self._begin_of_resident_peak()
         run()
         counted = int(self._tf.config.experimental.get_memory_info(self.device)["peak"]) - before
         return max(counted, _resident_peak() - resident) if resident else counted
