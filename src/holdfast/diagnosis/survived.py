@@ -30,7 +30,7 @@ def rescued(window: Window) -> Finding | None:
 
 
 def _cause(first: Event) -> tuple[str, str]:
-    if first.data.get("of") == "gpu":
+    if "gpu" in (first.data.get("of"), first.data.get("device")):
         return "gpu-memory-exhausted", "The GPU"
     if first.data.get("of") == "container":
         return "container-memory-limit", "The container's memory"
@@ -42,8 +42,9 @@ def _what_happened(first: Event) -> Evidence:
     if first.kind == "rescue.caught":
         return Evidence(f"step {step} ran out of memory: {data.get('wanted', '')}".rstrip(": "), "telemetry", first.at)
     needed, left = int(data.get("needed_bytes") or 0), int(data.get("left_bytes") or 0)
-    places = {"container": "its container", "machine": "the machine", "gpu": "the GPU"}
-    of = places.get(str(data.get("of")), "its memory budget")
+    places = {"container": "its container", "machine": "the machine", "gpu": "the GPU", "card": "the GPU"}
+    budget = "its GPU memory budget" if data.get("device") == "gpu" else "its memory budget"
+    of = places.get(str(data.get("of")), budget)
     what = {"evaluate": "evaluation", "predict": "prediction"}.get(str(data.get("where")), f"step {step}")
     text = f"{what} on {data.get('rows', '?')} rows needs about {needed // MIB} MiB; {of} had {left // MIB} MiB left"
     return Evidence(text, "telemetry", first.at, needed)

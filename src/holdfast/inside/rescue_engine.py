@@ -97,6 +97,7 @@ class Engine:
     def __init__(self, driver: Driver, pieces: Pieces, recorder: Any) -> None:
         self.driver, self.pieces, self._recorder = driver, pieces, recorder
         self._told_k = 0
+        self._measures = False  # a whole batch has just not fitted
         self._steps_in_pieces = 0
         self._said: set[str] = set()
 
@@ -141,6 +142,8 @@ class Engine:
         except CannotSplit:
             return 1, None, 1
         try:
+            if self._measures:
+                self._measured(batch, rows, tail)
             fit = self.driver.foresee(batch, rows, tail)
         except CannotSplit as reason:
             self._refuse(str(reason), None)
@@ -163,18 +166,16 @@ class Engine:
         except CannotSplit as reason:
             self._refuse(str(reason), error)
             return False
-        return self._smaller(rows, tail, 1, error) and self._measured(batch, rows, tail)
+        self._measures = self._smaller(rows, tail, 1, error)
+        return self._measures
 
-    def _measured(self, batch: Any, rows: int, tail: Any) -> bool:
-        try:
-            fit = self.driver.measure(batch, rows, tail)
-        except CannotSplit as reason:
-            self._refuse(str(reason), None)
-            return False
+    def _measured(self, batch: Any, rows: int, tail: Any) -> None:
+        """Once the failed attempt has given its memory back."""
+        self._measures = False
+        fit = self.driver.measure(batch, rows, tail)
         if fit is not None:
             self.pieces.foreseen(tail, fit)
             self._tell_k(self.pieces.count(rows, tail))
-        return True
 
     def _in_pieces(self, batch: Any, rows: int, tail: Any) -> Any:
         driver, position = self.driver, 0

@@ -1,7 +1,8 @@
 """One user batch in k slices: gradients summed up, one update, metrics and logs as for the whole batch.
 
 The user's own `train_step` is traced on a slice, with calls of Keras redirected (`redirected.py`). Never compiled by XLA,
-whatever the model is: an XLA-compiled step that runs out of memory has given away the variables it was to update.
+whatever the model is: an XLA-compiled step that runs out of memory has given away the variables it was to update. (The
+update itself is, where the model is: it works in place then.)
 
 What this holds beside what a step on a slice holds: one sum for each gradient, and copies of what the step assigns before
 its update (statistics, metrics, seeds), which is small. A step with several updates (a GAN) goes through the slices once
@@ -27,8 +28,9 @@ class Micro:
     """Of one model and its training step as it is compiled now."""
 
     def __init__(
-        self, model: Any, step: Callable[[Any], Any], tf: Any, trains: bool, graphs: Graphs = Graphs.ALL
-    ) -> None:
+        self, model: Any, step: Callable[[Any], Any], tf: Any, trains: bool, graphs: Graphs = Graphs.ALL,
+        xla_updates: bool = False,
+    ) -> None:  # fmt: skip
         self._model = model
         self._step = step
         self._trains = trains
@@ -39,6 +41,7 @@ class Micro:
         self.stage = ""
         self.verified = not trains
         self._graphs = graphs
+        self._xla_updates = xla_updates
         self._eager = bool(model.run_eagerly) or graphs == Graphs.NONE
         self._tables_bytes_a_row = 0.0
         self._own = {id(variable) for variable in model.non_trainable_weights}
@@ -122,8 +125,7 @@ class Micro:
     def _finish(self, last: bool) -> dict[str, Any]:
         tf, number = self._tf, self.calls.number
         if number not in self._finishes:
-            finish = self._finishing_step
-            self._finishes[number] = finish if self._graphs != Graphs.ALL else self._compiled(finish)
+            self._finishes[number] = self._finishing(number)
         final: dict[str, Any] = self._finishes[number](
             tf.constant(self._rows, tf.int32), self._joined(self._tables), last
         )
@@ -132,6 +134,15 @@ class Micro:
                 if id(variable) in self._after and id(variable) not in self.calls.late:
                     variable._value.assign(self._after[id(variable)])
         return final
+
+    def _finishing(self, number: int) -> Callable[..., Any]:
+        """Operation by operation an update has copies of one variable at a time, in a graph of all of them; compiled by XLA
+        of none, and it asks for no memory that it could fail to get. Where rows of a table come along, their number would
+        be compiled in."""
+        finish = self._finishing_step
+        if self._xla_updates and not self.calls.tables.get(number):
+            return self._tf.function(finish, jit_compile=True, autograph=False)  # type: ignore[no-any-return]
+        return finish if self._graphs != Graphs.ALL else self._compiled(finish)  # type: ignore[no-any-return]
 
     def _joined(self, rows_of_tables: list[Any]) -> Any:
         tf = self._tf

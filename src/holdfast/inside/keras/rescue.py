@@ -40,8 +40,9 @@ GRAPH_UP_TO_ATTEMPT = 2
 # What XLA may need of what the same step needs without it. It fuses operations, so a card that is nearly full may well hold
 # a batch that was measured to be too large: such a one is tried, since nothing is lost by it…
 XLA_AT_LEAST = 0.6
-XLA_UNHELD = 0.8  # …or since it is likelier than not to fit, where a failure would mean to start again
-HOLD_RATIO = 0.97  # of the card, for a step and a second copy of what it updates
+XLA_UNHELD = 0.95  # …or since it will most likely fit, where a failure would mean to start again
+# For a first step with a second copy of what it updates: XLA also tries kernels out then, which took up to 256 MiB.
+HOLD_RATIO, HOLD_BYTES = 1.25, 256 << 20
 STEPS = {"train": "train_step", "evaluate": "test_step"}
 
 
@@ -90,7 +91,9 @@ class Rescue:
     def graphs(self, model: Any) -> Graphs:
         """All of them where running out of memory is an error; none where the process was killed twice, with a first graph
         and with a smaller one, before there was a checkpoint."""
-        if self.on_gpu(model) or (self.catches(model) and self.k <= 1):
+        if self.on_gpu(model):
+            return Graphs.SLICES
+        if self.catches(model) and self.k <= 1:
             return Graphs.ALL
         attempt = int(self.recorder.settings.get("attempt") or 1)
         return Graphs.NONE if self.anew and attempt > GRAPH_UP_TO_ATTEMPT else Graphs.SLICES
@@ -133,7 +136,8 @@ class Rescue:
         def sliced() -> Micro:
             model = model_ref()
             step = getattr(model, STEPS[where])
-            return Micro(model, step, self.tf, trains=where == "train", graphs=self.graphs(model))
+            xla = self.on_gpu(model) and compiled_by_xla(model)
+            return Micro(model, step, self.tf, where == "train", self.graphs(model), xla_updates=xla)
 
         return Rescued(self, where, sliced, compiled, keeper, model_ref)
 
@@ -308,7 +312,7 @@ class Rescued(Driver):
         room, used = self._foresight.forecast.room(), self._foresight.forecast.used() or 0
         if room is None:
             return True
-        holdable = used + self._state_bytes() + XLA_AT_LEAST * needed <= HOLD_RATIO * room.bytes
+        holdable = used + self._state_bytes() + HOLD_RATIO * needed + HOLD_BYTES <= room.bytes
         return used + (XLA_AT_LEAST if holdable else XLA_UNHELD) * needed <= room.bytes
 
     def _can_hold(self, batch: Any, rows: int, tail: Any) -> bool:
@@ -318,8 +322,8 @@ class Rescued(Driver):
         room, used = self._foresight.forecast.room(), self._foresight.forecast.used() or 0
         if room is None:
             return True
-        needed = XLA_AT_LEAST * self._foresight.at_most(batch, rows, tail)
-        return used + self._state_bytes() + needed <= HOLD_RATIO * room.bytes
+        needed = self._foresight.at_most(batch, rows, tail)
+        return used + self._state_bytes() + HOLD_RATIO * needed + HOLD_BYTES <= room.bytes
 
     def _state(self) -> list[Any]:
         model = self._model_ref()
