@@ -142,7 +142,7 @@ class Micro:
         finish = self._finishing_step
         if self._xla_updates and not self.calls.tables.get(number):
             return self._tf.function(finish, jit_compile=True, autograph=False)  # type: ignore[no-any-return]
-        return finish if self._graphs != Graphs.ALL else self._compiled(finish)  # type: ignore[no-any-return]
+        return finish if self._graphs != Graphs.ALL else self._compiled(finish)
 
     def _joined(self, rows_of_tables: list[Any]) -> Any:
         tf = self._tf
