@@ -12,6 +12,7 @@ from . import step
 from .around import telling
 from .compiling import Compiling
 from .rescue import limit_gpu
+from .taken_over import rescuing
 from .telemetry import Telemetry
 
 
@@ -27,6 +28,7 @@ def install(recorder: Recorder) -> None:
         limit_gpu(torch, (recorder.settings.get("rescue") or {}).get("gpu_budget_bytes"))
     telemetry = Telemetry(recorder, torch, Compiling(recorder))
     # The order is fixed: what comes first is nearest to the user's own call.
-    missing = step.take_over(torch, [telling(telemetry)])
+    rescue = guarded(rescuing)(recorder, torch)
+    missing = step.take_over(torch, [*([rescue] if rescue is not None else []), telling(telemetry)])
     if missing:
         recorder.event("adapter.partial", framework="torch", missing=missing)

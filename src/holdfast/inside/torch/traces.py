@@ -62,7 +62,7 @@ class Traces:
         if any(a is not b for a, b in zip(self._statistics(), self.statistics)):
             raise CannotSplit("its statistics were moved elsewhere")
         for statistics, copies in self._in_groups:
-            copy_all(torch, copies, statistics)
+            put_back(torch, copies, statistics)
         return self._undo_gradients()
 
     def _undo_gradients(self) -> list[Any]:
@@ -125,6 +125,17 @@ def copy_all(torch: Any, sources: list[Any], targets: list[Any]) -> None:
             return
         for source, target in zip(sources, targets):
             target.copy_(source)
+
+
+def put_back(torch: Any, copies: list[Any], statistics: list[Any]) -> None:
+    """So that a graph of an earlier pass, which has them saved, does not take it for a change."""
+    if not statistics:
+        return
+    preserve = getattr(torch.autograd, "_unsafe_preserve_version_counter", None)
+    with contextlib.ExitStack() as stack:
+        for buffer in statistics if preserve is not None else ():
+            stack.enter_context(preserve(buffer))
+        copy_all(torch, copies, statistics)
 
 
 @contextlib.contextmanager

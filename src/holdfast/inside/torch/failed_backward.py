@@ -1,0 +1,185 @@
+"""A backward pass that ran out of memory: the calls it was in are run again in pieces, and it goes on from there.
+
+Of each outermost call its inputs are remembered as long as its graph lives, and the gradient that arrives at its
+outputs. Autograd adds to each parameter once: what it has added is complete and stays; the rest comes from the pieces.
+Where that is not all that the failed pass was to compute, the error goes on as it came.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any, Dict, List, Optional, Set, Tuple
+
+from ..guard import guarded
+from ..memory import forget, give_back, is_out_of_memory, tell_caught
+from ..pieces import bounds
+from . import graph
+from .nests import tensors_of
+from .outermost import left_alone
+from .recompute import Segment, mark
+from .shares import CannotSplit
+
+MOST = 64  # calls that are remembered: those of a step
+
+Mark = Tuple[int, int]
+
+
+class Record:
+    """One call that went through whole. Held by its outputs' hooks alone, and gone with the graph."""
+
+    def __init__(self, known: Any, module: Any, args: Any, kwargs: Any, noted: Any, after: int) -> None:
+        self.known, self.module, self.args, self.kwargs, self.noted = known, module, args, kwargs, noted
+        self.range: graph.Range = (noted.number, after)
+        self.gradients: Dict[int, Any] = {}  # of outputs, by their number: all there is, also by way of other outputs
+        self.edges: Dict[Tuple[int, int], int] = {}  # in the graph -> number of the output
+
+    def has_arrived(self, edge: Tuple[int, int]) -> bool:
+        return self.edges.get(edge) in self.gradients
+
+    def arrives(self, number: int) -> Any:
+        def hook(gradient: Any) -> None:
+            if gradient is not None:
+                self.gradients[number] = gradient
+
+        return hook
+
+
+class Backward:
+    def __init__(self, rescue: Any) -> None:
+        self._rescue = rescue
+        self._torch = rescue.torch
+        self._records: List[Any] = []  # weak
+
+    # -- the usual path
+
+    @guarded
+    def follow(self, record: Record, found: Any) -> None:
+        torch = self._torch
+        inputs = {id(tensor) for tensor in tensors_of((record.args, record.kwargs), torch)}
+        for number, tensor in enumerate(tensors_of(found, torch)):
+            node = tensor.grad_fn
+            if node is not None and id(tensor) not in inputs and graph.number_of(node) >= record.range[0]:
+                record.edges[graph.number_of(node), tensor.output_nr] = number
+                tensor.register_hook(record.arrives(number))
+        if len(self._records) >= MOST:
+            self._records = [one for one in self._records if one() is not None][-MOST:]
+        self._records.append(weakref.ref(record))
+
+    @property
+    def any(self) -> bool:
+        return bool(self._records)
+
+    def alive(self) -> List[Record]:
+        return [record for one in self._records if (record := one()) is not None]
+
+    def begins(self) -> Optional[List[Tuple[Any, Mark]]]:
+        """Gradients as they are before a backward pass; None where no call is remembered."""
+        records = self.alive() if self._records else []
+        if not records:
+            self._records = []
+            return None
+        marks: Dict[int, Tuple[Any, Mark]] = {}
+        for record in records:
+            record.gradients = {}
+            for parameter in record.known.parameters():
+                marks[id(parameter)] = (parameter, mark(parameter))
+            for tensor in tensors_of((record.args, record.kwargs), self._torch):
+                if tensor.requires_grad and tensor.is_leaf:
+                    marks[id(tensor)] = (tensor, mark(tensor))
+        return list(marks.values())
+
+    def ends(self) -> None:
+        for record in self.alive():
+            record.gradients = {}
+
+    # -- after a failure
+
+    def again(self, root: Any, marks: List[Tuple[Any, Mark]], failure: BaseException) -> None:
+        """Does what the failed pass was to do; or CannotSplit."""
+        roots: List[Any] = [root.grad_fn]
+        error: Optional[BaseException] = failure
+        while error is not None:
+            forget(error)
+            upstream = self._recomputed(roots, marks)
+            if not upstream:
+                return
+            marks = self.begins() or marks
+            roots = [tensor.grad_fn for tensor, _ in upstream]
+            error = self._on(upstream)
+
+    def _on(self, upstream: List[Tuple[Any, Any]]) -> Optional[BaseException]:
+        try:
+            with left_alone():
+                self._torch.autograd.backward([one for one, _ in upstream], [other for _, other in upstream])
+        except (MemoryError, RuntimeError) as error:
+            if not is_out_of_memory(error):
+                raise
+            tell_caught(self._rescue.recorder, "train", 1, error)
+            return error
+        return None
+
+    def _recomputed(self, roots: List[Any], marks: List[Tuple[Any, Mark]]) -> List[Tuple[Any, Any]]:
+        """The tensors from which the backward pass goes on, with their gradients."""
+        complete = {id(tensor) for tensor, before in marks if mark(tensor) != before}
+        arrived = sorted((r for r in self.alive() if r.gradients), key=lambda record: record.range, reverse=True)
+        if not arrived:
+            raise CannotSplit("memory ran out in backward, outside of any module's call")
+        ranges = [record.range for record in arrived]
+        known = {id(tensor) for tensor, _ in marks}
+        others = {id(n.variable) for n in graph.walked(roots, ranges) if graph.is_leaf(n)} - known
+        graph.nothing_is_missing(roots, ranges, complete | others)
+        for edge in graph.edges_into(roots, ranges):
+            if not any(record.has_arrived(edge) for record in arrived):
+                raise CannotSplit("memory ran out where another output of the same call was under way, too")
+        failed = arrived[-1]
+        wanted = {id(r): self._wanted(r, ranges, failed.range, complete) for r in arrived}
+        size = failed.known.size(failed.args, failed.kwargs)
+        if size is None:
+            raise CannotSplit("its inputs have no rows")
+        graph.release(roots, failed.range)
+        give_back()
+        failed.known.shrunk(size, size[0])
+        upstream: Dict[int, Tuple[Any, Any]] = {}
+        for record in arrived:
+            if record is failed or wanted[id(record)]:
+                self._one(record, complete, wanted[id(record)], upstream)
+        for record in arrived:
+            record.gradients = {}
+        return list(upstream.values())
+
+    def _wanted(self, record: Record, ranges: List[graph.Range], failed: graph.Range, complete: Set[int]) -> Set[int]:
+        """What of a call's gradients is still to be had: parameters and inputs, by identity."""
+        found = {id(p) for p in record.known.parameters() if p.requires_grad and id(p) not in complete}
+        for tensor in tensors_of((record.args, record.kwargs), self._torch):
+            if not tensor.requires_grad or (tensor.is_leaf and id(tensor) in complete):
+                continue
+            if tensor.is_leaf or graph.leads_to(tensor, ranges, failed) == "open":
+                found.add(id(tensor))
+        return found
+
+    def _one(self, record: Record, complete: Set[int], wanted: Set[int], upstream: Dict[int, Tuple[Any, Any]]) -> None:
+        torch, known = self._torch, record.known
+        size = known.size(record.args, record.kwargs)
+        if size is None:
+            raise CannotSplit("its inputs have no rows")
+        with record.noted.casting(torch), torch.enable_grad(), left_alone():
+            call = known.prepared(record.module, record.args, record.kwargs, size)
+        if call.versions() != record.noted.versions:
+            raise CannotSplit("its inputs or parameters were changed since")
+        skip = tuple(n for n, parameter in enumerate(call.parameters) if id(parameter) not in wanted)
+        call.totals = True
+        cuts = bounds(size[0], known.pieces.count(*size))
+        call.segments = [Segment(begin, end, None, skip) for begin, end in cuts]
+        call.segments[0] = call.segments[0]._replace(random=record.noted.random)
+        gradients = tuple(record.gradients.get(number) for number in range(len(call.differentiable)))
+        with torch.no_grad(), left_alone():
+            found = call.backward(gradients)
+            for tensor, gradient in zip((*call.inputs, *call.parameters), found):
+                if gradient is None or id(tensor) not in wanted:
+                    continue
+                if tensor.is_leaf:
+                    tensor.grad = gradient if tensor.grad is None else tensor.grad.add_(gradient)
+                else:
+                    had = upstream.get(id(tensor))
+                    upstream[id(tensor)] = (tensor, gradient if had is None else had[1] + gradient)
+        known.disclose(call, drawn_anew=call.draws)
