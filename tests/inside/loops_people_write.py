@@ -137,7 +137,7 @@ def validation_in_between() -> tuple[list[float], list[Any]]:
             optimizer.step()
         model.eval()
         with torch.no_grad():
-            losses += [F.cross_entropy(model(x), y).item() for x, y in DataLoader(data(), batch_size=4)]
+            losses += [F.cross_entropy(model(x), y).item() for x, y in DataLoader(data(), batch_size=2)]
         best = copy.deepcopy(model.state_dict())
     model.load_state_dict(best)
     return losses, [model]

@@ -8,7 +8,7 @@ from typing import Any
 from .. import randomness
 from ..guard import guarded
 from ..telemetry import Recorder
-from . import step
+from . import advice, step
 from .around import telling
 from .compiling import Compiling
 from .rescue import limit_gpu
@@ -26,6 +26,8 @@ def install(recorder: Recorder) -> None:
         return
     if recorder.settings.get("policy") == "protect":
         limit_gpu(torch, (recorder.settings.get("rescue") or {}).get("gpu_budget_bytes"))
+    if recorder.settings.get("policy") == "advise":
+        advice.install()
     telemetry = Telemetry(recorder, torch, Compiling(recorder))
     # The order is fixed: what comes first is nearest to the user's own call.
     rescue = guarded(rescuing)(recorder, torch)

@@ -171,7 +171,7 @@ class Call:
                 skip = tuple(sorted({*segment.skip, *done}))
                 cuts = self._cut_smaller(segment, segment.end, failure)
                 smaller = [Segment(begin, end, None, skip) for begin, end in cuts]
-                todo[:0] = [smaller[0]._replace(random=segment.random), *smaller[1:]]
+                todo[:0] = [smaller[0]._replace(random=drawn), *smaller[1:]]
                 continue
             positions = reached
             self._gather(found, leaves, segment)
@@ -302,7 +302,7 @@ def function_of(torch: Any) -> Any:
     if _made:
         return _made[0]
 
-    class InPieces(torch.autograd.Function):  # type: ignore[misc, name-defined]
+    class InPieces(torch.autograd.Function):  # type: ignore[misc]
         @staticmethod
         def forward(ctx: Any, call: Call, *_: Any) -> Tuple[Any, ...]:
             outputs, call.outputs = call.outputs, []

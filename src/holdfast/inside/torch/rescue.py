@@ -16,6 +16,7 @@ from ..guard import guarded
 from ..memory import forget, give_back, is_out_of_memory, ran_out_on, wanted
 from ..pieces import Pieces, bounds
 from .chance import without_draws
+from .outermost import left_alone
 from .slicing import CannotSlice, cut, rows_of, tail_of
 
 DEVIATES = 0.02
@@ -49,7 +50,8 @@ def backward(
         known = _known[model] = Pieces(begin_with, least=2 if normalises else 1, tries=tries)
         (tell or _nobody)("rescue.ready", k=begin_with)
     step = _Step(model, loss_of, batch, reduction, scaler, tell or _nobody)
-    return step.run(known)
+    with left_alone():
+        return step.run(known)
 
 
 def _nobody(_kind: str, **_data: object) -> None:

@@ -18,6 +18,7 @@ from ..memory import forget, give_back, is_out_of_memory, tell_caught, wanted
 from ..pieces import Pieces, bounds
 from ..telemetry import Recorder
 from .effects import Effects
+from .outermost import here
 from .shares import CannotSplit, CannotTell, Precision, Shares, Weighing, precision_of, share_of, tried, weighings
 from .slicing import CannotSlice, cut, rows_of, tail_of
 from .traces import Traces, additions, aside, without_chance
@@ -107,6 +108,15 @@ class Split:
         self._effects.traces = self._traces
 
     def run(self, step: Step) -> Any:
+        if self.refused:  # calls of its modules may still be run in pieces
+            return self._run(step)
+        before, here.inside = here.inside, True
+        try:
+            return self._run(step)
+        finally:
+            here.inside = before
+
+    def _run(self, step: Step) -> Any:
         if not self.pieces.whole and not self.refused:
             done = self._begun_in_pieces(step)
             if done is not None:

@@ -77,10 +77,14 @@ def _backward(rescue: Unedited, step: Step) -> Call:
             if marks is not None:
                 ends()
             return result
-        if _again(rescue, tensor, args, kwargs, marks, failure):
-            return None
-        failure.__traceback__ = None
-        raise failure
+        try:
+            if _again(rescue, tensor, args, kwargs, marks, failure):
+                return None
+            raise failure
+        except BaseException as error:
+            if error is failure:
+                error.__traceback__ = None  # it held what had to be freed; it is in its notes
+            raise
 
     return backward
 

@@ -131,9 +131,9 @@ def put_back(torch: Any, copies: list[Any], statistics: list[Any]) -> None:
     """So that a graph of an earlier pass, which has them saved, does not take it for a change."""
     if not statistics:
         return
-    preserve = getattr(torch.autograd, "_unsafe_preserve_version_counter", None)
+    preserve: Any = getattr(torch.autograd, "_unsafe_preserve_version_counter", contextlib.nullcontext)
     with contextlib.ExitStack() as stack:
-        for buffer in statistics if preserve is not None else ():
+        for buffer in statistics:
             stack.enter_context(preserve(buffer))
         copy_all(torch, copies, statistics)
 

@@ -6,6 +6,8 @@ changed is put back, a few rows are tried as one piece and as two, and the same 
 
 from __future__ import annotations
 
+import contextlib
+import resource
 import traceback
 import weakref
 from typing import Any, Callable, List, NamedTuple, Optional, Tuple
@@ -17,12 +19,18 @@ from ..telemetry import Recorder
 from . import unfit
 from .effects import Effects
 from .failed_backward import Backward, Record
+from .foresight import DoesNotFit, Saved, rows_that_fit
 from .nests import tensors_of
 from .outermost import here
 from .recompute import Call, autocasts, casting, random_state
 from .shares import CannotSplit
 from .traces import Traces
 from .trial import Trial
+
+WATCHED = 4  # calls of each size whose memory is watched: an optimizer makes its state after the first
+FEW_ROWS = 4
+_nothing = contextlib.nullcontext()
+LIMITS = (resource.RLIMIT_AS, resource.RLIMIT_DATA)
 
 
 class Noted(NamedTuple):
@@ -32,6 +40,7 @@ class Noted(NamedTuple):
     versions: List[int]  # of its inputs and parameters
     number: int  # of the next node in autograd's graph
     autocasts: List[Tuple[str, bool, Any]]
+    watched: Optional[Saved] = None
 
     def casting(self, torch: Any) -> Any:
         return casting(torch, self.autocasts)
@@ -48,6 +57,8 @@ class Unedited:
         self._said: set[str] = set()
         self.backward = Backward(self)
         self.next_number: Callable[[], int] = torch.autograd._get_sequence_nr
+        self._limited = any(resource.getrlimit(kind)[0] != resource.RLIM_INFINITY for kind in LIMITS)
+        self._gpu_in_use: Callable[[], bool] = torch.cuda.is_initialized
 
     def call(self, module: Any, args: Any, kwargs: Any) -> Any:
         """In training mode, with gradients, and not within another one that is looked after."""
@@ -60,10 +71,17 @@ class Unedited:
         try:
             return known.run(module, args, kwargs)
         except BaseException as error:
-            unseen(error)
+            if getattr(error, "_holdfast_forgotten", False):
+                error.__traceback__ = None  # it held what had to be freed; it is in its notes
+            else:
+                unseen(error)
             raise
         finally:
             here.inside = False
+
+    def errors_possible(self) -> bool:
+        """Whether running out of memory is an error, at any time."""
+        return self._limited or self._gpu_in_use()
 
     @guarded
     def _meet(self, module: Any) -> Optional[Outermost]:
@@ -94,55 +112,79 @@ class Outermost:
         self._traces: Optional[Traces] = None
         self._effects: Optional[Effects] = None
         self._trial: Optional[Trial] = None
-        normalises = unfit.normalises(module, torch)
-        on_cpu = all(parameter.device.type == "cpu" for parameter in module.parameters())
-        self.pieces = Pieces(rescue.k, least=2 if normalises else 1, tries=rescue.k == 1 or not on_cpu)
+        self._on_cpu = all(parameter.device.type == "cpu" for parameter in module.parameters())
+        least = 2 if unfit.normalises(module, torch) else 1
+        self.pieces = Pieces(rescue.k, least=least, tries=rescue.k == 1 or not self._on_cpu)
+        self._volumes: dict[Any, int] = {}  # calls that went through whole, by how much they were given
+        self._largest = 0
         if not self.refused:
             recorder.phase("train")  # a kill in the very first step is known to have begun
-            if on_cpu:
+            if self._on_cpu:
                 rescue.say("rescue.ready", k=rescue.k)
 
     def run(self, module: Any, args: Any, kwargs: Any) -> Any:
         if not self.pieces.whole and not self.refused:
             size = self.size(args, kwargs)
             if size is not None and self.pieces.count(*size) > 1:
-                try:
-                    return self._in_pieces(module, args, kwargs, size)
-                except CannotSplit as reason:
-                    self._refuse(str(reason))
-        noted = None if self.refused else self._note(module, args, kwargs)
+                done = self._begun_in_pieces(module, args, kwargs, size)
+                if done is not None:
+                    return done[0]
+        noted = None if self.refused or self._is_usual(args, kwargs) else self._note(module, args, kwargs)
         try:
-            found = self._original(module, *args, **kwargs)
+            with _nothing if noted is None or noted.watched is None else noted.watched.watching():
+                found = self._original(module, *args, **kwargs)
         except (MemoryError, RuntimeError) as error:
             unseen(error)
             if not is_out_of_memory(error):
                 raise
             tell_caught(self._rescue.recorder, "train", 1, error)
             if noted is None:
-                self._refuse(self.refused or "what it changes could not be noted", error)
+                self._refuse(self.refused or "what it changes was not noted", error)
                 raise
+            failure: BaseException = error
+        except DoesNotFit as error:
             failure = error
         else:
             if noted is not None:
                 after = self._rescue.next_number()
                 self._rescue.backward.follow(Record(self, module, args, kwargs, noted, after), found)
             return found
-        done = self._again(module, args, kwargs, noted, failure)
-        if done is None:
-            failure.__traceback__ = None  # which held what had to be freed; it is in its notes
-            raise failure
-        return done[0]
+        assert noted is not None
+        return self._rescued(module, args, kwargs, noted, failure)
 
     # -- the usual path
 
+    def _is_usual(self, args: Any, kwargs: Any) -> bool:
+        """Nothing is to be noted: on the CPU a size that went through before, since running out is no error there."""
+        if self._rescue.errors_possible():
+            return False
+        first = args[0] if args else None
+        key = getattr(first, "shape", None) or _shapes(args, kwargs, self._torch)
+        calls = self._volumes.get(key, 0)
+        self._volumes[key] = calls + 1
+        return calls >= WATCHED
+
     @guarded
     def _note(self, module: Any, args: Any, kwargs: Any) -> Optional[Noted]:
+        torch = self._torch
         if self._traces is None:
-            self._traces = Traces(self._torch, module)
+            self._traces = Traces(torch, module)
         self._traces.note(gradients=False)
         return Noted(
-            random_state(self._torch), self._versions(args, kwargs), self._rescue.next_number(), autocasts(self._torch)
-        )
+            random_state(torch), self._versions(args, kwargs), self._rescue.next_number(), autocasts(torch),
+            self._watched(args, kwargs),
+        )  # fmt: skip
+
+    def _watched(self, args: Any, kwargs: Any) -> Optional[Saved]:
+        """While calls get larger, and the first few of the largest."""
+        groups = self._rescue.settings.get("groups")
+        if not self._on_cpu or groups is None or not hasattr(self._torch.autograd.graph, "saved_tensors_hooks"):
+            return None
+        volume = sum(tensor.numel() for tensor in tensors_of((args, kwargs), self._torch))
+        if volume < self._largest:
+            return None
+        self._largest = volume
+        return Saved(self._torch, groups, self.parameters())
 
     def _versions(self, args: Any, kwargs: Any) -> List[int]:
         return [t._version for t in (*tensors_of((args, kwargs), self._torch), *self.parameters())]
@@ -154,11 +196,22 @@ class Outermost:
 
     # -- after a failure
 
+    def _rescued(self, module: Any, args: Any, kwargs: Any, noted: Noted, failure: BaseException) -> Any:
+        done = self._again(module, args, kwargs, noted, failure)
+        if done is not None:
+            return done[0]
+        if isinstance(failure, DoesNotFit):  # nothing has failed so far
+            return self._original(module, *args, **kwargs)
+        failure._holdfast_forgotten = True  # type: ignore[attr-defined]
+        raise failure
+
     def _again(self, module: Any, args: Any, kwargs: Any, noted: Noted, failure: BaseException) -> Optional[Tuple[Any]]:
         """None where it cannot be done."""
         told = traceback.format_exception(type(failure), failure, failure.__traceback__)
         try:
             size = self._undone(args, kwargs, noted, failure)
+            if isinstance(failure, DoesNotFit):
+                self._foreseen(module, args, kwargs, size, failure)
             return (self._in_pieces(module, args, kwargs, size),)
         except CannotSplit as reason:
             self._refuse(str(reason), failure)
@@ -180,7 +233,8 @@ class Outermost:
         size = self.size(args, kwargs)
         if size is None:
             raise CannotSplit("its inputs have no rows")
-        self.shrunk(size, size[0])
+        if not isinstance(failure, DoesNotFit):
+            self.shrunk(size, size[0])
         return size
 
     def shrunk(self, size: Tuple[int, Any], failed_rows: int) -> int:
@@ -189,13 +243,48 @@ class Outermost:
         if self.pieces.did_not_fit(failed_rows, tail, 1) is None:
             raise CannotSplit("one row at a time does not fit" if self.pieces.least == 1 else "two rows do not fit")
         k = self.pieces.count(rows, tail)
-        self._rescue.recorder.event("rescue.k", k=k, where="train")
+        self._tell_k(k)
         return max(self.pieces.least, min(failed_rows - 1, -(-rows // k)))
 
     def _refuse(self, reason: str, error: Optional[BaseException] = None) -> None:
         self.refused = self.refused or reason
         words = wanted(error) if error is not None else ""
         self._rescue.say("rescue.refused", reason=reason, where="train", wanted=words)
+
+    # -- before memory runs out
+
+    def _foreseen(self, module: Any, args: Any, kwargs: Any, size: Tuple[int, Any], found: DoesNotFit) -> None:
+        recorder, (rows, tail) = self._rescue.recorder, size
+        self._measure(module, args, kwargs, size, -(-rows // 2))
+        recorder.event(
+            "rescue.foreseen", where="train", rows=rows, k=self.pieces.count(rows, tail), of=found.room.of,
+            step=recorder.steps + 1, left_bytes=found.room.bytes, needed_bytes=found.needed,
+        )  # fmt: skip
+        self._tell_k(self.pieces.count(rows, tail))
+
+    def _measure(self, module: Any, args: Any, kwargs: Any, size: Tuple[int, Any], at_most: int) -> None:
+        """How many rows a piece may have; before that, whether it may be cut at all."""
+        self.pieces.foreseen(size[1], max(self.pieces.least, min(FEW_ROWS, at_most)))
+        call = self.prepared(module, args, kwargs, size)
+        give_back()
+        _, fit = rows_that_fit(self._torch, call, self._rescue.settings.get("groups"), at_most)
+        give_back()
+        self.pieces.foreseen(size[1], fit)
+
+    def _begun_in_pieces(self, module: Any, args: Any, kwargs: Any, size: Tuple[int, Any]) -> Optional[Tuple[Any]]:
+        """None where it cannot be done."""
+        rows, tail = size
+        try:
+            if self._on_cpu and not self.pieces.knows(tail) and self._rescue.settings.get("groups") is not None:
+                self._measure(module, args, kwargs, size, -(-rows // self.pieces.count(rows, tail)))
+                self._tell_k(self.pieces.count(rows, tail))
+            return (self._in_pieces(module, args, kwargs, size),)
+        except CannotSplit as reason:
+            self._refuse(str(reason))
+            return None
+
+    def _tell_k(self, k: int) -> None:
+        self._rescue.recorder.event("rescue.k", k=k, where="train")
 
     # -- in pieces
 
@@ -208,7 +297,7 @@ class Outermost:
         before = self.pieces.count(rows, tail)
         now = self.pieces.fitted(rows, tail, before)
         if now != before:
-            self._rescue.recorder.event("rescue.k", k=now, where="train")
+            self._tell_k(now)
         self.disclose(call)
         return result
 
@@ -246,11 +335,14 @@ class Outermost:
     @guarded
     def disclose(self, call: Call, drawn_anew: bool = False) -> None:
         assert self._effects is not None
-        for text in self._effects.texts():
+        for text in self._effects.texts() if self._effects.looked else ():
             self._rescue.say("rescue.disclosed", text=text)
         if drawn_anew:
-            self._rescue.say(
-                "rescue.disclosed", text="where memory ran out in a backward pass, dropout was drawn anew for it"
-            )
+            text = "where memory ran out in a backward pass, dropout was drawn anew for its gradient"
+            self._rescue.say("rescue.disclosed", text=text)
         if call.left_out:
             self._rescue.say("rescue.disclosed", text="the cache for generating that it returns is left out")
+
+
+def _shapes(args: Any, kwargs: Any, torch: Any) -> Tuple[Any, ...]:
+    return tuple(tuple(tensor.shape) for tensor in tensors_of((args, kwargs), torch))
