@@ -55,10 +55,14 @@ class Backward:
     @guarded
     def follow(self, record: Record, found: Any) -> None:
         torch = self._torch
-        inputs = {id(tensor) for tensor in tensors_of((record.args, record.kwargs), torch)}
+        inputs = record.noted.inputs
         for number, tensor in enumerate(tensors_of(found, torch)):
             node = tensor.grad_fn
-            if node is not None and id(tensor) not in inputs and graph.number_of(node) >= record.range[0]:
+            if (
+                node is not None
+                and not any(tensor is one for one in inputs)
+                and graph.number_of(node) >= record.range[0]
+            ):
                 record.edges[graph.number_of(node), tensor.output_nr] = number
                 tensor.register_hook(record.arrives(number))
         if len(self._records) >= MOST:
@@ -78,19 +82,19 @@ class Backward:
         if not records:
             self._records = []
             return None
-        marks: Dict[int, Tuple[Any, Mark]] = {}
+        tensors: List[Any] = []
+        seen: Set[int] = set()
         for record in records:
-            record.gradients = {}
-            for parameter in record.known.parameters():
-                marks[id(parameter)] = (parameter, mark(parameter))
-            for tensor in tensors_of((record.args, record.kwargs), self._torch):
-                if tensor.requires_grad and tensor.is_leaf:
-                    marks[id(tensor)] = (tensor, mark(tensor))
-        return list(marks.values())
+            record.gradients.clear()
+            if id(record.known) not in seen:  # called twice, say
+                seen.add(id(record.known))
+                tensors += record.known.parameters()
+            tensors += [one for one in record.noted.inputs if one.requires_grad and one.is_leaf]
+        return [(tensor, mark(tensor)) for tensor in tensors]
 
     def ends(self) -> None:
         for record in self.alive():
-            record.gradients = {}
+            record.gradients.clear()
 
     # -- after a failure
 
@@ -144,13 +148,13 @@ class Backward:
             if record is failed or wanted[id(record)]:
                 self._one(record, complete, wanted[id(record)], upstream)
         for record in arrived:
-            record.gradients = {}
+            record.gradients.clear()
         return list(upstream.values())
 
     def _wanted(self, record: Record, ranges: List[graph.Range], failed: graph.Range, complete: Set[int]) -> Set[int]:
         """What of a call's gradients is still to be had: parameters and inputs, by identity."""
         found = {id(p) for p in record.known.parameters() if p.requires_grad and id(p) not in complete}
-        for tensor in tensors_of((record.args, record.kwargs), self._torch):
+        for tensor in record.noted.inputs:
             if not tensor.requires_grad or (tensor.is_leaf and id(tensor) in complete):
                 continue
             if tensor.is_leaf or graph.leads_to(tensor, ranges, failed) == "open":

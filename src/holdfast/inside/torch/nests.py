@@ -15,10 +15,12 @@ PLAIN = (type(None), bool, int, float, str, bytes)
 
 def opened(value: Any) -> Optional[List[Tuple[Any, Any]]]:
     """(key, part) of each part; None where there is nothing to open."""
-    if isinstance(value, Mapping):
-        return list(value.items())
+    if isinstance(value, PLAIN):
+        return None
     if isinstance(value, (tuple, list)):
         return list(enumerate(value))
+    if isinstance(value, (dict, Mapping)):  # the first is quicker to tell
+        return list(value.items())
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return [(field.name, getattr(value, field.name, None)) for field in dataclasses.fields(value)]
     return None
@@ -32,7 +34,24 @@ def named_leaves(value: Any, name: str = "") -> List[Tuple[str, Any]]:
 
 
 def tensors_of(value: Any, torch: Any) -> List[Any]:
-    return [leaf for _, leaf in named_leaves(value) if isinstance(leaf, torch.Tensor)]
+    found: List[Any] = []
+    _gather(value, torch.Tensor, found)
+    return found
+
+
+def _gather(value: Any, kind: Any, found: List[Any]) -> None:
+    """Of every call that is noted: the usual kinds first."""
+    if isinstance(value, kind):
+        found.append(value)
+    elif isinstance(value, (tuple, list)):
+        for part in value:
+            _gather(part, kind, found)
+    elif isinstance(value, dict):
+        for part in value.values():
+            _gather(part, kind, found)
+    else:
+        for _, part in opened(value) or ():
+            _gather(part, kind, found)
 
 
 def mapped(value: Any, change: Callable[[Any], Any]) -> Any:

@@ -52,7 +52,7 @@ class Call:
         self.shrink: Callable[[int], int] = _cannot_shrink
 
     def versions(self) -> List[int]:
-        return [t._version for t in (*tensors_of((self.args, self.kwargs), self.torch), *self.parameters)]
+        return [t._version for t in (*tensors_of((self.args, self.kwargs), self.torch), *self.traces.parameters)]
 
     def run(self, begin: int, end: int, leaves: Optional[dict[int, Any]] = None) -> Any:
         """The module on these rows. With `leaves`, inputs that want a gradient are leaves, found there by identity."""

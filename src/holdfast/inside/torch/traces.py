@@ -28,7 +28,7 @@ class Traces:
         self._copies = [buffer.detach().clone() for buffer in self.statistics]
         self._in_groups = _by_kind(self.statistics, self._copies)
         self._gradients: Optional[list[tuple[Any, int]]] = []
-        self._random: list[Any] = []
+        self.random: list[Any] = []
 
     def note(self, gradients: bool = True) -> None:
         """Before each step: microseconds, and no wait for a device. Without `gradients`: the step drops them first."""
@@ -38,9 +38,9 @@ class Traces:
             self._gradients = [
                 (gradient, gradient._version) for p in self.parameters if (gradient := p.grad) is not None
             ]
-        self._random = [torch.get_rng_state()]
+        self.random = [torch.get_rng_state()]
         if torch.cuda.is_initialized():
-            self._random.append(torch.cuda.get_rng_state())
+            self.random.append(torch.cuda.get_rng_state())
         for statistics, copies in self._in_groups:
             copy_all(torch, statistics, copies)
 
@@ -49,16 +49,16 @@ class Traces:
 
     def let_go(self) -> None:
         """Once the step is over: what it held is not ours to keep."""
-        self._gradients, self._random = [], []
+        self._gradients, self.random = [], []
 
     def undo(self) -> list[Any]:
         """Returns the parameters whose gradient has all rows of the failed attempt in it."""
-        if not self._random:  # nothing is noted
+        if not self.random:  # nothing is noted
             return []
         torch = self._torch
-        torch.set_rng_state(self._random[0])
-        if len(self._random) > 1:
-            torch.cuda.set_rng_state(self._random[1])
+        torch.set_rng_state(self.random[0])
+        if len(self.random) > 1:
+            torch.cuda.set_rng_state(self.random[1])
         if any(a is not b for a, b in zip(self._statistics(), self.statistics)):
             raise CannotSplit("its statistics were moved elsewhere")
         for statistics, copies in self._in_groups:
@@ -92,9 +92,9 @@ class Traces:
 
     def random_state_moved(self) -> bool:
         torch = self._torch
-        moved = not torch.equal(torch.get_rng_state(), self._random[0])
-        if len(self._random) > 1:
-            moved = moved or not torch.equal(torch.cuda.get_rng_state(), self._random[1])
+        moved = not torch.equal(torch.get_rng_state(), self.random[0])
+        if len(self.random) > 1:
+            moved = moved or not torch.equal(torch.cuda.get_rng_state(), self.random[1])
         return moved
 
     def other_buffers(self) -> dict[str, tuple[Any, int]]:

@@ -22,7 +22,7 @@ from .failed_backward import Backward, Record
 from .foresight import DoesNotFit, Saved, rows_that_fit
 from .nests import tensors_of
 from .outermost import here
-from .recompute import Call, autocasts, casting, random_state
+from .recompute import Call, autocasts, casting
 from .shares import CannotSplit
 from .traces import Traces
 from .trial import Trial
@@ -36,6 +36,7 @@ LIMITS = (resource.RLIMIT_AS, resource.RLIMIT_DATA)
 class Noted(NamedTuple):
     """Of a call that is about to be made whole."""
 
+    inputs: List[Any]  # tensors
     random: List[Any]
     versions: List[int]  # of its inputs and parameters
     number: int  # of the next node in autograd's graph
@@ -57,7 +58,7 @@ class Unedited:
         self._said: set[str] = set()
         self.backward = Backward(self)
         self.next_number: Callable[[], int] = torch.autograd._get_sequence_nr
-        self._limited = any(resource.getrlimit(kind)[0] != resource.RLIM_INFINITY for kind in LIMITS)
+        self._limited: bool = any(resource.getrlimit(kind)[0] != resource.RLIM_INFINITY for kind in LIMITS)
         self._gpu_in_use: Callable[[], bool] = torch.cuda.is_initialized
 
     def call(self, module: Any, args: Any, kwargs: Any) -> Any:
@@ -65,10 +66,13 @@ class Unedited:
         known = self._known.get(id(module))
         if known is None or known.module() is not module:
             known = self._meet(module)
-        if known is None:
+        if known is None or known.is_empty:
             return self.original(module, *args, **kwargs)
         here.inside = True
         try:
+            usual = known.usual
+            if usual is not None and args and getattr(args[0], "shape", None) == usual and not self.errors_possible():
+                return self.original(module, *args, **kwargs)
             return known.run(module, args, kwargs)
         except BaseException as error:
             if getattr(error, "_holdfast_forgotten", False):
@@ -85,8 +89,9 @@ class Unedited:
 
     @guarded
     def _meet(self, module: Any) -> Optional[Outermost]:
-        """None where nothing is trained."""
-        if not any(parameter.requires_grad for parameter in module.parameters()):
+        """None where nothing is trained so far."""
+        parameters = list(module.parameters())
+        if parameters and not any(parameter.requires_grad for parameter in parameters):
             return None
         key = id(module)
         known = self._known[key] = Outermost(self, module)
@@ -107,6 +112,7 @@ class Outermost:
     def __init__(self, rescue: Unedited, module: Any) -> None:
         torch, recorder = rescue.torch, rescue.recorder
         self.module = weakref.ref(module)
+        self.is_empty = next(iter(module.parameters()), None) is None  # a loss, say
         self._rescue, self._torch, self._original = rescue, torch, rescue.original
         self.refused = unfit.why_not(module, torch)
         self._traces: Optional[Traces] = None
@@ -116,8 +122,9 @@ class Outermost:
         least = 2 if unfit.normalises(module, torch) else 1
         self.pieces = Pieces(rescue.k, least=least, tries=rescue.k == 1 or not self._on_cpu)
         self._volumes: dict[Any, int] = {}  # calls that went through whole, by how much they were given
-        self._largest = 0
-        if not self.refused:
+        self._largest = self._watches = 0
+        self.usual: Any = None  # the shape of a first argument for which there is nothing to do but to call
+        if not self.refused and not self.is_empty:
             recorder.phase("train")  # a kill in the very first step is known to have begun
             if self._on_cpu:
                 rescue.say("rescue.ready", k=rescue.k)
@@ -162,6 +169,8 @@ class Outermost:
         key = getattr(first, "shape", None) or _shapes(args, kwargs, self._torch)
         calls = self._volumes.get(key, 0)
         self._volumes[key] = calls + 1
+        if calls >= WATCHED and first is not None and self.pieces.whole:
+            self.usual = getattr(first, "shape", None)
         return calls >= WATCHED
 
     @guarded
@@ -170,29 +179,31 @@ class Outermost:
         if self._traces is None:
             self._traces = Traces(torch, module)
         self._traces.note(gradients=False)
+        inputs = tensors_of((args, kwargs), torch)
         return Noted(
-            random_state(torch), self._versions(args, kwargs), self._rescue.next_number(), autocasts(torch),
-            self._watched(args, kwargs),
+            inputs, self._traces.random, self._versions(inputs), self._rescue.next_number(), autocasts(torch),
+            self._watched(inputs) if self._on_cpu else None,
         )  # fmt: skip
 
-    def _watched(self, args: Any, kwargs: Any) -> Optional[Saved]:
+    def _watched(self, inputs: List[Any]) -> Optional[Saved]:
         """While calls get larger, and the first few of the largest."""
         groups = self._rescue.settings.get("groups")
-        if not self._on_cpu or groups is None or not hasattr(self._torch.autograd.graph, "saved_tensors_hooks"):
+        if groups is None or not hasattr(self._torch.autograd.graph, "saved_tensors_hooks"):
             return None
-        volume = sum(tensor.numel() for tensor in tensors_of((args, kwargs), self._torch))
-        if volume < self._largest:
+        volume = sum(tensor.numel() for tensor in inputs)
+        if volume > self._largest:
+            self._largest, self._watches = volume, 0
+        self._watches += 1
+        if volume < self._largest or self._watches > WATCHED:
             return None
-        self._largest = volume
         return Saved(self._torch, groups, self.parameters())
 
-    def _versions(self, args: Any, kwargs: Any) -> List[int]:
-        return [t._version for t in (*tensors_of((args, kwargs), self._torch), *self.parameters())]
+    def _versions(self, inputs: List[Any]) -> List[int]:
+        return [tensor._version for tensor in inputs] + [parameter._version for parameter in self.parameters()]
 
     def parameters(self) -> List[Any]:
-        """Those that train."""
         assert self._traces is not None
-        return [p for p in self._traces.parameters if p.requires_grad]
+        return self._traces.parameters
 
     # -- after a failure
 
@@ -227,7 +238,7 @@ class Outermost:
         assert self._traces is not None
         forget(failure)
         self._traces.undo()
-        if self._versions(args, kwargs) != noted.versions:
+        if self._versions(noted.inputs) != noted.versions:
             raise CannotSplit("it changes its inputs in place")
         give_back()
         size = self.size(args, kwargs)
