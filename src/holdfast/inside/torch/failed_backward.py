@@ -32,6 +32,7 @@ class Record:
         self.range: graph.Range = (noted.number, after)
         self.gradients: Dict[int, Any] = {}  # of outputs, by their number: all there is, also by way of other outputs
         self.edges: Dict[Tuple[int, int], int] = {}  # in the graph -> number of the output
+        self.ahead: Dict[int, Any] = {}  # gradients of outputs that were computed before the backward pass
 
     def has_arrived(self, edge: Tuple[int, int]) -> bool:
         return self.edges.get(edge) in self.gradients
@@ -76,12 +77,14 @@ class Backward:
     def alive(self) -> List[Record]:
         return [record for one in self._records if (record := one()) is not None]
 
-    def begins(self) -> Optional[List[Tuple[Any, Mark]]]:
+    def begins(self, root: Any = None) -> Optional[List[Tuple[Any, Mark]]]:
         """Gradients as they are before a backward pass; None where no call is remembered."""
         records = self.alive() if self._records else []
         if not records:
             self._records = []
             return None
+        if root is not None and len(records) > 1 and any(record.noted.is_new for record in records):
+            self._look_ahead(root, records)
         tensors: List[Any] = []
         seen: Set[int] = set()
         for record in records:
@@ -95,6 +98,29 @@ class Backward:
     def ends(self) -> None:
         for record in self.alive():
             record.gradients.clear()
+            record.ahead.clear()
+
+    def _look_ahead(self, root: Any, records: List[Record]) -> None:
+        """Of several calls beside each other one is gone through first. Should it fail, what was on its way to the others
+        is lost: so it is computed before, from the loss to the outputs of the modules, where sizes are new."""
+        torch = self._torch
+        kind = getattr(torch.autograd.graph, "GradientEdge", None)
+        found = graph.nodes_into([root.grad_fn], [record.range for record in records])
+        reached = [record for record in records if any(edge in record.edges for edge in found)]
+        if kind is None or len(reached) < 2 or graph.depend_on_each_other(reached):
+            return
+        edges = [edge for edge in found if any(edge in record.edges for record in reached)]
+        try:
+            with left_alone():
+                gradients = torch.autograd.grad(
+                    [root], [kind(*found[edge]) for edge in edges], retain_graph=True, allow_unused=True
+                )
+        except (MemoryError, RuntimeError, TypeError):  # then there is none, and the pass itself will tell
+            return
+        for edge, gradient in zip(edges, gradients):
+            for record in reached:
+                if edge in record.edges and gradient is not None:
+                    record.ahead[record.edges[edge]] = gradient
 
     # -- after a failure
 
@@ -125,31 +151,41 @@ class Backward:
     def _recomputed(self, roots: List[Any], marks: List[Tuple[Any, Mark]]) -> List[Tuple[Any, Any]]:
         """The tensors from which the backward pass goes on, with their gradients."""
         complete = {id(tensor) for tensor, before in marks if mark(tensor) != before}
-        arrived = sorted((r for r in self.alive() if r.gradients), key=lambda record: record.range, reverse=True)
-        if not arrived:
-            raise CannotSplit("memory ran out in backward, outside of any module's call")
+        arrived = self._arrived()
+        failed = min((r for r in arrived if not r.ahead or r.gradients is not r.ahead), key=lambda one: one.range)
         ranges = [record.range for record in arrived]
+        others = [record.range for record in self.alive() if record not in arrived]
         known = {id(tensor) for tensor, _ in marks}
-        others = {id(n.variable) for n in graph.walked(roots, ranges) if graph.is_leaf(n)} - known
-        graph.nothing_is_missing(roots, ranges, complete | others)
-        for edge in graph.edges_into(roots, ranges):
+        graph.nothing_is_missing(roots, ranges, others, failed.range, known, complete)
+        for edge in graph.nodes_into(roots, ranges):
             if not any(record.has_arrived(edge) for record in arrived):
                 raise CannotSplit("memory ran out where another output of the same call was under way, too")
-        failed = arrived[-1]
         wanted = {id(r): self._wanted(r, ranges, failed.range, complete) for r in arrived}
         size = failed.known.size(failed.args, failed.kwargs)
         if size is None:
             raise CannotSplit("its inputs have no rows")
-        graph.release(roots, failed.range)
+        for record in arrived:
+            if record.range <= failed.range:
+                graph.release(roots, record.range)
         give_back()
         failed.known.shrunk(size, size[0])
         upstream: Dict[int, Tuple[Any, Any]] = {}
         for record in arrived:
             if record is failed or wanted[id(record)]:
                 self._one(record, complete, wanted[id(record)], upstream)
-        for record in arrived:
-            record.gradients.clear()
+        self.ends()
         return list(upstream.values())
+
+    def _arrived(self) -> List[Record]:
+        """Calls whose gradient is known, the last one first."""
+        alive = self.alive()
+        first = min((record.range for record in alive if record.gradients), default=None)
+        if first is None:
+            raise CannotSplit("memory ran out in backward, outside of any module's call")
+        for record in alive:
+            if not record.gradients and record.ahead and record.range < first:
+                record.gradients = record.ahead
+        return sorted((r for r in alive if r.gradients), key=lambda record: record.range, reverse=True)
 
     def _wanted(self, record: Record, ranges: List[graph.Range], failed: graph.Range, complete: Set[int]) -> Set[int]:
         """What of a call's gradients is still to be had: parameters and inputs, by identity."""

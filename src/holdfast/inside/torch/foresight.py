@@ -11,8 +11,9 @@ import contextlib
 from typing import Any, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 from ..headroom import Left, left
+from .around_a_piece import random_state, set_random_state
 from .nests import tensors_of
-from .recompute import Call, random_state, set_random_state
+from .recompute import Call
 from .traces import aside, put_back
 
 LOOK_EVERY_BYTES = 16 << 20

@@ -7,7 +7,7 @@ been run.
 
 from __future__ import annotations
 
-from typing import Any, Iterable, Iterator, List, Set, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Set, Tuple
 
 from .shares import CannotSplit
 
@@ -45,26 +45,44 @@ def within(number: int, ranges: Iterable[Range]) -> bool:
     return any(begin <= number < end for begin, end in ranges)
 
 
-def nothing_is_missing(roots: List[Any], arrived: List[Range], complete: Set[int]) -> None:
+def nothing_is_missing(
+    roots: List[Any], arrived: List[Range], others: List[Range], failed: Range, known: Set[int], complete: Set[int]
+) -> None:
     """Every gradient that the failed pass computed beside the calls that are run again has arrived where it belongs."""
-    first = min(begin for begin, _ in arrived)
+    not_run, unknown = False, False
     for node in walked(roots, arrived):
         if is_leaf(node):
-            if id(node.variable) not in complete:
+            leaf = id(node.variable)
+            if leaf in known and leaf not in complete:
                 raise CannotSplit("a parameter is used in the module and beside it")
-        elif number_of(node) < first:
+            unknown = unknown or leaf not in known
+        elif within(number_of(node), others):
             raise CannotSplit("memory ran out where another output of an earlier call was under way, too")
+        else:
+            not_run = not_run or (number_of(node) < failed[0] and not within(number_of(node), arrived))
+    if not_run and unknown:
+        raise CannotSplit("a parameter beside the modules may have no gradient yet")
 
 
-def edges_into(roots: List[Any], ranges: List[Range]) -> Set[Tuple[int, int]]:
-    """By which a backward pass comes into calls: numbers of a node and of its output."""
-    found = set()
+def nodes_into(roots: List[Any], ranges: List[Range]) -> Dict[Tuple[int, int], Tuple[Any, int]]:
+    """By which a backward pass comes into calls: number of a node and of its output -> the node, and that number."""
+    found = {}
     for node in walked(roots, ranges):
         if not is_leaf(node) and not within(number_of(node), ranges):
             for below, output in node.next_functions:
                 if below is not None and not is_leaf(below) and within(number_of(below), ranges):
-                    found.add((number_of(below), int(output)))
+                    found[number_of(below), int(output)] = (below, int(output))
     return found
+
+
+def depend_on_each_other(records: List[Any]) -> bool:
+    """What one of these calls was given comes from another one."""
+    ranges = [record.range for record in records]
+    for record in records:
+        nodes = [tensor.grad_fn for tensor in record.noted.inputs if tensor.grad_fn is not None]
+        if any(not is_leaf(node) and within(number_of(node), ranges) for node in walked(nodes, ranges)):
+            return True
+    return False
 
 
 def leads_to(tensor: Any, arrived: List[Range], failed: Range) -> str:

@@ -6,14 +6,14 @@ everything else of the script see the batch as it is; what backward needs is com
 
 from __future__ import annotations
 
-import contextlib
 import sys
-from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, List, NamedTuple, Optional, Tuple
 
 from ..memory import forget, give_back, is_out_of_memory
 from ..pieces import bounds
+from .around_a_piece import autocasts, casting, kept_by, random_state, refuse_what_it_keeps, set_random_state, uncached
 from .effects import Effects
-from .nests import PLAIN, cut, form_of, mapped, tensors_of, without_caches
+from .nests import cut, form_of, mapped, tensors_of, without_caches
 from .outermost import left_alone
 from .shares import CannotSplit, Weighing, share_of
 from .traces import Traces, aside, put_back
@@ -50,6 +50,7 @@ class Call:
         self.totals = False  # gradients given to outputs have in them what comes by way of other outputs
         self.draws = False  # random numbers, when it was run again
         self.shrink: Callable[[int], int] = _cannot_shrink
+        self.refuse: Callable[[str, BaseException], None] = _unsaid
 
     def versions(self) -> List[int]:
         return [t._version for t in (*tensors_of((self.args, self.kwargs), self.torch), *self.traces.parameters)]
@@ -79,11 +80,11 @@ class Call:
         torch, joined = self.torch, None
         todo = [Segment(begin, end) for begin, end in sizes]
         effects.begin(self.rows)
-        with torch.no_grad(), _uncached(torch):
+        with torch.no_grad(), uncached(torch):
             while todo:
                 segment = todo.pop(0)
                 others = self.traces.other_buffers() if not effects.looked else {}
-                kept = _kept_by(self.module) if len(self.segments) == 1 else None
+                kept = kept_by(self.module) if len(self.segments) == 1 else None
                 self.traces.note(gradients=False)
                 random = random_state(torch)
                 failure, found = self._try(segment.begin, segment.end)
@@ -93,7 +94,7 @@ class Call:
                     continue
                 effects.piece(segment.end - segment.begin, others)
                 if kept is not None:
-                    _refuse_what_it_keeps(kept, _kept_by(self.module))
+                    refuse_what_it_keeps(kept, kept_by(self.module))
                 self.segments.append(segment._replace(random=random))
                 joined = joined or Joined(torch, self.rows, self.ways)
                 joined.add(found, segment)
@@ -169,7 +170,11 @@ class Call:
                 leaves.clear()
                 done = [n for n, parameter in enumerate(self.parameters) if mark(parameter) != before[n]]
                 skip = tuple(sorted({*segment.skip, *done}))
-                cuts = self._cut_smaller(segment, segment.end, failure)
+                try:
+                    cuts = self._cut_smaller(segment, segment.end, failure)
+                except CannotSplit as reason:
+                    self.refuse(str(reason), failure)
+                    raise failure from None
                 smaller = [Segment(begin, end, None, skip) for begin, end in cuts]
                 todo[:0] = [smaller[0]._replace(random=drawn), *smaller[1:]]
                 continue
@@ -227,6 +232,10 @@ class Call:
 
 def _always(gradient: Any) -> Callable[[Any], Any]:
     return lambda _: gradient
+
+
+def _unsaid(_reason: str, _error: BaseException) -> None:
+    return None
 
 
 def _cannot_shrink(rows: int) -> int:
@@ -318,75 +327,3 @@ def function_of(torch: Any) -> Any:
 
     _made.append(InPieces)
     return InPieces
-
-
-# -- state around a piece
-
-
-def random_state(torch: Any) -> List[Any]:
-    state = [torch.get_rng_state()]
-    if torch.cuda.is_initialized():
-        state.append(torch.cuda.get_rng_state())
-    return state
-
-
-def set_random_state(torch: Any, state: List[Any]) -> None:
-    torch.set_rng_state(state[0])
-    if len(state) > 1:
-        torch.cuda.set_rng_state(state[1])
-
-
-def autocasts(torch: Any) -> List[Tuple[str, bool, Any]]:
-    """(device, whether it computes in half precision, which)."""
-    if hasattr(torch, "get_autocast_dtype"):
-        return [(kind, torch.is_autocast_enabled(kind), torch.get_autocast_dtype(kind)) for kind in ("cpu", "cuda")]
-    return [
-        ("cpu", torch.is_autocast_cpu_enabled(), torch.get_autocast_cpu_dtype()),
-        ("cuda", torch.is_autocast_enabled(), torch.get_autocast_gpu_dtype()),
-    ]
-
-
-@contextlib.contextmanager
-def casting(torch: Any, wanted: List[Tuple[str, bool, Any]]) -> Iterator[None]:
-    """As it was at the call; no weights are kept cast from one piece to the next, each has a graph of its own."""
-    with contextlib.ExitStack() as stack:
-        for (kind, enabled, dtype), (_, now, _) in zip(wanted, autocasts(torch)):
-            if enabled or now:
-                stack.enter_context(torch.autocast(kind, dtype=dtype, enabled=enabled, cache_enabled=False))
-        yield
-
-
-@contextlib.contextmanager
-def _uncached(torch: Any) -> Iterator[None]:
-    """A weight cast without gradients must not be found by a later call that wants them."""
-    before = torch.is_autocast_cache_enabled()
-    torch.set_autocast_cache_enabled(False)
-    try:
-        yield
-    finally:
-        torch.set_autocast_cache_enabled(before)
-
-
-def _kept_by(module: Any) -> dict[str, Tuple[str, Any]]:
-    """What a module holds beside parameters, buffers and modules, by name: which object, or how large it is."""
-    kept: dict[str, Tuple[str, Any]] = {}
-    for name, one in module.named_modules():
-        for key, value in vars(one).items():
-            if key in ("_parameters", "_buffers", "_modules"):
-                continue
-            mark: Tuple[str, Any] = ("object", value)
-            if isinstance(value, (list, dict, set)):
-                mark = ("size", (id(value), len(value)))
-            elif isinstance(value, PLAIN):
-                mark = ("value", value)
-            kept[f"{name}.{key}".lstrip(".")] = mark
-    return kept
-
-
-def _refuse_what_it_keeps(before: dict[str, Tuple[str, Any]], after: dict[str, Tuple[str, Any]]) -> None:
-    """Of a forward pass: in pieces it would be the last one's, and without a graph."""
-    for name, (kind, value) in after.items():
-        was_kind, was = before.get(name, ("", None))
-        same = kind == was_kind and (was is value if kind == "object" else was == value)
-        if not same:
-            raise CannotSplit(f"it keeps something of each forward pass: {name}")

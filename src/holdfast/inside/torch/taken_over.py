@@ -62,7 +62,7 @@ def _backward(rescue: Unedited, step: Step) -> Call:
     def backward(tensor: Any, *args: Any, **kwargs: Any) -> Any:
         if is_compiling():
             return inner(tensor, *args, **kwargs)
-        marks = None if here.inside or not passes.any else begins()
+        marks = None if here.inside or not passes.any else begins(None if args or kwargs else tensor)
         try:
             result = inner(tensor, *args, **kwargs)
         except (MemoryError, RuntimeError) as error:

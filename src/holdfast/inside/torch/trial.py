@@ -6,8 +6,9 @@ from typing import Any, List
 
 from ..memory import forget, give_back, is_out_of_memory
 from ..pieces import bounds
+from .around_a_piece import random_state, set_random_state
 from .nests import form_of, named_leaves, tensors_of
-from .recompute import Call, random_state, set_random_state
+from .recompute import Call
 from .shares import CannotSplit, CannotTell, Precision, Shares, precision_of, weighings
 from .traces import aside, put_back, without_chance
 

@@ -17,12 +17,13 @@ from ..memory import forget, give_back, is_out_of_memory, tell_caught, wanted
 from ..pieces import Pieces, bounds
 from ..telemetry import Recorder
 from . import unfit
+from .around_a_piece import autocasts, casting
 from .effects import Effects
 from .failed_backward import Backward, Record
 from .foresight import DoesNotFit, Saved, rows_that_fit
 from .nests import tensors_of
 from .outermost import here
-from .recompute import Call, autocasts, casting
+from .recompute import Call
 from .shares import CannotSplit
 from .traces import Traces
 from .trial import Trial
@@ -41,6 +42,7 @@ class Noted(NamedTuple):
     versions: List[int]  # of its inputs and parameters
     number: int  # of the next node in autograd's graph
     autocasts: List[Tuple[str, bool, Any]]
+    is_new: bool  # a size that did not go through often so far
     watched: Optional[Saved] = None
 
     def casting(self, torch: Any) -> Any:
@@ -121,7 +123,8 @@ class Outermost:
         self._on_cpu = all(parameter.device.type == "cpu" for parameter in module.parameters())
         least = 2 if unfit.normalises(module, torch) else 1
         self.pieces = Pieces(rescue.k, least=least, tries=rescue.k == 1 or not self._on_cpu)
-        self._volumes: dict[Any, int] = {}  # calls that went through whole, by how much they were given
+        self._calls: dict[Any, int] = {}  # by the shape of what they were given
+        self._is_new = True
         self._largest = self._watches = 0
         self.usual: Any = None  # the shape of a first argument for which there is nothing to do but to call
         if not self.refused and not self.is_empty:
@@ -163,15 +166,16 @@ class Outermost:
 
     def _is_usual(self, args: Any, kwargs: Any) -> bool:
         """Nothing is to be noted: on the CPU a size that went through before, since running out is no error there."""
-        if self._rescue.errors_possible():
-            return False
         first = args[0] if args else None
         key = getattr(first, "shape", None) or _shapes(args, kwargs, self._torch)
-        calls = self._volumes.get(key, 0)
-        self._volumes[key] = calls + 1
-        if calls >= WATCHED and first is not None and self.pieces.whole:
+        calls = self._calls.get(key, 0)
+        self._calls[key] = calls + 1
+        self._is_new = calls < WATCHED
+        if self._is_new or self._rescue.errors_possible():
+            return False
+        if first is not None and self.pieces.whole:
             self.usual = getattr(first, "shape", None)
-        return calls >= WATCHED
+        return True
 
     @guarded
     def _note(self, module: Any, args: Any, kwargs: Any) -> Optional[Noted]:
@@ -182,7 +186,7 @@ class Outermost:
         inputs = tensors_of((args, kwargs), torch)
         return Noted(
             inputs, self._traces.random, self._versions(inputs), self._rescue.next_number(), autocasts(torch),
-            self._watched(inputs) if self._on_cpu else None,
+            self._is_new, self._watched(inputs) if self._on_cpu else None,
         )  # fmt: skip
 
     def _watched(self, inputs: List[Any]) -> Optional[Saved]:
@@ -329,7 +333,7 @@ class Outermost:
         def shrink(failed_rows: int) -> int:
             return self.shrunk(size, failed_rows)
 
-        call.shrink = shrink
+        call.shrink, call.refuse = shrink, self._refuse
         few = -(-size[0] // self.pieces.count(*size))
         self._trial.settle(call, few)
         return call
