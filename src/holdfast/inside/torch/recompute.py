@@ -156,6 +156,7 @@ class Call:
         found: List[Any] = [None] * len(self.inputs)
         positions = [0] * len(gradients)
         todo = list(self.segments)
+        kept = self._kept() if self.totals else None  # else it was looked at in the forward pass
         while todo:
             segment = todo.pop(0)
             if segment.random is not None:
@@ -178,9 +179,15 @@ class Call:
                 smaller = [Segment(begin, end, None, skip) for begin, end in cuts]
                 todo[:0] = [smaller[0]._replace(random=drawn), *smaller[1:]]
                 continue
-            positions = reached
+            if kept is not None:
+                refuse_what_it_keeps(kept, self._kept())
+            kept, positions = None, reached
             self._gather(found, leaves, segment)
         return found
+
+    def _kept(self) -> dict[str, Tuple[str, Any]]:
+        buffers = {name: ("value", (id(one), version)) for name, (one, version) in self.traces.other_buffers().items()}
+        return {**kept_by(self.module), **buffers}
 
     def _piece(
         self, segment: Segment, gradients: Tuple[Any, ...], positions: List[int], leaves: dict[int, Any]
