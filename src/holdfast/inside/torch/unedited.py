@@ -282,8 +282,7 @@ class Outermost:
         self.pieces.foreseen(size[1], max(self.pieces.least, min(FEW_ROWS, at_most)))
         call = self.prepared(module, args, kwargs, size)
         give_back()
-        _, fit = rows_that_fit(self._torch, call, self._rescue.settings.get("groups"), at_most)
-        give_back()
+        fit = rows_that_fit(self._torch, call, self._rescue.settings.get("groups"), at_most)
         self.pieces.foreseen(size[1], fit)
 
     def _begun_in_pieces(self, module: Any, args: Any, kwargs: Any, size: Tuple[int, Any]) -> Optional[Tuple[Any]]:
