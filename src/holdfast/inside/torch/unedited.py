@@ -15,7 +15,7 @@ from typing import Any, Callable, List, NamedTuple, Optional, Tuple
 from ..guard import guarded, unseen
 from ..memory import forget, give_back, is_out_of_memory, tell_caught, wanted
 from ..pieces import Pieces, bounds
-from ..telemetry import Recorder
+from ..telemetry import Recorder, now
 from . import unfit
 from .around_a_piece import autocasts, casting
 from .effects import Effects
@@ -29,6 +29,7 @@ from .traces import Traces
 from .trial import Trial
 
 WATCHED = 4  # calls of each size whose memory is watched: an optimizer makes its state after the first
+QUICK_S = 0.005  # noting a call takes up to 0.07 ms
 FEW_ROWS = 4
 _nothing = contextlib.nullcontext()
 LIMITS = (resource.RLIMIT_AS, resource.RLIMIT_DATA)
@@ -125,6 +126,7 @@ class Outermost:
         self.pieces = Pieces(rescue.k, least=least, tries=rescue.k == 1 or not self._on_cpu)
         self._calls: dict[Any, int] = {}  # by the shape of what they were given
         self._is_new = True
+        self._began = 0.0  # the last call
         self._largest = self._watches = 0
         self.usual: Any = None  # the shape of a first argument for which there is nothing to do but to call
         if not self.refused and not self.is_empty:
@@ -149,7 +151,7 @@ class Outermost:
                 raise
             tell_caught(self._rescue.recorder, "train", 1, error)
             if noted is None:
-                self._refuse(self.refused or "what it changes was not noted", error)
+                self._refuse(self.refused or "it fitted before, and what it changes was not noted", error)
                 raise
             failure: BaseException = error
         except DoesNotFit as error:
@@ -165,14 +167,18 @@ class Outermost:
     # -- the usual path
 
     def _is_usual(self, args: Any, kwargs: Any) -> bool:
-        """Nothing is to be noted: on the CPU a size that went through before, since running out is no error there."""
+        """Nothing is to be noted: of a size that went through before on the CPU, where running out is no error, and of quick
+        steps anywhere, in which noting would be felt and which are not the ones that fill a card."""
         first = args[0] if args else None
         key = getattr(first, "shape", None) or _shapes(args, kwargs, self._torch)
         calls = self._calls.get(key, 0)
         self._calls[key] = calls + 1
         self._is_new = calls < WATCHED
-        if self._is_new or self._rescue.errors_possible():
+        began, self._began = self._began, now()
+        if self._is_new:
             return False
+        if self._rescue.errors_possible():
+            return self._began - began < QUICK_S
         if first is not None and self.pieces.whole:
             self.usual = getattr(first, "shape", None)
         return True
