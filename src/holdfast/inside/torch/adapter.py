@@ -8,10 +8,11 @@ from typing import Any
 from .. import randomness
 from ..guard import guarded
 from ..telemetry import Recorder
-from . import step
+from . import advice, step
 from .around import telling
 from .compiling import Compiling
 from .rescue import limit_gpu
+from .taken_over import rescuing
 from .telemetry import Telemetry
 
 
@@ -25,8 +26,11 @@ def install(recorder: Recorder) -> None:
         return
     if recorder.settings.get("policy") == "protect":
         limit_gpu(torch, (recorder.settings.get("rescue") or {}).get("gpu_budget_bytes"))
+    if recorder.settings.get("policy") == "advise":
+        advice.install()
     telemetry = Telemetry(recorder, torch, Compiling(recorder))
     # The order is fixed: what comes first is nearest to the user's own call.
-    missing = step.take_over(torch, [telling(telemetry)])
+    rescue = guarded(rescuing)(recorder, torch)
+    missing = step.take_over(torch, [*([rescue] if rescue is not None else []), telling(telemetry)])
     if missing:
         recorder.event("adapter.partial", framework="torch", missing=missing)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..rescue_engine import CannotSplit
-from .traces import Traces, copy_all, statistics_of
+from .traces import Traces, put_back, statistics_of
 
 
 class Effects:
@@ -30,7 +30,7 @@ class Effects:
         self._rows = self._rows or rows
         if self._before:
             self._pieces.append((rows, [buffer.detach().clone() for buffer in self.traces.statistics]))
-            copy_all(self._torch, self._before, self.traces.statistics)
+            put_back(self._torch, self._before, self.traces.statistics)
 
     def _look(self, others: dict[str, tuple[Any, int]]) -> None:
         if self.looked:
@@ -53,7 +53,7 @@ class Effects:
                 mixed.append(sum(value * (rows / total) for rows, value in values).to(before.dtype))
             else:
                 mixed.append(values[-1][1])
-        copy_all(self._torch, mixed, self.traces.statistics)
+        put_back(self._torch, mixed, self.traces.statistics)
         if not self._measured and len(self._pieces) > 1:
             self._measured = self._apart()
         self._pieces, self._before = [], []

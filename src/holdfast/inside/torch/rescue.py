@@ -13,6 +13,7 @@ import weakref
 from typing import Any, Callable, Optional
 
 from ..guard import guarded, unseen
+from .outermost import left_alone
 from .shares import ADDED_UP, ROWS
 from .split import Split, Step
 
@@ -32,7 +33,8 @@ def backward(
         split = (
             _split_of(model, reduction, recorder) if recorder.settings.get("policy", "protect") == "protect" else None
         )
-        return split.run(step) if split is not None else step.whole()
+        with left_alone():
+            return split.run(step) if split is not None else step.whole()
     except BaseException as error:
         unseen(error)
         raise

@@ -17,6 +17,7 @@ from ..memory import forget, give_back, is_out_of_memory
 from ..pieces import Pieces
 from ..rescue_engine import CannotSplit, Driver, Engine
 from .effects import Effects
+from .outermost import here
 from .samples import sampled
 from .shares import CannotTell, Precision, Shares, Weighing, precision_of, share_of, tried, weighings
 from .slicing import cut, rows_of, tail_of
@@ -117,6 +118,8 @@ class Split(Driver):
 
     def run(self, step: Step) -> Any:
         self._begin_batch(step)
+        # Where it is refused, calls of its modules may still be run in pieces.
+        before, here.inside = here.inside, here.inside or not self.refused
         try:
             return self._engine.run(step)
         except BaseException as error:
@@ -124,6 +127,7 @@ class Split(Driver):
             self._drop_parts()
             raise
         finally:
+            here.inside = before
             self._begin_batch(None)
 
     @guarded

@@ -29,7 +29,7 @@ class Traces:
         self._copies = [buffer.detach().clone() for buffer in self.statistics]
         self._in_groups = _by_kind(self.statistics, self._copies)
         self._gradients: Optional[list[tuple[Any, int]]] = []
-        self._random: list[Any] = []
+        self.random: list[Any] = []
 
     def note(self, gradients: bool = True) -> None:
         """Before each step: microseconds, and no wait for a device. Without `gradients`: the step drops them first."""
@@ -39,9 +39,9 @@ class Traces:
             self._gradients = [
                 (gradient, gradient._version) for p in self.parameters if (gradient := p.grad) is not None
             ]
-        self._random = [torch.get_rng_state()]
+        self.random = [torch.get_rng_state()]
         if torch.cuda.is_initialized():
-            self._random.append(torch.cuda.get_rng_state())
+            self.random.append(torch.cuda.get_rng_state())
         for statistics, copies in self._in_groups:
             copy_all(torch, statistics, copies)
 
@@ -50,22 +50,22 @@ class Traces:
 
     def let_go(self) -> None:
         """Once the step is over: what it held is not ours to keep."""
-        self._gradients, self._random = [], []
+        self._gradients, self.random = [], []
 
     def undo(self, aside: Iterable[Any] = ()) -> list[Any]:
         """Returns the parameters whose gradient has all rows of the failed attempt in it; not those that had theirs set
         aside, which is back by now. Once for each `note`."""
-        if not self._random:  # nothing is noted
+        if not self.random:  # nothing is noted
             return []
         torch = self._torch
-        random, self._random = self._random, []
+        random, self.random = self.random, []
         torch.set_rng_state(random[0])
         if len(random) > 1:
             torch.cuda.set_rng_state(random[1])
         if any(a is not b for a, b in zip(self._statistics(), self.statistics)):
             raise CannotSplit("its statistics were moved elsewhere")
         for statistics, copies in self._in_groups:
-            copy_all(torch, copies, statistics)
+            put_back(torch, copies, statistics)
         return self._undo_gradients({id(parameter) for parameter in aside})
 
     def are_of(self, model: Any) -> bool:
@@ -104,9 +104,9 @@ class Traces:
 
     def random_state_moved(self) -> bool:
         torch = self._torch
-        moved = not torch.equal(torch.get_rng_state(), self._random[0])
-        if len(self._random) > 1:
-            moved = moved or not torch.equal(torch.cuda.get_rng_state(), self._random[1])
+        moved = not torch.equal(torch.get_rng_state(), self.random[0])
+        if len(self.random) > 1:
+            moved = moved or not torch.equal(torch.cuda.get_rng_state(), self.random[1])
         return moved
 
     def other_buffers(self) -> dict[str, tuple[Any, int]]:
@@ -136,6 +136,17 @@ def copy_all(torch: Any, sources: list[Any], targets: list[Any]) -> None:
             return
         for source, target in zip(sources, targets):
             target.copy_(source)
+
+
+def put_back(torch: Any, copies: list[Any], statistics: list[Any]) -> None:
+    """So that a graph of an earlier pass, which has them saved, does not take it for a change."""
+    if not statistics:
+        return
+    preserve: Any = getattr(torch.autograd, "_unsafe_preserve_version_counter", contextlib.nullcontext)
+    with contextlib.ExitStack() as stack:
+        for buffer in statistics:
+            stack.enter_context(preserve(buffer))
+        copy_all(torch, copies, statistics)
 
 
 @contextlib.contextmanager
