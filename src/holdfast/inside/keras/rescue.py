@@ -20,7 +20,7 @@ import weakref
 from typing import Any, Callable, Iterator, Optional
 
 from ..guard import guarded
-from ..memory import wanted_bytes
+from ..memory import give_back, wanted_bytes
 from ..pieces import Pieces
 from ..rescue_engine import CannotSplit, Driver, Engine, MustStartAgain
 from ..telemetry import Recorder
@@ -280,7 +280,9 @@ class Rescued(Driver):
             found = None
         if found is None:
             if self.pieces.whole:
-                self._sliced = None  # with the sums of its gradients
+                if self._sliced is not None:
+                    self._sliced = None  # with the sums of its gradients
+                    give_back()
                 self._holds = self._can_hold(batch, rows, tail)
             return None
         handed = self._rescue.k if self.where == "train" else 1
@@ -351,8 +353,9 @@ class Rescued(Driver):
         needed = wanted_bytes(error)
         k = 2
         if room is not None and needed:
-            space = room.piece - used - self._state_bytes() // 2  # the sums of the gradients
-            k = max(2, -(-needed // max(1, int(space))))
+            sums = bytes_of(getattr(self._model_ref(), "trainable_variables", ()))
+            space = max(room.piece - used - sums, needed / 64)
+            k = max(2, -(-needed // int(space)))
         self._rescue.recorder.event(
             "rescue.needs", k=min(k, 256), where=self.where, of="gpu", needed_bytes=needed or 0,
             limit_bytes=room.bytes if room is not None else 0,
