@@ -261,7 +261,7 @@ class Outermost:
     def shrunk(self, size: Tuple[int, Any], failed_rows: int) -> int:
         """How many rows a piece may have by now."""
         rows, tail = size
-        if self.pieces.did_not_fit(failed_rows, tail, 1) is None:
+        if self.pieces.did_not_fit(rows, tail, -(-rows // failed_rows)) is None:
             raise CannotSplit("one row at a time does not fit" if self.pieces.least == 1 else "two rows do not fit")
         k = self.pieces.count(rows, tail)
         self._tell_k(k)
