@@ -4,11 +4,7 @@ On the CPU without a budget there is no error to catch, only the kernel's kill. 
 and all that happens is a look at each new shape of batch: whether it can fit at all. Where running out of memory is an
 error (a budget, a GPU), the step is traced so that a failed one can be undone (`undo.py`).
 
-A step compiled by XLA is another matter: it gives the buffers of the variables it updates to the computation, and when
-that gets no memory they are freed while the variables still point to them; TensorFlow aborts at their next use, or at
-exit. Only a buffer that somebody else refers to is not given away. So the first step of each new shape is run with a
-reference to every variable held, where the card has room for both: then nothing is lost if it fails. Where it has not, or
-in a later step, the run must be started again, in as many pieces as were measured (`rescue.needs`).
+A step compiled by XLA is another matter (`xla.py`): one that failed may have lost the variables it was to update.
 """
 
 from __future__ import annotations
@@ -20,7 +16,7 @@ import weakref
 from typing import Any, Callable, Iterator, Optional
 
 from ..guard import guarded
-from ..memory import give_back, wanted_bytes
+from ..memory import give_back
 from ..pieces import Pieces
 from ..rescue_engine import CannotSplit, Driver, Engine, MustStartAgain
 from ..telemetry import Recorder
@@ -33,16 +29,11 @@ from .micro import Micro
 from .slices import rows_of, tail_of
 from .undo import Keeper, replaced_here
 from .would_help import bytes_of, would_help
+from .xla import XlaStep, compiled_by_xla
 
 Step = Callable[[Any], Any]
 LOOK_AGAIN_RATIO = 1.05  # a look takes some milliseconds: not for every length a sequence may have
 GRAPH_UP_TO_ATTEMPT = 2
-# What XLA may need of what the same step needs without it. It fuses operations, so a card that is nearly full may well hold
-# a batch that was measured to be too large: such a one is tried, since nothing is lost by it…
-XLA_AT_LEAST = 0.6
-XLA_UNHELD = 0.95  # …or since it will most likely fit, where a failure would mean to start again
-# For a first step with a second copy of what it updates: XLA also tries kernels out then, which took up to 256 MiB.
-HOLD_RATIO, HOLD_BYTES = 1.25, 256 << 20
 STEPS = {"train": "train_step", "evaluate": "test_step"}
 
 
@@ -164,13 +155,11 @@ class Rescued(Driver):
         self._compiled = compiled
         self._foresight = Foresight(rescue.forecast(model), rescue.tf, compiled, where, self._pending_bytes)
         self._keeper = keeper
-        self._xla = where != "predict" and compiled_by_xla(model)
+        xla = where != "predict" and self._on_gpu and compiled_by_xla(model)
+        self._xla = XlaStep(model_ref, self._foresight, where) if xla else None
         # What changes nothing need not be undone.
-        self._catches = keeper is not None or where == "predict" or (self._xla and self._on_gpu)
+        self._catches = keeper is not None or where == "predict" or xla
         self._whole: Step = lambda batch: batch
-        self._holds = self._held_last = (
-            False  # a second reference to every variable: in the next whole step, in the last
-        )
         handed = rescue.k if where == "train" else 1
         self.pieces = Pieces(handed, tries=rescue.limited and not self._on_gpu)
         self._engine = Engine(self, self.pieces, rescue.recorder)
@@ -200,17 +189,15 @@ class Rescued(Driver):
     def whole(self, batch: Any) -> Any:
         if self._keeper is not None:
             self._keeper.attempts += 1
-        references, self._holds = self._references() if self._holds else None, False
-        try:
+        if self._xla is None:
             return self._whole(batch)
-        finally:
-            self._held_last = references is not None
-            del references
+        with self._xla.held():
+            return self._whole(batch)
 
     def whole_failed(self, error: BaseException) -> None:
-        if self._xla and self._on_gpu:
-            if not self._held_last:
-                self._needs(error)
+        if self._xla is not None:
+            if not self._xla.was_held:
+                self._xla.tell_needs(error, self._rescue.recorder)
                 raise MustStartAgain("a step compiled by XLA has lost its variables")
             return
         if self._keeper is None and not self._catches:
@@ -276,14 +263,15 @@ class Rescued(Driver):
             return None  # fewer rows than before; shorter ones have a size of their own once batches are cut
         self._looked_at = [known for known in self._looked_at if not _within(known, shape)] + [shape]
         found = self._foresight.look(batch, self._piecewise, self._rescue.k, not self.pieces.whole)
-        if found is not None and self._xla and self.pieces.whole and self._may_fit_with_xla(found.needed):
+        if found is not None and self._xla is not None and self.pieces.whole and self._xla.may_fit(found.needed):
             found = None
         if found is None:
             if self.pieces.whole:
                 if self._sliced is not None:
                     self._sliced = None  # with the sums of its gradients
                     give_back()
-                self._holds = self._can_hold(batch, rows, tail)
+                if self._xla is not None:
+                    self._xla.hold_next(batch, rows, tail)
             return None
         handed = self._rescue.k if self.where == "train" else 1
         fit = min(found.rows, -(-rows // handed))
@@ -308,29 +296,6 @@ class Rescued(Driver):
         )  # fmt: skip
         recorder.event("rescue.k", k=k, where=self.where)
 
-    # -- XLA
-
-    def _may_fit_with_xla(self, needed: int) -> bool:
-        room, used = self._foresight.forecast.room(), self._foresight.forecast.used() or 0
-        if room is None:
-            return True
-        holdable = used + self._state_bytes() + HOLD_RATIO * needed + HOLD_BYTES <= room.bytes
-        return used + (XLA_AT_LEAST if holdable else XLA_UNHELD) * needed <= room.bytes
-
-    def _can_hold(self, batch: Any, rows: int, tail: Any) -> bool:
-        """Whether a second reference to every variable can be held in the next step: it then writes to new memory."""
-        if not (self._xla and self._on_gpu and self._catches):
-            return False
-        room, used = self._foresight.forecast.room(), self._foresight.forecast.used() or 0
-        if room is None:
-            return True
-        needed = self._foresight.at_most(batch, rows, tail)
-        return used + self._state_bytes() + HOLD_RATIO * needed + HOLD_BYTES <= room.bytes
-
-    def _state(self) -> list[Any]:
-        model = self._model_ref()
-        return [*model.variables, *getattr(model.optimizer, "variables", ())] if model is not None else []
-
     def _pending_bytes(self) -> int:
         """Before the first update all slots of one shape are the same zeros: TensorFlow has them once."""
         model = self._model_ref()
@@ -339,27 +304,6 @@ class Rescued(Driver):
             return 0
         once = {(str(slot.dtype), tuple(slot.shape)): slot for slot in optimizer.variables}
         return bytes_of(optimizer.variables) - bytes_of(once.values())
-
-    def _state_bytes(self) -> int:
-        return bytes_of(self._state())
-
-    def _references(self) -> Any:
-        return [variable._value.read_value() for variable in self._state() if hasattr(variable._value, "read_value")]
-
-    @guarded
-    def _needs(self, error: BaseException) -> None:
-        """Of the next attempt: as many pieces as make what this one asked for at once fit."""
-        room, used = self._foresight.forecast.room(), self._foresight.forecast.used() or 0
-        needed = wanted_bytes(error)
-        k = 2
-        if room is not None and needed:
-            sums = bytes_of(getattr(self._model_ref(), "trainable_variables", ()))
-            space = max(room.piece - used - sums, needed / 64)
-            k = max(2, -(-needed // int(space)))
-        self._rescue.recorder.event(
-            "rescue.needs", k=min(k, 256), where=self.where, of="gpu", needed_bytes=needed or 0,
-            limit_bytes=room.bytes if room is not None else 0,
-        )  # fmt: skip
 
 
 def guarded_but_for_refusals(look: Callable[..., Any]) -> Callable[..., Any]:
@@ -380,10 +324,6 @@ def guarded_but_for_refusals(look: Callable[..., Any]) -> Callable[..., Any]:
         return found
 
     return answer
-
-
-def compiled_by_xla(model: Any) -> bool:
-    return bool(getattr(model, "jit_compile", False)) and not bool(getattr(model, "run_eagerly", False))
 
 
 def _within(shape: tuple[int, ...], known: tuple[int, ...]) -> bool:
