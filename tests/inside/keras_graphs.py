@@ -60,7 +60,7 @@ def train(settings: dict[str, Any], eager: bool = False) -> dict[str, Any]:
         "history": history,
         "whole_graphs": 0 if eager else compiled.experimental_get_tracing_count(),
         "phases": [data["phase"] for kind, data in events.told if kind == "train.phase"],
-        "graphs": rescue.graphs.value,
+        "graphs": rescue.graphs(model).value,
         "told": [[kind, data] for kind, data in events.told if kind.startswith(("rescue", "inside"))],
     }
 
