@@ -144,9 +144,10 @@ class Redirected:
 
     def _touch(self, variable: Any) -> None:
         """A copy before the first assignment; while a graph is traced there is nothing to copy yet."""
-        if id(variable) not in self.touched and variable._value is not None:
-            eager = self._tf.executing_eagerly()
-            self.touched[id(variable)] = (variable, self._tf.identity(variable._value) if eager else None)
+        if variable._value is None or self.touched.get(id(variable), (None, None))[1] is not None:
+            return
+        eager = self._tf.executing_eagerly()
+        self.touched[id(variable)] = (variable, self._tf.identity(variable._value) if eager else None)
 
     def _sum_of(self, variable: Any) -> Any:
         key = (self.number, id(variable))
