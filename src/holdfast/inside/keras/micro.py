@@ -4,13 +4,13 @@ The user's own `train_step` is traced on a slice, with calls of Keras redirected
 whatever the model is: an XLA-compiled step that runs out of memory has given away the variables it was to update. (The
 update itself is, where the model is: it works in place then.)
 
-What this holds beside what a step on a slice holds: one sum for each gradient, and copies of what the step assigns before
-its update (statistics, metrics, seeds), which is small. A step with several updates (a GAN) goes through the slices once
-for each, since the later ones must see the weights that the earlier ones left.
+Held beside what a step on a slice holds: one sum for each gradient, and copies of what the step assigns before its update
+(statistics, metrics, seeds). A step with several updates (a GAN) goes through the slices once for each.
 """
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from typing import Any, Callable
 
@@ -21,7 +21,11 @@ from .effects import Effects
 from .graphs import Graphs
 from .redirected import MoreUpdates, Redirected, table_rows
 from .slices import cut, open_ended, rows_of
+from .undo import replaced_here
 from .whole_and_parts import check_that_parts_make_the_whole, few_of, own_code
+from .would_help import bytes_of
+
+WORTH_A_GRAPH_BYTES = 32 << 20  # of the largest variable: the graph of 60 small ones took 70 MiB
 
 
 class Micro:
@@ -136,13 +140,16 @@ class Micro:
         return final
 
     def _finishing(self, number: int) -> Callable[..., Any]:
-        """Operation by operation an update has copies of one variable at a time, in a graph of all of them; compiled by XLA
-        of none, and it asks for no memory that it could fail to get. Where rows of a table come along, their number would
-        be compiled in."""
-        finish = self._finishing_step
+        """Operation by operation an update has several copies of one variable at a time; in a graph, which takes memory
+        itself, of one; compiled by XLA none, and it asks for no memory that it could fail to get. Where rows of a table come
+        along, XLA would compile their number in."""
+        finish, tf = self._finishing_step, self._tf
         if self._xla_updates and not self.calls.tables.get(number):
-            return self._tf.function(finish, jit_compile=True, autograph=False)  # type: ignore[no-any-return]
-        return finish if self._graphs != Graphs.ALL else self._compiled(finish)
+            return tf.function(finish, jit_compile=True, autograph=False)  # type: ignore[no-any-return]
+        largest = max((bytes_of([variable]) for variable in self.calls.targets.get(number, (None, ()))[1]), default=0)
+        if self._eager or (self._graphs != Graphs.ALL and largest < WORTH_A_GRAPH_BYTES):
+            return finish
+        return tf.function(finish, reduce_retracing=True, autograph=False)  # type: ignore[no-any-return]
 
     def _joined(self, rows_of_tables: list[Any]) -> Any:
         tf = self._tf
@@ -380,4 +387,23 @@ class Micro:
         for variable, (values, where) in zip(self.calls.tables.get(self.calls.number, ()), of_tables.values()):
             grads[id(variable)] = table_rows(values, where, variable, self._tf)
         apply = type(optimizer).apply  # past what redirects it
-        apply(optimizer, [grads.get(id(variable)) for variable in order], order)
+        with contextlib.ExitStack() as stack:
+            if not self._tf.executing_eagerly() and not self._xla_updates:
+                inner = getattr(optimizer, "inner_optimizer", optimizer)
+                stack.enter_context(replaced_here(inner, "update_step", self._one_after_another(inner.update_step)))
+            apply(optimizer, [grads.get(id(variable)) for variable in order], order)
+
+    def _one_after_another(self, update_step: Callable[..., Any]) -> Callable[..., Any]:
+        """In a graph all variables would be updated at once, each with temporaries of its size."""
+        before: list[Any] = []
+
+        def update(gradient: Any, variable: Any, *args: Any, **kwargs: Any) -> Any:
+            here = (
+                self._tf.compat.v1.get_default_graph()
+            )  # a branch, where the optimizer accumulates or scales the loss
+            with self._tf.control_dependencies([read for read in before if read.graph is here]):
+                result = update_step(gradient, variable, *args, **kwargs)
+                before[:] = [getattr(variable, "_value", variable).read_value()]
+            return result
+
+        return update

@@ -14,7 +14,9 @@ import threading
 from typing import Any, Callable, Iterator, Optional
 
 from .undo import optimizers_of, replaced, replaced_here
+from .would_help import bytes_of
 
+DENSE_TABLE_BYTES = 64 << 20  # up to this size a table's gradients are summed as a whole, not kept row by row
 SKETCH = 4096  # numbers of each variable's gradient that are compared, beside its sum
 
 
@@ -100,7 +102,7 @@ class Redirected:
     def _add(self, optimizer: Any, gradient: Any, variable: Any, part: Any, state: Trace) -> None:
         tf = self._tf
         sparse = isinstance(gradient, tf.IndexedSlices)
-        if sparse and not adds_up(optimizer):
+        if sparse and not (adds_up(optimizer) and bytes_of([variable]) <= DENSE_TABLE_BYTES):
             values = gradient.values * tf.cast(part, gradient.values.dtype)
             state.rows_of_tables[str(len(state.rows_of_tables))] = (values, gradient.indices)
             state.tables.append(variable)
