@@ -130,9 +130,8 @@ class Micro:
         tf, number = self._tf, self.calls.number
         if number not in self._finishes:
             self._finishes[number] = self._finishing(number)
-        final: dict[str, Any] = self._finishes[number](
-            tf.constant(self._rows, tf.int32), self._joined(self._tables), last
-        )
+        joined, self._tables = self._joined(self._tables), []
+        final: dict[str, Any] = self._finishes[number](tf.constant(self._rows, tf.int32), joined, last)
         if last:
             for variable, _ in self._statistics():
                 if id(variable) in self._after and id(variable) not in self.calls.late:
