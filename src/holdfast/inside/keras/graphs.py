@@ -6,10 +6,13 @@ two bidirectional GRUs 83 and 79; half of the latter is freed again and stays wi
 
 from __future__ import annotations
 
+import contextlib
 import enum
-from typing import Any, Callable
+import sys
+from typing import Any, Callable, Iterator
 
 from ..memory import give_back
+from .undo import replaced_here
 
 
 class Graphs(enum.Enum):
@@ -40,3 +43,22 @@ def let_go(compiled: Any) -> Callable[[], None]:
 def is_traced(compiled: Any) -> bool:
     count = getattr(compiled, "experimental_get_tracing_count", None)
     return count is not None and bool(count())
+
+
+@contextlib.contextmanager
+def updates_in_turn(optimizer: Any) -> Iterator[None]:
+    """While its update is traced: in a graph all variables would be updated at once, each with temporaries of its size."""
+    tf: Any = sys.modules["tensorflow"]
+    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    update_step = inner.update_step
+    before: list[Any] = []
+
+    def update(gradient: Any, variable: Any, *args: Any, **kwargs: Any) -> Any:
+        here = tf.compat.v1.get_default_graph()  # a branch, where the optimizer accumulates or scales the loss
+        with tf.control_dependencies([read for read in before if read.graph is here]):
+            result = update_step(gradient, variable, *args, **kwargs)
+            before[:] = [getattr(variable, "_value", variable).read_value()]
+        return result
+
+    with replaced_here(inner, "update_step", update):
+        yield

@@ -18,10 +18,9 @@ from ..memory import forget, is_out_of_memory
 from ..pieces import bounds
 from ..rescue_engine import CannotSplit
 from .effects import Effects
-from .graphs import Graphs
+from .graphs import Graphs, updates_in_turn
 from .redirected import MoreUpdates, Redirected, table_rows
 from .slices import cut, open_ended, rows_of
-from .undo import replaced_here
 from .whole_and_parts import check_that_parts_make_the_whole, few_of, own_code
 from .would_help import bytes_of
 
@@ -385,24 +384,9 @@ class Micro:
         }
         for variable, (values, where) in zip(self.calls.tables.get(self.calls.number, ()), of_tables.values()):
             grads[id(variable)] = table_rows(values, where, variable, self._tf)
-        apply = type(optimizer).apply  # past what redirects it
-        with contextlib.ExitStack() as stack:
-            if not self._tf.executing_eagerly() and not self._xla_updates:
-                inner = getattr(optimizer, "inner_optimizer", optimizer)
-                stack.enter_context(replaced_here(inner, "update_step", self._one_after_another(inner.update_step)))
+        in_turn = (
+            updates_in_turn if not self._tf.executing_eagerly() and not self._xla_updates else contextlib.nullcontext
+        )
+        with in_turn(optimizer):
+            apply = type(optimizer).apply  # past what redirects it
             apply(optimizer, [grads.get(id(variable)) for variable in order], order)
-
-    def _one_after_another(self, update_step: Callable[..., Any]) -> Callable[..., Any]:
-        """In a graph all variables would be updated at once, each with temporaries of its size."""
-        before: list[Any] = []
-
-        def update(gradient: Any, variable: Any, *args: Any, **kwargs: Any) -> Any:
-            here = (
-                self._tf.compat.v1.get_default_graph()
-            )  # a branch, where the optimizer accumulates or scales the loss
-            with self._tf.control_dependencies([read for read in before if read.graph is here]):
-                result = update_step(gradient, variable, *args, **kwargs)
-                before[:] = [getattr(variable, "_value", variable).read_value()]
-            return result
-
-        return update
