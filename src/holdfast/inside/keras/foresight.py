@@ -6,7 +6,6 @@ from typing import Any, Callable, NamedTuple, Optional
 
 from ..memory import give_back
 from ..tensorflow.forecast import CannotMeasure, Forecast, Line, Room, TooMany
-from ..tensorflow.graph_memory import most_bytes
 from .graphs import is_traced, let_go
 from .slices import rows_of, tail_of
 
@@ -53,11 +52,11 @@ class Foresight:
             trace_again()
         return found
 
-    def at_most(self, batch: Any, rows: int, tail: Any) -> float:
-        """What the whole batch may need beyond what is held: measured, or else by a bound from above."""
+    def likely(self, batch: Any, rows: int, tail: Any) -> float:
+        """What the whole batch needs on a card, beyond what is held: measured, or else read off its graph."""
         if tail in self._lines:
             return self._lines[tail][0].at(rows)
-        return float(most_bytes(self._concrete(batch).graph, rows, turns_of(tail)))
+        return float(self.forecast.likely(self._concrete(batch).graph, rows))
 
     def again(self, rows: int, tail: Any) -> Optional[int]:
         """How many rows a piece may have by now; None where it was not measured or a limit says when it is too many."""

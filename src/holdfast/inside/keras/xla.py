@@ -39,7 +39,7 @@ class XlaStep:
         return room is None or used + (AT_LEAST if self._is_holdable(needed) else UNHELD) * needed <= room.bytes
 
     def hold_next(self, batch: Any, rows: int, tail: Any) -> None:
-        self._hold = self._is_holdable(self._foresight.at_most(batch, rows, tail))
+        self._hold = self._is_holdable(self._foresight.likely(batch, rows, tail))
 
     def _is_holdable(self, needed: float) -> bool:
         """A step writes to new memory where a second reference to a variable is held."""

@@ -4,9 +4,9 @@ Where the user gave a budget, TensorFlow has a limit; and at its limit oneDNN's 
 they got their memory: they crash instead of raising (seen in fused matrix products and convolutions). Where there is
 none, the kernel kills. On a card TensorFlow waits ten seconds before it says that there is no memory, and a step compiled
 by XLA loses the variables it was to update. So a step that might not fit is measured on a few rows first. Whether it might
-is read off the traced graph: with a budget and on a card, what is not far below the limit is measured; elsewhere only
-what holds more at once than the kernel will give, by a bound from below, so that a run which would have gone through is
-never touched.
+is read off the traced graph: with a budget what is not far below the limit is measured, by a bound from above; on a card
+what is near it; elsewhere only what holds more at once than the kernel will give, by a bound from below, so that a run
+which would have gone through is never touched.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from .graph_memory import least_bytes, most_bytes
 WHOLE_RATIO = 0.95  # of a limit: a batch that needs no more goes through as it is
 SURELY_NOT_RATIO = 1.02  # of what the kernel would give: only a batch that needs more is cut beforehand
 PIECE_RATIO = 0.8  # of a limit: what a piece may need, so that it also fits tomorrow
+CARD_LIKELY_RATIO = 1.6  # of the bound from below, which is three quarters of the truth for a transformer
 CARD_PIECE_RATIO = 0.92  # of a card's: its allocator counts everything
 # Left to the rest of the process, of what the kernel would give: the second epoch of a fit on arrays took 46 MiB more,
 # and what the allocator cannot put together again about as much. On a busy machine, where operations end in another order, a
@@ -98,12 +99,15 @@ class Forecast:
         room, used = self.room(), self.used()
         if room is None or used is None:
             return False
-        if room.of in ("budget", "card"):  # beyond it is a crash, or ten seconds of waiting
+        if room.of == "budget":  # beyond it is a crash
             return used + most_bytes(graph, rows, max(1, turns)) > room.piece
         return used + self.least(graph, rows) > room.whole
 
     def least(self, graph: Any, rows: int) -> int:
         return least_bytes(graph, rows)
+
+    def likely(self, graph: Any, rows: int) -> float:
+        return float(self.least(graph, rows))
 
     def measure(self, run: Callable[[], object]) -> int:
         """Bytes that a call needs beyond what is held."""
@@ -166,6 +170,14 @@ class CardForecast(Forecast):
 
     def limit(self) -> Optional[int]:
         return None
+
+    def must_be_measured(self, graph: Any, rows: int, turns: int) -> bool:
+        """Only what may not fit: to measure takes seconds, and runs the user's step on a few rows."""
+        room, used = self.room(), self.used()
+        return room is not None and used is not None and used + self.likely(graph, rows) > room.piece
+
+    def likely(self, graph: Any, rows: int) -> float:
+        return CARD_LIKELY_RATIO * self.least(graph, rows)
 
     def room(self) -> Optional[Room]:
         used, limit = self.used(), card_limit()
