@@ -27,7 +27,7 @@ def tried(name: str, whole: Any, rows: int, where: str, rescue: Any) -> dict[str
     try:
         losses, weights = loops.run(name)
     except torch.OutOfMemoryError as error:
-        ours = "".join(line for line in traceback.format_tb(error.__traceback__) if "holdfast" in line)
+        ours = "".join(line for line in traceback.format_tb(error.__traceback__) if "holdfast/inside" in line)
         losses, weights = [], whole[1] * float("nan")
     refused = [data["reason"] for kind, data in told if kind == "rescue.refused"]
     return {
