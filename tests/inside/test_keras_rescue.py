@@ -35,7 +35,7 @@ REST = (
     "sample weights", "class weights", "sum and regularisation", "weights in the mean", "masked sequence, weights",
     "LSTM", "attention", "convolution", "two outputs", "own train_step", "own loss, a mean", "own loss, a sum",
     "batch norm and dropout", "several steps at once", "eager", "train_on_batch", "tf.data", "validation", "clipped",
-    "accumulating", "schedule", "Adam in float32", "mixed precision", "embedding, clipped",
+    "accumulating", "schedule", "Adam in float32", "mixed precision", "embedding, clipped", "two updates", "adversaries",
 )  # fmt: skip
 GROUPS = 4
 RANDOM = ("batch norm and dropout", "draws of every kind", "an autoencoder's own step")
