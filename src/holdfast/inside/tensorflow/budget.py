@@ -81,7 +81,11 @@ def _limit_cards(recorder: Recorder, context: Any, budget: int) -> None:
     """For this context only: its options are computed when it starts."""
     if not context.list_physical_devices("GPU"):
         return
-    compute = context._compute_gpu_options
+    compute = getattr(context, "_compute_gpu_options", None)
+    if compute is None:
+        reason = "this TensorFlow makes the options of its GPUs elsewhere"
+        recorder.event("memory.budget_not_held", where="gpu", reason=reason)
+        return
 
     def with_limit() -> Any:
         options = compute()
