@@ -19,7 +19,7 @@ from pathlib import Path
 from statistics import median
 
 from bench.holdfast_command import program
-from holdfast.inside import store
+from holdfast.inside import checkpoint_store
 from tests.inside.attempts import Run
 
 EPOCH_S = 20.0  # BackupAndRestore goes back to an epoch's begin: how long one is
@@ -75,7 +75,9 @@ def goodput(megabytes: float, every: float, lives: int, seed: int = 0) -> None:
                     _live(run, chance.uniform(0.7, 1.3) * every)
                     attempt.kill()
             made = (run.place / "steps").stat().st_size
-            kept = "" if way == "backup" else f", {len(store.numbers(str(run.checkpoints)))} checkpoints kept"
+            kept = (
+                "" if way == "backup" else f", {len(checkpoint_store.numbers(str(run.checkpoints)))} checkpoints kept"
+            )
             print(
                 f"{name:17} {megabytes:5.0f} MB, killed about every {every:.0f} s, {lives - 1} times: "
                 f"{reached / made:.2%} of {made} steps useful{kept}",

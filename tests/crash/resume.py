@@ -26,7 +26,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from holdfast.inside import store
+from holdfast.inside import checkpoint_store
 from tests.inside.attempts import KINDS, LOOPS, Attempt, Run
 from tests.workplace import wait_for
 
@@ -70,7 +70,7 @@ def trial(
         run.env = LARGE if aim == "save" else {}
         for _ in range(kills):
             attempt = run.start()
-            before = store.newest(str(run.checkpoints))
+            before = checkpoint_store.newest(str(run.checkpoints))
             if attempt.wait_for_training():
                 outcome.kills.append(_kill(attempt, run, chance, aim))
             attempt.finish()
@@ -80,7 +80,7 @@ def trial(
             _note_repeated(outcome, run, attempt, slack_s)
         last = run.attempts[-1]
         if last.process.returncode != 0:
-            before = store.newest(str(run.checkpoints))
+            before = checkpoint_store.newest(str(run.checkpoints))
             last = run.start()
             last.finish()
             _check_went_on(outcome, last, before)
@@ -92,7 +92,7 @@ def trial(
 
 def _kill(attempt: Attempt, run: Run, chance: random.Random, aim: str) -> str:
     if aim == "saved":
-        wait_for(lambda: store.numbers(str(run.checkpoints)) or attempt.process.poll() is not None)
+        wait_for(lambda: checkpoint_store.numbers(str(run.checkpoints)) or attempt.process.poll() is not None)
     if aim != "save":
         instant = chance.uniform(0.0, 3.0 if not aim else 1.0)
         time.sleep(instant)
@@ -135,7 +135,7 @@ def _check_went_on(outcome: Outcome, attempt: Attempt, before: dict[str, Any] | 
 
 def _note_repeated(outcome: Outcome, run: Run, killed: Attempt, slack_s: float) -> None:
     """By the killed attempt's own counter: how many steps it made beyond what can be gone on from."""
-    steps, newest = killed.steps(), store.newest(str(run.checkpoints))
+    steps, newest = killed.steps(), checkpoint_store.newest(str(run.checkpoints))
     if not steps:
         return
     if newest is None:

@@ -10,17 +10,17 @@ import psutil
 import pytest
 
 from holdfast.journal import Journal
-from holdfast.supervisor.control import link_pair
 from holdfast.supervisor.relay import Relay
+from holdfast.supervisor.relay_link import link_pair
+from holdfast.supervisor.run_spec import RunSpec
 from holdfast.supervisor.streams import Streams
-from holdfast.supervisor.task import Task
 
 
 def test_the_relay_records_the_end_that_its_watcher_only_told(tmp_path: Path) -> None:
     (tmp_path / "journal").mkdir()
-    task = Task(command=("train",), directory=tmp_path, cwd=tmp_path, policy="observe")
+    spec = RunSpec(command=("train",), directory=tmp_path, cwd=tmp_path, policy="observe")
     here, there = link_pair()
-    relay = Relay(task, Streams((0, 1, 2), []), here, watcher_pid=0)
+    relay = Relay(spec, Streams((0, 1, 2), []), here, watcher_pid=0)
     there.tell("started", pid=2**22 + 1)  # no process has that number
     there.tell("exit", status=3 << 8)
     there.close()
@@ -34,11 +34,11 @@ def test_a_script_that_has_not_had_its_first_turn_is_waited_for(
 ) -> None:
     """Its watcher was killed right after it had forked it: to give it up would be to start it twice."""
     script = subprocess.Popen([sys.executable, "-c", "import os, time; time.sleep(1); os.setsid(); time.sleep(60)"])
-    monkeypatch.setattr("holdfast.supervisor.tree.left_behind", lambda: [psutil.Process(script.pid)])
-    task = Task(command=("train",), directory=tmp_path, cwd=tmp_path, policy="observe")
+    monkeypatch.setattr("holdfast.supervisor.job_processes.left_behind", lambda: [psutil.Process(script.pid)])
+    spec = RunSpec(command=("train",), directory=tmp_path, cwd=tmp_path, policy="observe")
     here, there = link_pair()
     try:
-        assert Relay(task, Streams((0, 1, 2), []), here, watcher_pid=0)._adopted() == script.pid
+        assert Relay(spec, Streams((0, 1, 2), []), here, watcher_pid=0)._adopted() == script.pid
     finally:
         script.kill()
         script.wait()

@@ -10,7 +10,7 @@ from string import Template
 import pytest
 
 from holdfast.diagnosis.catalogue import CATALOGUE, EXPLAINS, GENERIC, Recipe, remedies_for
-from holdfast.diagnosis.reading.tables import EXCEPTIONS, LINES
+from holdfast.diagnosis.reading.all_rules import EXCEPTIONS, LINES
 from holdfast.vocabulary import Evidence, Finding
 
 CAUSES = [

@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.detectors import find_endings
 from holdfast.diagnosis.verdict import diagnose
-from holdfast.inside.memory import ran_out_on, wanted
+from holdfast.inside.out_of_memory import ran_out_on, wanted
 from holdfast.vocabulary import Cause, Event
 from tests.story import GIB, START, kernel, story
 

@@ -238,7 +238,7 @@ def a_second_attempt_comes_into_the_same_groups() -> None:
     program = f"""
 import os, subprocess
 from holdfast.actions import contain
-from holdfast.supervisor.guard.place import contain_in_scope
+from holdfast.supervisor.guard.cgroup_placement import contain_in_scope
 {standing_in}
 first = subprocess.Popen(["sleep", "60"])
 groups, about = contain_in_scope(contain.Groups(), os.getpid(), first.pid)
@@ -298,7 +298,7 @@ def how_long_it_takes() -> None:
 
 
 def prepare() -> None:
-    standing_in = "" if REAL else f"import holdfast.actions.contain as c; c.HANDED_DOWN = {STAND_IN!r}\n"
+    standing_in = "" if REAL else f"import holdfast.actions.job_cgroups as c; c.HANDED_DOWN = {STAND_IN!r}\n"
     Path(HOLDFAST).write_text(
         f"#!/usr/bin/python3\n{standing_in}from holdfast.cli import main\nraise SystemExit(main())\n"
     )

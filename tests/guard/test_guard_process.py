@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from holdfast.probes.cgroup_paths import hierarchy_of, membership
-from holdfast.supervisor.guard.place import limit_name
+from holdfast.supervisor.guard.cgroup_placement import limit_name
 from tests.guard.arena import run_in_arena
 from tests.workplace import PATIENCE_S, Workplace, wait_for
 

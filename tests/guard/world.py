@@ -6,17 +6,17 @@ import random
 from collections.abc import Callable
 from typing import Any, cast
 
-from holdfast.policy.ladder import Able
-from holdfast.supervisor.guard.climb import Climb
+from holdfast.policy.memory_ladder import Able
+from holdfast.supervisor.guard.cgroup_placement import LastLine
+from holdfast.supervisor.guard.controller import Controller, Ground
 from holdfast.supervisor.guard.gauges import Gauge, Group, Machine, Use
 from holdfast.supervisor.guard.job import Job
-from holdfast.supervisor.guard.keeper import Ground, Keeper
-from holdfast.supervisor.guard.place import LastLine
-from holdfast.supervisor.guard.stalls import Stalls
+from holdfast.supervisor.guard.memory_stalls import Stalls
+from holdfast.supervisor.guard.new_highs import NewHighs
 
 MIB = float(1 << 20)
 GIB = float(1 << 30)
-Course = Callable[[float], float]  # the job's level by its own clock
+GrowthRate = Callable[[float], float]  # the job's level by its own clock
 GRAIN_S = 0.0005
 
 
@@ -25,11 +25,11 @@ class World:
 
     def __init__(
         self,
-        course: Course,
+        course: GrowthRate,
         whole: float,
         *,
         alone: bool,
-        others: Course | None = None,
+        others: GrowthRate | None = None,
         machine: bool = False,
         loaded: bool = False,
         hold: bool = True,
@@ -47,7 +47,7 @@ class World:
         own = cast(Use, _Own(self)) if alone else None
         line = cast(LastLine, _Line()) if alone else None
         self.ground = Ground(cast(Job, _Job(self)), [self.gauge], own, line, _Hold(self) if hold else None)
-        self.keeper = Keeper(self.told.append, Able(hold=hold), cast(Stalls, _NoStalls()), lambda: self.now)
+        self.keeper = Controller(self.told.append, Able(hold=hold), cast(Stalls, _NoStalls()), lambda: self.now)
 
     @property
     def level(self) -> float:
@@ -139,7 +139,7 @@ class _Hold:
 class _Job:
     def __init__(self, world: World) -> None:
         self._world = world
-        self.rss, self.climb, self.trainers = 0.0, Climb(), set[int]()
+        self.rss, self.climb, self.trainers = 0.0, NewHighs(), set[int]()
 
     def look(self, now: float, job_time: float, count: bool) -> None:
         if count:

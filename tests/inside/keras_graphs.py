@@ -17,12 +17,12 @@ import numpy as np
 import tensorflow as tf
 from keras import layers
 
-from holdfast.inside import guard
+from holdfast.inside import never_raise
 from holdfast.inside.keras import step as taken_over
-from holdfast.inside.keras.fit import Fit
-from holdfast.inside.keras.graphs import let_go
+from holdfast.inside.keras.fit_progress import Fit
+from holdfast.inside.keras.late_values import Values
 from holdfast.inside.keras.rescue import Rescue
-from holdfast.inside.keras.values import Values
+from holdfast.inside.keras.traced_graphs import let_go
 from holdfast.inside.telemetry import Recorder
 from tests.inside.keras_rescue import Events
 
@@ -42,7 +42,7 @@ def group(place: Path, left: int) -> dict[str, Any]:
 def train(settings: dict[str, Any], eager: bool = False) -> dict[str, Any]:
     tf.config.experimental.reset_memory_stats("CPU:0")
     events = Events()
-    guard.on_failure(lambda place, reason: events.text("inside.failed", 0, place=place, reason=reason))
+    never_raise.on_failure(lambda place, reason: events.text("inside.failed", 0, place=place, reason=reason))
     recorder = Recorder(events, {"policy": "protect", **settings})  # type: ignore[arg-type]
     rescue = Rescue(recorder, tf)
     keras.utils.set_random_seed(1)

@@ -16,7 +16,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from holdfast.inside import guard
+from holdfast.inside import never_raise
 from holdfast.inside.keras import adapter
 from holdfast.inside.telemetry import Recorder
 from tests.inside.keras_cases import ADAM, ANY, CASES, IN_FLOAT64, MIXED, REFUSED, TOKENS, Memory, X, Y
@@ -115,7 +115,7 @@ def unasked(names: list[str]) -> None:
 
     bare = {name: predicted(case) for name, case in chosen}
     events = Events()
-    guard.on_failure(lambda place, reason: events.text("inside.failed", 0, place=place, reason=reason))
+    never_raise.on_failure(lambda place, reason: events.text("inside.failed", 0, place=place, reason=reason))
     adapter.install(Recorder(events, {"policy": "protect", "rescue": {"k": None, "groups": [], "ranks": 1}}))  # type: ignore[arg-type]
     found = {}
     for name, case in chosen:
@@ -137,7 +137,7 @@ def main() -> None:
         under(policy)
         bare[name] = train(case)
     events = Events()
-    guard.on_failure(lambda place, reason: events.text("inside.failed", 0, place=place, reason=reason))
+    never_raise.on_failure(lambda place, reason: events.text("inside.failed", 0, place=place, reason=reason))
     adapter.install(Recorder(events, {"policy": "protect", "rescue": {"k": None, "host_budget_bytes": 1 << 40}}))  # type: ignore[arg-type]
     results = {}
     for name, case, policy in cases:

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from keras import layers
 
-from holdfast.inside import guard
+from holdfast.inside import never_raise
 from holdfast.inside.keras import adapter
 from holdfast.inside.telemetry import Recorder
 
@@ -116,7 +116,7 @@ class Ring:
         return None
 
 
-guard.on_failure(lambda place, reason: told.append(f"inside.failed {place} {reason}"))
+never_raise.on_failure(lambda place, reason: told.append(f"inside.failed {place} {reason}"))
 adapter.install(Recorder(Ring(), {"policy": "protect", "rescue": {"k": None, "host_budget_bytes": 1 << 40}}))  # type: ignore[arg-type]
 results = {}
 for name, case in CASES.items():

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from holdfast.inside import guard
+from holdfast.inside import never_raise
 from holdfast.inside.telemetry import Recorder
 
 told: list[tuple[str, dict[str, Any]]] = []
@@ -61,5 +61,5 @@ def said(kind: str) -> list[str]:
 
 def listening() -> Recorder:
     """Under `protect`; what it tells is in `told`."""
-    guard.on_failure(lambda place, reason: told.append(("inside.failed", {"reason": f"{place} {reason}"})))
+    never_raise.on_failure(lambda place, reason: told.append(("inside.failed", {"reason": f"{place} {reason}"})))
     return Recorder(Ring(), {"policy": "protect", "rescue": {"k": None}})  # type: ignore[arg-type]

@@ -25,7 +25,7 @@ FAULTS = (
     "keras.adapter.install",
     "keras.adapter.take_over",
     "keras.step.tracing_of",
-    "keras.step.Traces.new",
+    "keras.step.StepUndo.new",
     "keras.values.gradient_norms",
     "keras.fit.shape_of",
 )

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from holdfast.inside import rescue_engine
-from holdfast.inside.pieces import Pieces
+from holdfast.inside.piece_sizes import Pieces
 from holdfast.inside.rescue_engine import CannotSplit, Driver, Engine
 
 

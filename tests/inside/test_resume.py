@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.inside import store
+from holdfast.inside import checkpoint_store
 from holdfast.inside.ring import Reader
 from tests.crash.resume import LOOP_KINDS, SEEDED, UNSEEDED, trial
 from tests.inside.attempts import Attempt, Run
@@ -71,7 +71,7 @@ def run(tmp_path: Path) -> Run:
 
 
 def saved(run: Run) -> dict[str, object]:
-    found: dict[str, object] = wait_for(lambda: store.newest(str(run.checkpoints)))
+    found: dict[str, object] = wait_for(lambda: checkpoint_store.newest(str(run.checkpoints)))
     return found
 
 

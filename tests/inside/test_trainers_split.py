@@ -27,7 +27,7 @@ class Told:
 
 def split_of(model: Any) -> tuple[Any, Told]:
     from holdfast.inside.telemetry import Recorder
-    from holdfast.inside.torch.split import Split
+    from holdfast.inside.torch.batch_split import Split
 
     told = Told()
     return Split(Recorder(told, {"policy": "protect", "rescue": {"k": None}}), model), told  # type: ignore[arg-type]
@@ -37,7 +37,7 @@ def plain_step(model: Any, batch: Any, loss_of: Any, mixed: bool = False) -> Any
     """A trainer in six lines."""
     import torch
 
-    from holdfast.inside.torch.split import Step
+    from holdfast.inside.torch.batch_split import Step
 
     def loss(batch: Any) -> Any:
         with torch.autocast("cpu", torch.bfloat16) if mixed else contextlib.nullcontext():
@@ -249,7 +249,7 @@ def test_another_error_is_the_users_and_no_row_too_many_is_a_reason() -> None:
 def test_what_is_left_alone_is_said_once_and_fails_as_it_always_did() -> None:
     import torch
 
-    from holdfast.inside.torch.split import Split
+    from holdfast.inside.torch.batch_split import Split
     from tests.inside.lack_of_memory import Memory
 
     model, x = made("dense")
@@ -264,7 +264,7 @@ def test_what_is_left_alone_is_said_once_and_fails_as_it_always_did() -> None:
 
 
 def test_a_longer_row_begins_where_the_shorter_ones_are() -> None:
-    from holdfast.inside.torch.split import _ByLength
+    from holdfast.inside.torch.batch_split import _ByLength
 
     pieces = _ByLength()
     assert pieces.count(32, ((100,),)) == 1

@@ -19,7 +19,7 @@ os.environ["OMP_NUM_THREADS"] = "1"
 import numpy as np
 import torch
 
-from holdfast.inside import guard
+from holdfast.inside import never_raise
 from holdfast.inside.telemetry import Recorder
 from tests.inside.lack_of_memory import Ring, told
 
@@ -81,7 +81,7 @@ def keras_fit() -> int:
     return sum(int(v.value.numel()) * 4 for v in model.trainable_variables)
 
 
-guard.on_failure(lambda place, reason: told.append(("inside.failed", {"reason": f"{place} {reason}"})))
+never_raise.on_failure(lambda place, reason: told.append(("inside.failed", {"reason": f"{place} {reason}"})))
 gradients = plain_loop() if MODE == "backward" else keras_fit()
 status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
 peak = int(status["VmHWM"].split()[0]) << 10

@@ -45,17 +45,17 @@ def tried(name: str, whole: Any, rows: int, where: str, rescue: Any) -> dict[str
 
 def main(names: list[str]) -> None:
     untouched = {name: loops.run(name) for name in names}
-    from holdfast.inside.torch import adapter, taken_over
+    from holdfast.inside.torch import adapter, module_hooks
 
     made: list[Any] = []
-    original = taken_over.Unedited
+    original = module_hooks.Unedited
 
     def noted(*args: Any) -> Any:
         made.append(original(*args))
         made[0].errors_possible = lambda: True  # as on a GPU
         return made[0]
 
-    taken_over.Unedited = noted  # type: ignore[assignment, misc]
+    module_hooks.Unedited = noted  # type: ignore[assignment, misc]
     adapter.install(listening())
     found: dict[str, dict[str, Any]] = {}
     for name in names:

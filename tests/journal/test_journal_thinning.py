@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from journal_making import FakeClock, Recorder
 
-from holdfast.journal import Journal, JournalWriter, keep, thin
+from holdfast.journal import Journal, JournalWriter, retention, thinning
 from holdfast.journal.format import Cell
 from holdfast.vocabulary import Event, Output, Sample
 
@@ -93,8 +93,8 @@ def test_joining_cells_is_reducing_the_joined_column(seed: int) -> None:
     randomly = random.Random(seed)
     column = [randomly.choice([None, math.nan, math.inf, -1.0, 0.0, 2.0, 3.5]) for _ in range(12)]
     cut = randomly.randrange(12)
-    joined = thin.join_cells(thin.reduce_column(column[:cut]), thin.reduce_column(column[cut:]))
-    assert [repr(part) for part in joined] == [repr(part) for part in thin.reduce_column(column)]
+    joined = thinning.join_cells(thinning.reduce_column(column[:cut]), thinning.reduce_column(column[cut:]))
+    assert [repr(part) for part in joined] == [repr(part) for part in thinning.reduce_column(column)]
     assert isinstance(joined, Cell)
 
 
@@ -183,15 +183,15 @@ def test_a_week_at_one_hertz_with_a_hundred_signals_takes_less_than_200_mb(direc
 
 def test_a_crash_before_the_rename_leaves_the_old_segment(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recorder = Recorder(directory)
-    before = thin.os.rename
+    before = thinning.os.rename
 
     def die(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(thin.os, "rename", die)
+    monkeypatch.setattr(thinning.os, "rename", die)
     with pytest.raises(KeyboardInterrupt):
         recorder.seconds(400)
-    monkeypatch.setattr(thin.os, "rename", before)
+    monkeypatch.setattr(thinning.os, "rename", before)
     assert list(directory.glob("*.tmp"))
     assert list(Journal(directory).samples()) == recorder.told
     JournalWriter(directory, "watcher")
@@ -206,7 +206,7 @@ def test_a_crash_between_rename_and_unlink_tells_nothing_twice(
     for _ in range(10):
         recorder.writer.event(Event("mark", recorder.clock.now))
         recorder.seconds(100)
-    monkeypatch.setattr(thin.os, "unlink", lambda path: None)
+    monkeypatch.setattr(thinning.os, "unlink", lambda path: None)
     group = [segment for segment in recorder.writer._keeper.segments if segment.state == "thinned"][:4]
     recorder.writer._keeper._thin(group, 40.0, recorder.clock.now)
     monkeypatch.undo()
@@ -236,7 +236,7 @@ def test_a_full_disk_during_thinning_leaves_the_segment_as_it_was(
     def full(fd: int, data: bytes) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(thin, "write_all", full)
+    monkeypatch.setattr(thinning, "write_all", full)
     recorder.seconds(400)
     assert list(Journal(directory).samples()) == recorder.told
     assert not list(directory.glob("*.tmp"))
@@ -305,15 +305,15 @@ def test_upkeep_of_a_default_segment_is_short(directory: Path) -> None:
         writer.samples(clock.now, [Sample(f"host.number_{i}_ratio", clock.now + i, 0.0) for i in range(100)])
     data = (directory / "watcher-00000001.seg").read_bytes()
     started = time.process_time()
-    thin.thinned([data], 30.0)
+    thinning.thinned([data], 30.0)
     # Measured 20-40 ms; the test leaves room for a slow and busy machine.
     assert time.process_time() - started < 0.3
 
 
 def test_merging_takes_neighbours_of_one_coarseness_only(tmp_path: Path) -> None:
-    keeper = keep.Keeper(str(tmp_path), "watcher", keep_raw_s=1, bucket_s=10, max_bytes=10_000, keep_segments=None)
+    keeper = retention.Keeper(str(tmp_path), "watcher", keep_raw_s=1, bucket_s=10, max_bytes=10_000, keep_segments=None)
     for seq, bucket_s in enumerate([40.0, 40.0, 10.0, 10.0, 10.0], start=1):
-        segment = keep.Closed(seq, 100, state="thinned")
+        segment = retention.Closed(seq, 100, state="thinned")
         segment.bucket_s = bucket_s
         keeper.segments.append(segment)
     assert [segment.seq for segment in keeper._group_to_merge()] == [3, 4, 5]

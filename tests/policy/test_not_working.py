@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.inside import guard
+from holdfast.inside import never_raise
 from holdfast.policy import not_working
 from holdfast.policy.not_working import decide
 from holdfast.vocabulary import Event
@@ -21,7 +21,7 @@ KINDS = {
         "inside.failed", place="Fit.began", reason="KeyError: 'x'"
     ),
     "Holdfast no longer looks into the training process: its hooks failed 20 times": _event(
-        "inside.failed", place=guard.EVERYTHING, reason="its hooks failed 20 times and are switched off"
+        "inside.failed", place=never_raise.EVERYTHING, reason="its hooks failed 20 times and are switched off"
     ),
     "the GPU memory budget is not held: TensorFlow had taken the card before": _event(
         "memory.budget_not_held", where="gpu", reason="TensorFlow had taken the card before"

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.inside import store
+from holdfast.inside import checkpoint_store
 from tests.workplace import HOLDFAST, Workplace, wait_for
 
 SCRIPT = Path(__file__).parents[1] / "scripts/resume_kinds.py"
@@ -22,7 +22,7 @@ ENVIRONMENT = {**os.environ, "EPOCHS": "16", "STEP_PAUSE_S": "0.01"}
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(300),
-    pytest.mark.skipif(not hasattr(store, "write") or not SCRIPT.exists(), reason="Keras is not saved yet"),
+    pytest.mark.skipif(not hasattr(checkpoint_store, "write") or not SCRIPT.exists(), reason="Keras is not saved yet"),
 ]
 
 

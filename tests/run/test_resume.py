@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.supervisor.own_checkpoint import newest_own, words_to_resume
+from holdfast.supervisor.script_checkpoints import newest_own, words_to_resume
 from tests.fake_training import fake_training
 from tests.workplace import HOLDFAST, PATIENCE_S, Workplace, wait_for
 

@@ -11,12 +11,12 @@ import pytest
 
 from holdfast.supervisor import launch
 from holdfast.supervisor.launch import leave_settings
-from holdfast.supervisor.task import Task
+from holdfast.supervisor.run_spec import RunSpec
 
 
 def _left(path: Path, attempt: int = 1, again: bool = False, k: int | None = None, **how: Any) -> dict[str, Any]:
     (path / "inside").mkdir(exist_ok=True)
-    leave_settings(Task(("true",), path, path, **how), attempt, again, k)
+    leave_settings(RunSpec(("true",), path, path, **how), attempt, again, k)
     left: dict[str, Any] = json.loads((path / "inside/settings.json").read_text())
     return left
 
@@ -54,7 +54,7 @@ def test_words_hash_the_same_in_every_attempt_unless_the_user_chose(
     monkeypatch.delenv("PYTHONHASHSEED", raising=False)
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
-    one, two = (Task(("python",), tmp_path / name, tmp_path) for name in ("one", "two"))
+    one, two = (RunSpec(("python",), tmp_path / name, tmp_path) for name in ("one", "two"))
     assert launch._alike(one) == launch._alike(one) != launch._alike(two)
     assert launch._alike(replace(one, checkpoint="off")) == {}
     monkeypatch.setenv("PYTHONHASHSEED", "5")

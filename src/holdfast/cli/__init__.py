@@ -61,7 +61,7 @@ def _dispatch(verb: str, words: list[str]) -> int:
     elif verb == "why":
         from holdfast.cli.why import WhyVerb as Verb  # type: ignore[assignment] # noqa: PLC0415
     elif verb == "beside":
-        from holdfast.cli.beside import BesideVerb as Verb  # type: ignore[assignment] # noqa: PLC0415
+        from holdfast.cli.watch_beside import WatchBesideVerb as Verb  # type: ignore[assignment] # noqa: PLC0415
     else:
         from holdfast.cli.runs import RunsVerb as Verb  # type: ignore[assignment] # noqa: PLC0415
     parser = Parser(

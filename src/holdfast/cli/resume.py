@@ -11,8 +11,8 @@ from typing import Any
 
 from holdfast.cli.errors import UserError
 from holdfast.cli.recording import Recording, read_run
-from holdfast.cli.state import all_runs, find_run
-from holdfast.inside import store
+from holdfast.cli.run_store import all_runs, find_run
+from holdfast.inside import checkpoint_store
 from holdfast.journal import Journal, NewerJournal
 from holdfast.supervisor.tick import shortened_command
 from holdfast.vocabulary import Event
@@ -37,7 +37,7 @@ def resumable(wanted: str, command: list[str], cwd: Path, directory: str | None,
         raise UserError(f"--resume: {run.name} is still going; stop it first")
     if outcome in ("completed", "recovered"):
         raise UserError(f"--resume: {run.name} has finished; start without --resume to train anew")
-    manifest = store.newest(str(run / "checkpoints"))
+    manifest = checkpoint_store.newest(str(run / "checkpoints"))
     if manifest is None and not resume_args:
         raise UserError(f"--resume: {run.name} left no checkpoint{_hint(run, command, cwd, directory)}")
     step = manifest.get("step") if manifest else None
@@ -97,7 +97,7 @@ def _recorded(run: Path, start: dict[str, Any], cwd: Path) -> list[str]:
 
 def _hint(run: Path, command: list[str], cwd: Path, directory: str | None) -> str:
     for other in reversed(all_runs(directory)):
-        if other != run and _is_of(other, command, cwd) and store.newest(str(other / "checkpoints")):
+        if other != run and _is_of(other, command, cwd) and checkpoint_store.newest(str(other / "checkpoints")):
             return f"; an earlier run has one: --resume={other.name}"
     return " to resume from; start without --resume"
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.cli.errors import UserError
-from holdfast.cli.state import new_run
+from holdfast.cli.run_store import new_run
 from holdfast.supervisor.relay import NeverStarted
 from holdfast.supervisor.run import supervise
-from holdfast.supervisor.task import PLACEHOLDER, Task
+from holdfast.supervisor.run_spec import PLACEHOLDER, RunSpec
 
 if TYPE_CHECKING:
     from holdfast.cli.resume import Resumed
@@ -89,7 +89,7 @@ class RunVerb:
             print(f"holdfast: {note}", file=sys.stderr)
         if resumed is not None:
             _take_over(resumed, directory)
-        task = Task(
+        spec = RunSpec(
             command=tuple(command),
             directory=directory,
             cwd=working_directory(),
@@ -107,7 +107,7 @@ class RunVerb:
             options=tuple(getattr(options, "typed", ())),
         )
         try:
-            return supervise(task)
+            return supervise(spec)
         except NeverStarted as error:
             if directory is not None:
                 shutil.rmtree(directory, ignore_errors=True)

@@ -6,7 +6,7 @@ import shutil
 
 from holdfast.cli.errors import UserError
 from holdfast.cli.recording import read_run
-from holdfast.cli.state import all_runs
+from holdfast.cli.run_store import all_runs
 from holdfast.views.runs_table import as_row, as_table
 
 

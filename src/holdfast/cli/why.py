@@ -9,7 +9,7 @@ from pathlib import Path
 from holdfast.cli.errors import UserError
 from holdfast.cli.log_file import ReadLog, read_file, read_stdin
 from holdfast.cli.recording import Recording, read_run
-from holdfast.cli.state import all_runs, find_run
+from holdfast.cli.run_store import all_runs, find_run
 from holdfast.diagnosis.ruled_out import ruled_out
 from holdfast.views.why_html import as_html
 from holdfast.views.why_json import as_json, log_as_json

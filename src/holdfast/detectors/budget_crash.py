@@ -8,10 +8,10 @@ from __future__ import annotations
 import signal
 from dataclasses import dataclass
 
-from holdfast.detectors import told_out_of_memory
-from holdfast.detectors.ending import Ending, ending
-from holdfast.detectors.told_out_of_memory import device
-from holdfast.detectors.words import amount
+from holdfast.detectors import reported_out_of_memory
+from holdfast.detectors.endings import Ending, ending
+from holdfast.detectors.reported_out_of_memory import device
+from holdfast.detectors.units import amount
 from holdfast.vocabulary import Evidence, Finding, Window
 
 BROKEN = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS)
@@ -28,7 +28,7 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | Non
     how = ending(window)
     if how is None or how.signal not in BROKEN:
         return None
-    on_a_device = told_out_of_memory.find(window)
+    on_a_device = reported_out_of_memory.find(window)
     if on_a_device is not None and on_a_device.cause == "gpu-memory-exhausted":
         return None  # however much the job held on the host
     seen = _at_budget(window, how, thresholds) + _after_rescue(window, how, thresholds)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.detectors.ending import ending
+from holdfast.detectors.endings import ending
 from holdfast.vocabulary import Event, Evidence, Finding, Window
 
 RAISED = (b"StopIteration", b"OutOfRangeError", b"End of sequence")

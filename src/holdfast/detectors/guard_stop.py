@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from holdfast.detectors.ending import ending
-from holdfast.detectors.words import amount
+from holdfast.detectors.endings import ending
+from holdfast.detectors.units import amount
 from holdfast.vocabulary import Event, Evidence, Finding, Window
 
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from holdfast.detectors import trend
-from holdfast.detectors.ending import ending
+from holdfast.detectors.endings import ending
 from holdfast.detectors.trend import Growth, growth, points, points_by_clock
-from holdfast.detectors.words import amount
+from holdfast.detectors.units import amount
 from holdfast.vocabulary import Event, Evidence, Finding, Window
 
 LEAKS = HOST, GPU = "host-memory-leak", "gpu-memory-leak"

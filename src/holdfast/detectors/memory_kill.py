@@ -6,8 +6,8 @@ import math
 import signal
 from dataclasses import dataclass
 
-from holdfast.detectors.ending import Ending, KernelKill, ending, kernel_kills, kills_may_be_ours, last_moments
-from holdfast.detectors.words import amount
+from holdfast.detectors.endings import Ending, KernelKill, ending, kernel_kills, kills_may_be_ours, last_moments
+from holdfast.detectors.units import amount
 from holdfast.vocabulary import Evidence, Finding, Window
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 
-from holdfast.detectors.ending import ending, kernel_lines
+from holdfast.detectors.endings import ending, kernel_lines
 from holdfast.vocabulary import Finding, Window, signal_name
 
 CRASHES = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import signal
 
-from holdfast.detectors.ending import Ending, ending, kernel_kills, kills_may_be_ours, last_moments
-from holdfast.detectors.words import amount
+from holdfast.detectors.endings import Ending, ending, kernel_kills, kills_may_be_ours, last_moments
+from holdfast.detectors.units import amount
 from holdfast.vocabulary import Event, Evidence, Finding, Window, signal_name
 
 ASKED = {

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
-from holdfast.detectors import guard_stop, loading, memory_kill
-from holdfast.detectors.words import amount, duration
+from holdfast.detectors import guard_stop, killed_while_loading, memory_kill
+from holdfast.detectors.units import amount, duration
 from holdfast.vocabulary import Event, Evidence, Finding, Window
 
 CAUSE = "host-memory-leak"
@@ -84,7 +84,9 @@ def _held(event: Event) -> float:
 
 def _own(event: Event) -> list[str]:
     """The script's own frames, innermost first."""
-    frames = [f for f in event.data.get("frames", ()) if not loading.LIBRARY.search(str(f.get("file", "")))]
+    frames = [
+        f for f in event.data.get("frames", ()) if not killed_while_loading.LIBRARY.search(str(f.get("file", "")))
+    ]
     return [f"{f['file']}:{f['line']} in {f['function']}: {f.get('code', '')}" for f in frames]
 
 
@@ -108,9 +110,9 @@ def _computing(stacks: Sequence[Event], thresholds: Thresholds) -> bool:
     for event in stacks:
         files = [str(frame.get("file", "")) for frame in event.data.get("frames", ())]
         runs = any(COMPUTES.search(file) for file in files) and not any(ARRAYS_FROM_DATA.search(f) for f in files)
-        computing += runs or loading.place_of(event.data.get("frames", ())) == loading.STEP
-        reading += any(loading.HANDLES_DATA.search(file) for file in files)
-        reading += bool(not runs and any(loading.LOADING_WORDS.search(line) for line in _own(event)[:1]))
+        computing += runs or killed_while_loading.place_of(event.data.get("frames", ())) == killed_while_loading.STEP
+        reading += any(killed_while_loading.HANDLES_DATA.search(file) for file in files)
+        reading += bool(not runs and any(killed_while_loading.LOADING_WORDS.search(line) for line in _own(event)[:1]))
         setting_up += any(SETS_UP.search(line) for line in _own(event)[:1])
     share = len(stacks)
     return (

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 from holdfast.diagnosis.plain_text import Line
 from holdfast.diagnosis.reading.clues import from_chain, from_fatal
+from holdfast.diagnosis.reading.ranking import SURE
 from holdfast.diagnosis.reading.ranks import ECHO
-from holdfast.diagnosis.reading.weighing import SURE
 from holdfast.diagnosis.tracebacks import last_chain, last_fatal
 from holdfast.vocabulary import Evidence, Finding
 

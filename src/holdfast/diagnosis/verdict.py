@@ -11,11 +11,11 @@ from holdfast.diagnosis.elastic import of_the_first_to_fail
 from holdfast.diagnosis.errors import find_errors
 from holdfast.diagnosis.memory_kinds import told_apart
 from holdfast.diagnosis.plain_text import Line
+from holdfast.diagnosis.reading.combined_clues import PROBABLY_MEMORY
 from holdfast.diagnosis.reading.frameworks import framework_in
 from holdfast.diagnosis.reading.log import clues_of, read_excerpt
+from holdfast.diagnosis.reading.ranking import findings_of
 from holdfast.diagnosis.reading.scan import Excerpt
-from holdfast.diagnosis.reading.together import PROBABLY_MEMORY
-from holdfast.diagnosis.reading.weighing import findings_of
 from holdfast.diagnosis.survived import rescued
 from holdfast.vocabulary import Cause, Diagnosis, Finding, Window
 

@@ -10,8 +10,8 @@ import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from typing import Any, Callable, Optional
 
-from .guard import guarded, unseen
 from .keep import Keep
+from .never_raise import guarded, unseen
 from .telemetry import Recorder, now
 
 FRAMEWORKS = ("torch", "tensorflow", "keras", "jax")
@@ -74,7 +74,7 @@ def backward(model: Any, loss_of: Callable[..., Any], *batch: Any, reduction: st
     stands for `loss = criterion(model(x), y); loss.backward()`. The loss is to be a mean over the rows, or a sum with
     `reduction="sum"`; `scaler` is the GradScaler where one is used. It works without `holdfast run`, too.
     """
-    from .torch.rescue import backward as rescued
+    from .torch.backward_call import backward as rescued
 
     try:
         return rescued(model, loss_of, batch, reduction, scaler, _Told())
@@ -136,7 +136,7 @@ def _step(
 def _reading(loss: Any) -> Optional[Callable[[], Optional[float]]]:
     torch: Any = sys.modules.get("torch")
     if torch is not None and isinstance(loss, torch.Tensor):
-        from .torch.late import reading
+        from .torch.deferred_reads import reading
 
         return reading(torch, loss.detach())
     return lambda: _number(loss)

@@ -11,7 +11,7 @@ import sys
 from collections import deque
 from typing import Any, Optional
 
-from .roots import Held, attributes_of, held_containers, used
+from .held_containers import Held, attributes_of, held_containers, used
 from .telemetry import Recorder, now
 
 COUNT_S = 0.1  # of processor time: after it, tensors are not counted any more

@@ -13,11 +13,11 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any, Callable, Optional
 
-from . import randomness, store
-from .guard import guarded
-from .pace import Pace
-from .preempt import Preemption
-from .saving import Done, Saver
+from . import checkpoint_store, randomness
+from .background_save import Done, Saver
+from .never_raise import guarded
+from .preemption import Preemption
+from .save_interval import Pace
 from .telemetry import LATER, Recorder, now
 
 STATE = "state.pt"
@@ -128,7 +128,7 @@ class Keep:
         self._saver = saver
         recorder.on_command("checkpoint", self._asked)
         Preemption(recorder, self._save_then).install()
-        manifest = store.newest(saver.directory) if wanted.get("resume") else None
+        manifest = checkpoint_store.newest(saver.directory) if wanted.get("resume") else None
         if manifest is not None:
             self._goal = self._or_stop(_load, manifest)
             self._or_stop(self._check_names, self._goal)

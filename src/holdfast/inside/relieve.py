@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from .memory import give_back
+from .out_of_memory import give_back
 from .telemetry import Recorder, now
 
 

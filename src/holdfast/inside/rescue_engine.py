@@ -10,9 +10,9 @@ import re
 import traceback
 from typing import Any, List, Optional, Tuple
 
-from .guard import guarded, unseen
-from .memory import forget, give_back, is_out_of_memory, tell_caught, wanted
-from .pieces import AGAIN_AFTER, Pieces, bounds
+from .never_raise import guarded, unseen
+from .out_of_memory import forget, give_back, is_out_of_memory, tell_caught, wanted
+from .piece_sizes import AGAIN_AFTER, Pieces, bounds
 
 COLOURS = re.compile("\x1b\\[[0-9;]*m")  # Keras's own
 

@@ -7,9 +7,9 @@ import os
 import sys
 from typing import Optional
 
-from . import guard, settings
+from . import never_raise, settings
 from .ring import Writer
-from .room import new_ring
+from .ring_location import new_ring
 from .telemetry import Recorder
 
 ADAPTERS = {"torch", "tensorflow", "keras"}
@@ -50,12 +50,12 @@ def imported(name: str, channel: str) -> None:
         _install(f"{__package__}.{name}.adapter", recorder)
 
 
-@guard.guarded
+@never_raise.guarded
 def _install(module: str, recorder: Recorder) -> None:
     importlib.import_module(module).install(recorder)
 
 
-@guard.guarded
+@never_raise.guarded
 def _install_trainer(name: str, recorder: Recorder) -> None:
     """What survives a lack of memory; steps are counted by torch's own adapter."""
     if recorder.settings.get("policy") == "protect" and isinstance(recorder.settings.get("rescue"), dict):
@@ -72,7 +72,7 @@ def open_channel(channel: str) -> Recorder:
         return _here.recorder
     here = _here.recorder = Recorder(_new_ring(channel), settings.read(channel))
     _here.channel = channel
-    guard.on_failure(lambda place, reason: here.event("inside.failed", place=place, reason=reason))
+    never_raise.on_failure(lambda place, reason: here.event("inside.failed", place=place, reason=reason))
     os.register_at_fork(after_in_child=_go_silent)
     _say_hello(here)
     _install_stacks(here, channel)
@@ -80,14 +80,14 @@ def open_channel(channel: str) -> Recorder:
     return here
 
 
-@guard.guarded
+@never_raise.guarded
 def _install_stacks(recorder: Recorder, channel: str) -> None:
     importlib.import_module(f"{__package__}.stacks").install(recorder, channel)
 
 
-@guard.guarded
+@never_raise.guarded
 def _install_looks(recorder: Recorder) -> None:
-    recorder.on_look(importlib.import_module(f"{__package__}.resident").Resident(recorder).look)
+    recorder.on_look(importlib.import_module(f"{__package__}.resident_memory").Resident(recorder).look)
     examiner = importlib.import_module(f"{__package__}.examine").Examiner(recorder)
     recorder.on_command("examine", examiner.begin)
     recorder.on_look(examiner.look)

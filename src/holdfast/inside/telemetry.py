@@ -10,7 +10,7 @@ import math
 import time
 from typing import Any, Callable, Optional
 
-from .guard import guarded
+from .never_raise import guarded
 from .ring import PHASES, Writer
 
 READ_EVERY_S = 0.5  # values living on a device: at most two a second of each…

@@ -18,8 +18,8 @@ from holdfast.journal.format import (
     output_frame,
     pack_header,
 )
-from holdfast.journal.keep import Closed, Keeper
-from holdfast.journal.thin import write_all
+from holdfast.journal.retention import Closed, Retention
+from holdfast.journal.thinning import write_all
 from holdfast.vocabulary import Event, Output, Sample
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class JournalWriter:
         self._segment_s = segment_s if keep_segments is None else float("inf")
         self._segment_records = SEGMENT_RECORDS if keep_segments is None else 1 << 30
         self._clock = clock
-        self._keeper = Keeper(
+        self._keeper = Retention(
             self._directory,
             stream,
             keep_raw_s=keep_raw_s,

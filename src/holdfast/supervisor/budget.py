@@ -18,22 +18,22 @@ from typing import Any
 from holdfast.probes.cgroup import NO_LIMIT_FROM, V1, V2
 from holdfast.probes.cgroup_paths import hierarchy_of, membership
 from holdfast.probes.kernel_files import read
-from holdfast.supervisor.task import Task
+from holdfast.supervisor.run_spec import RunSpec
 
 SWAP = {1: "memory.memsw.limit_in_bytes", 2: "memory.swap.max"}
 
 
-def rescue_settings(task: Task, k: int | None = None, environment: Mapping[str, str] = os.environ) -> dict[str, Any]:
+def rescue_settings(spec: RunSpec, k: int | None = None, environment: Mapping[str, str] = os.environ) -> dict[str, Any]:
     """What `settings.json` says about memory; nothing where the policy is not to act."""
-    if task.policy != "protect":
+    if spec.policy != "protect":
         return {}
-    budget = task.memory_bytes
+    budget = spec.memory_bytes
     ranks = _ranks(environment)
     return {
         "rescue": {
             "k": k,
             "host_budget_bytes": None if budget is None else budget // ranks,
-            "gpu_budget_bytes": task.gpu_memory_bytes,
+            "gpu_budget_bytes": spec.gpu_memory_bytes,
             "groups": groups(),
             "ranks": ranks,
         }

@@ -14,16 +14,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from holdfast.actions.contain import Groups, bring_in
-from holdfast.inside import room, settings
-from holdfast.inside.preempt import WIRE
-from holdfast.supervisor import budget, learned, signals
-from holdfast.supervisor.given_input import GivenInput
-from holdfast.supervisor.guard.place import contain_in_scope
-from holdfast.supervisor.launch_turn import give_way, gives_way, turn_of
+from holdfast.actions.job_cgroups import Groups, bring_in
+from holdfast.inside import ring_location, settings
+from holdfast.inside.preemption import WIRE
+from holdfast.supervisor import budget, known_micro_batches, signals
+from holdfast.supervisor.guard.cgroup_placement import contain_in_scope
+from holdfast.supervisor.hardening import restore_oom_score
+from holdfast.supervisor.launch_priority import give_way, gives_way, turn_of
+from holdfast.supervisor.run_spec import RunSpec
+from holdfast.supervisor.stdin_replay import StdinReplay
 from holdfast.supervisor.streams import Streams
-from holdfast.supervisor.task import Task
-from holdfast.supervisor.toughen import restore_oom_score
 
 BOOTSTRAP = Path(__file__).parent.parent / "inside" / "bootstrap"
 
@@ -38,12 +38,12 @@ class Launcher:
     """Starts the script, again if need be, each time as the first."""
 
     def __init__(
-        self, task: Task, streams: Streams, signal_mask: set[int], oom_score: str | None, groups: Groups
+        self, spec: RunSpec, streams: Streams, signal_mask: set[int], oom_score: str | None, groups: Groups
     ) -> None:
-        self._task = task
+        self._task = spec
         self.groups = groups
         self.about_scope: dict[str, str | float] = {}  # for the record, where one was needed
-        self._gives_way = gives_way(task.policy, os.environ)
+        self._gives_way = gives_way(spec.policy, os.environ)
         self.turn: dict[str, int | None] = {}  # the job's at processors and disks, for the record, where it was changed
         self._streams = streams
         self._signal_mask = signal_mask
@@ -51,25 +51,25 @@ class Launcher:
         # Before the watcher handles them itself: what `nohup` had ignored stays so in every attempt.
         self._ignored = {number for number in signals.FORWARDED if signal.getsignal(number) is signal.SIG_IGN}
         self._modes = termios.tcgetattr(streams.slave) if streams.slave is not None else None
-        self.input = GivenInput(streams)
+        self.input = StdinReplay(streams)
 
     def ignores(self, number: int) -> bool:
         return number in self._ignored
 
     def start(self, attempt: int, again: bool, k: int | None) -> int:
         """Returns the pid once the kernel has accepted the program."""
-        task = self._task
+        spec = self._task
         if attempt > 1:
-            _take_away_rings(task.channel)
-        leave_settings(task, attempt, again, k)
-        command = [*task.command, *(_words_to_resume(task) if again and task.resume_args else [])]
+            _take_away_rings(spec.channel)
+        leave_settings(spec, attempt, again, k)
+        command = [*spec.command, *(_words_to_resume(spec) if again and spec.resume_args else [])]
         if attempt > 1 and self._modes is not None and self._streams.slave is not None:
             with contextlib.suppress(termios.error):  # a script that died may have left it raw
                 termios.tcsetattr(self._streams.slave, termios.TCSANOW, self._modes)
         self.input.about_to_start()
         former = signal.pthread_sigmask(signal.SIG_BLOCK, signals.HANDLED)
         try:
-            return self._fork(command, {**script_environment(os.environ, task.channel), **_alike(task)})
+            return self._fork(command, {**script_environment(os.environ, spec.channel), **_alike(spec)})
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, former)
 
@@ -129,10 +129,10 @@ class Launcher:
         os.execvpe(command[0], list(command), dict(environment))
 
 
-def _words_to_resume(task: Task) -> list[str]:
-    from holdfast.supervisor.own_checkpoint import words_to_resume  # noqa: PLC0415 - few need it
+def _words_to_resume(spec: RunSpec) -> list[str]:
+    from holdfast.supervisor.script_checkpoints import words_to_resume  # noqa: PLC0415 - few need it
 
-    return words_to_resume(task.resume_args, task.cwd, task.began)
+    return words_to_resume(spec.resume_args, spec.cwd, spec.began)
 
 
 def script_environment(environment: Mapping[str, str], channel: Path | None) -> dict[str, str]:
@@ -144,26 +144,26 @@ def script_environment(environment: Mapping[str, str], channel: Path | None) -> 
     return ours
 
 
-def leave_settings(task: Task, attempt: int = 1, again: bool = False, k: int | None = None) -> None:
+def leave_settings(spec: RunSpec, attempt: int = 1, again: bool = False, k: int | None = None) -> None:
     """What the part inside the training process is to do in this attempt. A disk that takes nothing means it only watches."""
-    if task.channel is None or task.directory is None:
+    if spec.channel is None or spec.directory is None:
         return
-    wanted: dict[str, Any] = {"policy": task.policy, "attempt": attempt}
-    if task.checkpoints is not None:
-        interval_s = None if task.checkpoint == "auto" else task.checkpoint
-        wanted["checkpoint"] = {"directory": str(task.checkpoints), "interval_s": interval_s, "resume": again}
-    wanted |= budget.rescue_settings(task, k=k or learned.recall(task))
+    wanted: dict[str, Any] = {"policy": spec.policy, "attempt": attempt}
+    if spec.checkpoints is not None:
+        interval_s = None if spec.checkpoint == "auto" else spec.checkpoint
+        wanted["checkpoint"] = {"directory": str(spec.checkpoints), "interval_s": interval_s, "resume": again}
+    wanted |= budget.rescue_settings(spec, k=k or known_micro_batches.recall(spec))
     with contextlib.suppress(OSError):
-        (task.channel / settings.FILE).write_text(json.dumps(wanted))
+        (spec.channel / settings.FILE).write_text(json.dumps(wanted))
 
 
-def _alike(task: Task) -> dict[str, str]:
+def _alike(spec: RunSpec) -> dict[str, str]:
     """Python orders a set of words another way in each process: in every attempt the same, unless the user chose."""
-    if task.checkpoints is None or "PYTHONHASHSEED" in os.environ:
+    if spec.checkpoints is None or "PYTHONHASHSEED" in os.environ:
         return {}
-    path = task.checkpoints / "hash-seed"
+    path = spec.checkpoints / "hash-seed"
     with contextlib.suppress(OSError):
-        task.checkpoints.mkdir(mode=0o700, exist_ok=True)
+        spec.checkpoints.mkdir(mode=0o700, exist_ok=True)
         if not path.exists():
             path.write_text(str(int.from_bytes(os.urandom(4), "little")))
         return {"PYTHONHASHSEED": path.read_text()}
@@ -174,7 +174,7 @@ def _take_away_rings(channel: Path | None) -> None:
     """Those of an attempt that is over have been read; the next one's process may bear the same number."""
     if channel is None:
         return
-    room.clear(str(channel))
+    ring_location.clear(str(channel))
     for path in (*channel.glob("*.ring"), *channel.glob(f"*{WIRE}")):
         with contextlib.suppress(OSError):
             path.unlink()

@@ -15,16 +15,16 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from holdfast.supervisor import signals
-from holdfast.supervisor.control import Link
 from holdfast.supervisor.keyboard import Keyboard
 from holdfast.supervisor.launch import reap
+from holdfast.supervisor.output_tail import Tail
+from holdfast.supervisor.relay_link import Link
+from holdfast.supervisor.run_spec import RunSpec
 from holdfast.supervisor.streams import PIPE_BYTES, Source, Streams
-from holdfast.supervisor.tail import Tail
-from holdfast.supervisor.task import Task
 from holdfast.vocabulary import Output
 
 if TYPE_CHECKING:
-    from holdfast.supervisor.lone import LoneWatch
+    from holdfast.supervisor.relay_watch import RelayWatch
 
 FLUSH_S = 0.05
 PROMPT_BURST = 100  # pieces sent without delay before pieces are put together
@@ -42,8 +42,8 @@ class NeverStarted(Exception):
 
 
 class Relay:
-    def __init__(self, task: Task, streams: Streams, link: Link, watcher_pid: int) -> None:
-        self._task = task
+    def __init__(self, spec: RunSpec, streams: Streams, link: Link, watcher_pid: int) -> None:
+        self._task = spec
         self._streams = streams
         self._link: Link | None = link
         self._watcher_pid = watcher_pid
@@ -53,7 +53,7 @@ class Relay:
         self._told_passed_on = False
         self._starting = False  # the watcher is about to start another
         self._over = False
-        self._lone: LoneWatch | None = None  # ours only once the watcher is gone
+        self._lone: RelayWatch | None = None  # ours only once the watcher is gone
         self._failed = ""
         self._buffer = memoryview(bytearray(PIPE_BYTES))
         self._tails = {source.stream: Tail(source.stream) for source in streams.sources}
@@ -298,9 +298,9 @@ class Relay:
             self._script_pid = self._keyboard.script_pid = self._adopted()
         if not self._script_pid and self._between is None and self._status is None:
             raise NeverStarted(0)
-        from holdfast.supervisor.lone import LoneWatch  # noqa: PLC0415 - only a relay that is alone needs it
+        from holdfast.supervisor.relay_watch import RelayWatch  # noqa: PLC0415 - only a relay that is alone needs it
 
-        self._lone = LoneWatch(self._task, self._script_pid, self.say)
+        self._lone = RelayWatch(self._task, self._script_pid, self.say)
         self._tell("watcher.lost", pid=self._watcher_pid, reason=self._failed)
         self._lone.do(_let_the_job_go_on)
         if not self._script_pid and self._status is None:
@@ -309,7 +309,7 @@ class Relay:
 
     def _adopted(self) -> int:
         """The script of a watcher that was killed between starting it and telling us; 0 where it did not come to it."""
-        from holdfast.supervisor.tree import left_behind  # noqa: PLC0415
+        from holdfast.supervisor.job_processes import left_behind  # noqa: PLC0415
 
         for _ in range(ADOPTING_ROUNDS):
             children = left_behind()
@@ -322,7 +322,7 @@ class Relay:
             time.sleep(0.01)
         return 0
 
-    def _finish_alone(self, lone: LoneWatch) -> None:
+    def _finish_alone(self, lone: RelayWatch) -> None:
         lone.finish(self._status or 0)
         while lone.busy():
             self._keep_passing_on(0.05)
@@ -375,8 +375,8 @@ def _leads_a_session(pid: int) -> bool:
 
 def _let_the_job_go_on(_: object) -> None:
     """The guard goes with its watcher. Should it have been killed too, the job may be held still."""
-    from holdfast.supervisor.guard.place import groups_of, let_go  # noqa: PLC0415
-    from holdfast.supervisor.tree import release_held  # noqa: PLC0415
+    from holdfast.supervisor.guard.cgroup_placement import groups_of, let_go  # noqa: PLC0415
+    from holdfast.supervisor.job_processes import release_held  # noqa: PLC0415
 
     let_go(groups_of(os.getpid()))
     release_held()

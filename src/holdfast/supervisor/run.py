@@ -9,21 +9,21 @@ import sys
 import traceback
 from typing import NoReturn
 
-from holdfast.actions.contain import remove_groups
+from holdfast.actions.job_cgroups import remove_groups
 from holdfast.supervisor import signals
-from holdfast.supervisor.control import Link, link_pair
-from holdfast.supervisor.guard.place import contain_job
-from holdfast.supervisor.guard.watching import Guarding, fork_guard, guard_ends
+from holdfast.supervisor.guard.cgroup_placement import contain_job
+from holdfast.supervisor.guard.watcher_side import Guarding, fork_guard, guard_ends
+from holdfast.supervisor.hardening import become_subreaper, lock_memory, lower_oom_score, slim, take_name
 from holdfast.supervisor.launch import CannotStart, Launcher
 from holdfast.supervisor.relay import NeverStarted, Relay
+from holdfast.supervisor.relay_link import Link, link_pair
+from holdfast.supervisor.run_spec import RunSpec
 from holdfast.supervisor.streams import Streams, open_streams
-from holdfast.supervisor.task import Task
-from holdfast.supervisor.toughen import become_subreaper, lock_memory, lower_oom_score, slim, take_name
 
 ATTEMPTS = 3  # at a watcher, should one be killed before it has started the command
 
 
-def supervise(task: Task) -> int:
+def supervise(spec: RunSpec) -> int:
     """Runs the command to its end; returns its exit code (128+N for a signal).
 
     relay (this process) -> watcher -> script: whichever of the two is killed, the other is or becomes the script's
@@ -43,20 +43,20 @@ def supervise(task: Task) -> int:
 
     for attempt in range(ATTEMPTS):
         here, there = link_pair()
-        ends = guard_ends(task.policy)
+        ends = guard_ends(spec.policy)
         try:
             watcher_pid = os.fork()
         except OSError as error:
             raise NeverStarted(error.errno or errno.EAGAIN) from None
         if watcher_pid == 0:
             here.close()
-            _be_the_watcher(task, streams, there, signal_mask, oom_score, guard=_kept(ends))
+            _be_the_watcher(spec, streams, there, signal_mask, oom_score, guard=_kept(ends))
         there.close()
         if ends is not None:
-            fork_guard(ends[1], task)
+            fork_guard(ends[1], spec)
             for end in ends:
                 end.close()
-        relay = Relay(task, streams, here, watcher_pid)
+        relay = Relay(spec, streams, here, watcher_pid)
         if attempt == 0:
             signals.start_thread(on_signal)
         try:
@@ -76,10 +76,10 @@ def _kept(ends: tuple[socket.socket, socket.socket] | None) -> Guarding | None:
 
 
 def _be_the_watcher(
-    task: Task, streams: Streams, link: Link, signal_mask: set[int], oom_score: str | None, *, guard: Guarding | None
+    spec: RunSpec, streams: Streams, link: Link, signal_mask: set[int], oom_score: str | None, *, guard: Guarding | None
 ) -> NoReturn:
     try:
-        _start_and_watch(task, streams, link, signal_mask, oom_score, guard=guard)
+        _start_and_watch(spec, streams, link, signal_mask, oom_score, guard=guard)
     finally:
         if (error := sys.exception()) is not None:
             link.tell("watcher.failed", reason="".join(traceback.format_exception(error))[-2000:])
@@ -87,20 +87,20 @@ def _be_the_watcher(
 
 
 def _start_and_watch(
-    task: Task, streams: Streams, link: Link, signal_mask: set[int], oom_score: str | None, *, guard: Guarding | None
+    spec: RunSpec, streams: Streams, link: Link, signal_mask: set[int], oom_score: str | None, *, guard: Guarding | None
 ) -> None:
     os.setsid()
     relay_pid = os.getppid()
-    groups = contain_job(task.policy, relay_pid)
+    groups = contain_job(spec.policy, relay_pid)
     become_subreaper()
-    launcher = Launcher(task, streams, signal_mask, oom_score, groups)
+    launcher = Launcher(spec, streams, signal_mask, oom_score, groups)
     try:
-        script_pid = launcher.start(1, bool(task.resumed_from), task.micro_batches)
+        script_pid = launcher.start(1, bool(spec.resumed_from), spec.micro_batches)
     except CannotStart as error:
         remove_groups(groups)
         link.tell("cannot-start", errno=error.errno)
         return
-    if not task.may_restart:  # else a next attempt writes where this one does
+    if not spec.may_restart:  # else a next attempt writes where this one does
         streams.close_script_side()
     link.tell("started", pid=script_pid)
     launcher.contain_first(script_pid, relay_pid)
@@ -111,7 +111,7 @@ def _start_and_watch(
     take_name("hf-watcher")
     from holdfast.supervisor.watcher import Watcher  # noqa: PLC0415 - after the launch: the script does not wait for it
 
-    Watcher(task, streams, link, launcher, script_pid, groups=groups, guard=guard).run()
+    Watcher(spec, streams, link, launcher, script_pid, groups=groups, guard=guard).run()
     remove_groups(groups)
 
 

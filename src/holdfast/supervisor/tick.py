@@ -12,21 +12,21 @@ from holdfast import __version__
 from holdfast.actions import examine as asking
 from holdfast.actions import warn as saying
 from holdfast.detectors import data_exhausted, find_troubles
-from holdfast.detectors.edge import pace_s
+from holdfast.detectors.exhaustion import pace_s
 from holdfast.detectors.leak import LEAKS
-from holdfast.inside import room
+from holdfast.inside import ring_location
 from holdfast.policy import examine, not_working, warn
 from holdfast.probes import Scope
 from holdfast.probes.runner import ProbeRunner
-from holdfast.supervisor import learned
+from holdfast.supervisor import known_micro_batches
 from holdfast.supervisor.attempt_record import AttemptRecord
-from holdfast.supervisor.greeting import Greeting
-from holdfast.supervisor.recall import Recall
-from holdfast.supervisor.recorder import Recorder
-from holdfast.supervisor.startup import StartUp
-from holdfast.supervisor.task import Task
-from holdfast.supervisor.training import Training
-from holdfast.supervisor.unheard import Unheard
+from holdfast.supervisor.injection_check import InjectionCheck
+from holdfast.supervisor.journal_thread import JournalThread
+from holdfast.supervisor.live_window import LiveWindow
+from holdfast.supervisor.ring_samples import RingSamples
+from holdfast.supervisor.run_spec import RunSpec
+from holdfast.supervisor.startup_stacks import StartupStacks
+from holdfast.supervisor.unanswered_signals import UnansweredSignals
 from holdfast.vocabulary import Decision, Event, Finding, Output, Sample, Window
 
 COMMAND_WORDS, COMMAND_CHARACTERS = 200, 1000  # of a command line that may be megabytes long
@@ -37,44 +37,44 @@ ASKED_PACE_S, ASKED_AT_ONCE_S, ASKED_S = 0.25, 0.05, 10.0
 class Watch:
     """The eyes and the record of one run. Lives in the watcher; in the relay, should the watcher be killed."""
 
-    def __init__(self, task: Task, stream: str, script_pid: int, say: Callable[[str], bool]) -> None:
-        self._task = task
-        self.policy = task.policy
+    def __init__(self, spec: RunSpec, stream: str, script_pid: int, say: Callable[[str], bool]) -> None:
+        self._task = spec
+        self.policy = spec.policy
         self.say = say
-        self._recorder = Recorder(task.directory / "journal", stream) if task.directory else None
+        self._recorder = JournalThread(spec.directory / "journal", stream) if spec.directory else None
         self.on_answer: Callable[[Event], None] = lambda event: None
         self._decided_at: dict[str, float] = {}
         self._attempt = AttemptRecord()
         self._look_at(script_pid)
         self.event(
             "run.start",
-            command=shortened_command(task.command),
-            cwd=str(task.cwd),
-            name=task.name,
-            policy=task.policy,
-            memory_bytes=task.memory_bytes,
+            command=shortened_command(spec.command),
+            cwd=str(spec.cwd),
+            name=spec.name,
+            policy=spec.policy,
+            memory_bytes=spec.memory_bytes,
             script_pid=script_pid,
             script_started=_started(script_pid),
             watched_by=os.getpid(),
             watcher_started=_started(os.getpid()),
             holdfast=__version__,
-            options=list(task.options),
-            resumed_from=task.resumed_from,
-            began=task.began,
+            options=list(spec.options),
+            resumed_from=spec.resumed_from,
+            began=spec.began,
         )
-        if task.resumed_from:
-            self.event("checkpoint.inherited", run=task.resumed_from, step=task.resumed_step)
+        if spec.resumed_from:
+            self.event("checkpoint.inherited", run=spec.resumed_from, step=spec.resumed_step)
 
     def _look_at(self, script_pid: int) -> None:
         """What is known of one attempt's processes is of no use for the next."""
-        task = self._task
-        directories = (task.cwd, task.directory or task.cwd, Path(os.environ.get("TMPDIR") or "/tmp"))
+        spec = self._task
+        directories = (spec.cwd, spec.directory or spec.cwd, Path(os.environ.get("TMPDIR") or "/tmp"))
         self._probes = ProbeRunner(Scope(script_pid, os.getpid(), directories))
-        self._training = Training(task.channel) if task.channel else None
-        self._greeting = Greeting()
-        self._startup = StartUp(task.cwd)
-        self._recall = Recall()
-        self.unheard = Unheard(script_pid, task.channel)
+        self._training = RingSamples(spec.channel) if spec.channel else None
+        self._greeting = InjectionCheck()
+        self._startup = StartupStacks(spec.cwd)
+        self._recall = LiveWindow()
+        self.unheard = UnansweredSignals(script_pid, spec.channel)
         self._goodbye = False
         self._asked_at = 0.0
 
@@ -136,7 +136,7 @@ class Watch:
         """Returns how many records could not be written."""
         self.unheard.close()
         if self._task.channel is not None:
-            room.clear(str(self._task.channel))
+            ring_location.clear(str(self._task.channel))
         if self._recorder is None:
             return 0
         written = self._recorder.close(patience_s)
@@ -162,7 +162,7 @@ class Watch:
             self._say_what_is_missing(event)
             self._goodbye = self._goodbye or event.kind == "inside.goodbye"
             if event.kind == "rescue.k" and event.data.get("where") == "train":
-                learned.remember(self._task, int(event.data["k"]))
+                known_micro_batches.remember(self._task, int(event.data["k"]))
             if event.kind == "command.done":
                 self._asked_at = 0.0
                 self.on_answer(event)

@@ -11,20 +11,20 @@ import socket
 import time
 from typing import Any
 
-from holdfast.actions.contain import Groups
+from holdfast.actions.job_cgroups import Groups
 from holdfast.supervisor import signals
-from holdfast.supervisor.again import Attempts
-from holdfast.supervisor.control import Link
-from holdfast.supervisor.finish import after_the_script, ending_event, leave_nothing_behind, look_for_the_reason
-from holdfast.supervisor.guard import record
-from holdfast.supervisor.guard.place import let_go
-from holdfast.supervisor.guard.watching import Guarding
+from holdfast.supervisor.after_exit import after_the_script, ending_event, leave_nothing_behind, look_for_the_reason
+from holdfast.supervisor.attempts import Attempts
+from holdfast.supervisor.guard import guard_events
+from holdfast.supervisor.guard.cgroup_placement import let_go
+from holdfast.supervisor.guard.watcher_side import Guarding
+from holdfast.supervisor.hardening import give_back_freed, lock_memory
+from holdfast.supervisor.job_processes import release_held
 from holdfast.supervisor.launch import CannotStart, Launcher, reap
+from holdfast.supervisor.relay_link import Link
+from holdfast.supervisor.run_spec import RunSpec
 from holdfast.supervisor.streams import Source, Streams
-from holdfast.supervisor.task import Task
 from holdfast.supervisor.tick import Watch
-from holdfast.supervisor.toughen import give_back_freed, lock_memory
-from holdfast.supervisor.tree import release_held
 from holdfast.vocabulary import Decision, Event, Output, signal_name
 
 SETTLED_S = 5.0  # all probes have started: NVML takes 15 MiB for it and frees 10 of them
@@ -37,7 +37,7 @@ DRAINED_LIMIT_BYTES = 256 << 20
 class Watcher:
     def __init__(
         self,
-        task: Task,
+        spec: RunSpec,
         streams: Streams,
         link: Link,
         launcher: Launcher,
@@ -47,7 +47,7 @@ class Watcher:
         guard: Guarding | None,
     ) -> None:
         self._link = link
-        self._task = task
+        self._task = spec
         self._sources = list(streams.sources)
         self._launcher = launcher
         self._script_pid = script_pid
@@ -63,15 +63,15 @@ class Watcher:
         self._selector = selectors.DefaultSelector()
         self._selector.register(link, selectors.EVENT_READ, None)
         self._listen_to_signals()
-        self._watch = Watch(task, "watcher", script_pid, say=lambda text: link.tell("say", text=text))
-        self._attempts = Attempts(task, launcher)
+        self._watch = Watch(spec, "watcher", script_pid, say=lambda text: link.tell("say", text=text))
+        self._attempts = Attempts(spec, launcher)
         self._settles_at = time.monotonic() + SETTLED_S
         self._guard = guard
         self._groups = groups
         if guard is not None:
             self._selector.register(guard, selectors.EVENT_READ, None)
             self._watch.on_answer = guard.answer
-        if task.policy == "protect":
+        if spec.policy == "protect":
             about = {"version": groups.version, "controllers": sorted(groups.folders)}
             self._watch.event("job.contained", **about, **launcher.about_scope)
         if launcher.turn:
@@ -241,7 +241,7 @@ class Watcher:
         if self._guard is None:
             return
         for event in self._guard.receive() or ():
-            record.take(self._watch, event)
+            guard_events.take(self._watch, event)
         if self._guard.lost:
             self._selector.unregister(self._guard)
             self._guard = None
@@ -332,8 +332,8 @@ class Watcher:
 class _DrainedOutput:
     """What the script prints after nobody is there to show it."""
 
-    def __init__(self, task: Task) -> None:
-        self.path = str(task.directory / "output.log") if task.directory else os.devnull
+    def __init__(self, spec: RunSpec) -> None:
+        self.path = str(spec.directory / "output.log") if spec.directory else os.devnull
         self._left = DRAINED_LIMIT_BYTES
         try:
             self._fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)

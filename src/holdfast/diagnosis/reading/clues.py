@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from holdfast.diagnosis.catalogue import CATALOGUE
-from holdfast.diagnosis.reading.figures import figures_in
+from holdfast.diagnosis.reading.all_rules import EXCEPTIONS, LINES
 from holdfast.diagnosis.reading.gpu import read_xid
 from holdfast.diagnosis.reading.memory import weigh_card, weigh_gpu
+from holdfast.diagnosis.reading.message_values import figures_in
+from holdfast.diagnosis.reading.quoting import details_of, quote, short
 from holdfast.diagnosis.reading.rule import Rule
-from holdfast.diagnosis.reading.script import of_the_script
-from holdfast.diagnosis.reading.tables import EXCEPTIONS, LINES
-from holdfast.diagnosis.reading.words import details_of, quote, short
+from holdfast.diagnosis.reading.script_errors import of_the_script
 from holdfast.diagnosis.tracebacks import FatalError, Raised, user_frame
 from holdfast.vocabulary import Evidence, Finding
 

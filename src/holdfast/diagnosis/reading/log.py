@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 from holdfast.diagnosis.plain_text import Line, is_progress, read_lines, voices
 from holdfast.diagnosis.reading.clues import from_chain, from_fatal, from_line, from_message, from_native
-from holdfast.diagnosis.reading.cut_off import of_the_last_frame
 from holdfast.diagnosis.reading.scan import Excerpt
+from holdfast.diagnosis.reading.truncated_traceback import of_the_last_frame
 from holdfast.diagnosis.tracebacks import chains, last_fatal, native_errors
 from holdfast.vocabulary import Finding
 

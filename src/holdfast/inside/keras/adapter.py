@@ -7,17 +7,17 @@ import importlib
 import sys
 from typing import Any, Callable, Optional
 
-from ..guard import guarded
+from ..never_raise import guarded
 from ..telemetry import Recorder
 from ..tensorflow.nesting import hide_frames
 from ..tensorflow.optimizer import watch_optimizers
+from .checkpoint_hooks import fits_of, follow_fits
 from .evaluation import take_over_evaluation
-from .fit import Fit
-from .hooks import fits_of, follow_fits
+from .fit_progress import Fit
+from .late_values import Values
 from .rescue import Rescue
 from .resume import Fits
 from .step import take_over
-from .values import Values
 
 
 def install(recorder: Recorder) -> None:

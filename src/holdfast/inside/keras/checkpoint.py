@@ -11,14 +11,14 @@ import sys
 import weakref
 from typing import Any, Callable, Optional
 
-from .. import store
-from ..guard import guarded
+from .. import checkpoint_store
+from ..background_save import Done, Saver
 from ..headroom import left
-from ..pace import Pace
-from ..saving import Done, Saver
+from ..never_raise import guarded
+from ..save_interval import Pace
 from ..telemetry import LATER, Recorder, now
-from .position import Position
-from .state import (
+from .data_position import Position
+from .saved_state import (
     ARRAYS,
     Seeds,
     Taken,
@@ -69,7 +69,7 @@ class Saved:
         return int(self.manifest["fit"])
 
 
-class Keeper:
+class CheckpointWriter:
     def __init__(self, recorder: Recorder, tf: Any, settings: dict[str, Any], seeds: Seeds) -> None:
         self.recorder = recorder
         self.tf = tf
@@ -296,5 +296,5 @@ def build(model: Any) -> None:
 
 
 def load_newest(directory: str) -> Optional[Saved]:
-    manifest = store.newest(directory)
+    manifest = checkpoint_store.newest(directory)
     return None if manifest is None else Saved(manifest)

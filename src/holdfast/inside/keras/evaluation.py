@@ -6,9 +6,9 @@ import functools
 import weakref
 from typing import Any, Callable
 
-from ..guard import guarded
+from ..never_raise import guarded
+from .batch_slices import cut
 from .rescue import Rescue, Rescued
-from .slices import cut
 
 
 def take_over_evaluation(trainer: Any, rescue: Rescue) -> None:
@@ -44,7 +44,7 @@ def take_over_evaluation(trainer: Any, rescue: Rescue) -> None:
 
 
 def testing(model: Any, function: Any, rescue: Rescue) -> Callable[[Any], Any]:
-    from .step import Traces, _inner, prepare
+    from .step import TracedSteps, _inner, prepare
 
     on_batch = _inner(function, "one_step_on_data")
     compiled = getattr(on_batch, "__wrapped__", on_batch)
@@ -56,7 +56,7 @@ def testing(model: Any, function: Any, rescue: Rescue) -> Callable[[Any], Any]:
     step = rescued.around(on_batch)
     if several != 1:
         return one_after_the_other(function, step, several, tf)
-    traces = Traces([compiled])
+    traces = TracedSteps([compiled])
     prepared: list[Any] = [
         lambda: None
     ]  # the iterator whose declared shapes the step was traced for; None: it cannot be

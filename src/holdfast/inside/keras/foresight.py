@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Callable, NamedTuple, Optional
 
-from ..memory import give_back
-from ..tensorflow.forecast import CannotMeasure, Forecast, Line, Room, TooMany
-from .graphs import is_traced, let_go
-from .slices import rows_of, tail_of
+from ..out_of_memory import give_back
+from ..tensorflow.memory_forecast import CannotMeasure, Forecast, Line, Room, TooMany
+from .batch_slices import rows_of, tail_of
+from .traced_graphs import is_traced, let_go
 
 
 class Foreseen(NamedTuple):

@@ -15,20 +15,20 @@ import sys
 import weakref
 from typing import Any, Callable, Iterator, Optional
 
-from ..guard import guarded
-from ..memory import give_back
-from ..pieces import Pieces
+from ..never_raise import guarded
+from ..out_of_memory import give_back
+from ..piece_sizes import Pieces
 from ..rescue_engine import CannotSplit, Driver, Engine, MustStartAgain
 from ..telemetry import Recorder
-from ..tensorflow.card import on_gpu
-from ..tensorflow.forecast import CardForecast, Forecast
-from .fit import shape_of
+from ..tensorflow.memory_forecast import CardForecast, Forecast
+from ..tensorflow.nvml import on_gpu
+from .batch_slices import rows_of, tail_of
+from .fit_progress import shape_of
 from .foresight import Foresight
-from .graphs import Graphs, let_go
-from .micro import Micro
-from .slices import rows_of, tail_of
-from .undo import Keeper, replaced_here
-from .would_help import bytes_of, would_help
+from .micro_batches import Micro
+from .oom_advice import bytes_of, would_help
+from .traced_graphs import Graphs, let_go
+from .undo import UndoLog, replaced_here
 from .xla import XlaStep, compiled_by_xla
 
 Step = Callable[[Any], Any]
@@ -53,7 +53,7 @@ class Rescue:
             self.settings.get("host_budget_bytes")
         )  # running out of memory is an error, then, and no kill
         self._forecasts: dict[bool, Forecast] = {}
-        self._keepers: dict[str, Keeper] = {}  # of what is being made just now
+        self._keepers: dict[str, UndoLog] = {}  # of what is being made just now
         self.all: Any = weakref.WeakSet()  # what `shrink` reaches
         if self.wanted:
             recorder.on_command("shrink", self._shrink)
@@ -111,7 +111,7 @@ class Rescue:
     def _kept(self, model: Any, where: str) -> Optional[Step]:
         if not _is_alone(model):
             return None
-        keeper = self._keepers[where] = Keeper(self.tf)
+        keeper = self._keepers[where] = UndoLog(self.tf)
         variable_class = sys.modules["keras.src.backend.tensorflow.core"].Variable
         return keeper.keeping(getattr(model, STEPS[where]), model, variable_class)
 
@@ -142,7 +142,7 @@ class Rescued(Driver):
         where: str,
         sliced: Callable[[], Any],
         compiled: Any,
-        keeper: Optional[Keeper] = None,
+        keeper: Optional[UndoLog] = None,
         model_ref: Callable[[], Any] = lambda: None,
     ) -> None:
         self._model_ref, self._rescue = model_ref, rescue

@@ -10,13 +10,13 @@ import sys
 import weakref
 from typing import Any, Callable, Optional
 
-from .. import store
-from ..guard import guarded
+from .. import checkpoint_store
+from ..never_raise import guarded
 from ..telemetry import now
-from .checkpoint import Call, Keeper, Saved, load_newest
-from .copies import put_back
-from .position import MADE, Position, check_same_data, likeness, make_again
-from .state import (
+from .checkpoint import Call, CheckpointWriter, Saved, load_newest
+from .data_position import MADE, Position, check_same_data, likeness, make_again
+from .plain_copies import put_back
+from .saved_state import (
     ARRAYS,
     callbacks_state,
     put_callbacks,
@@ -33,7 +33,7 @@ SHORT = 50.0  # a fit shorter than so many of its saves is not worth one of its 
 class Fits:
     """The `fit` calls of a script, in order."""
 
-    def __init__(self, keeper: Keeper, epoch_iterator_class: Any) -> None:
+    def __init__(self, keeper: CheckpointWriter, epoch_iterator_class: Any) -> None:
         self.keeper = keeper
         self._epoch_iterator_class = epoch_iterator_class
         self._count = 0
@@ -106,7 +106,7 @@ class Fits:
             self._looked = True
             if self.keeper.resume:
                 self._saved = self.keeper.or_stop(load_newest, self.keeper.saver.directory)
-                if self._saved is None and store.numbers(self.keeper.saver.directory):
+                if self._saved is None and checkpoint_store.numbers(self.keeper.saver.directory):
                     self.keeper.saver.complain("none of the checkpoints is whole")
                     print("holdfast: none of this run's checkpoints is whole; training begins anew.", file=sys.stderr)
                 if self._saved is not None:
@@ -272,8 +272,8 @@ class Fits:
         return training, None
 
     def _kept(self, number: int) -> Optional[Saved]:
-        kept = [m for m in store.all_of(self.keeper.saver.directory) if m.get("finished") == number]
-        whole = store.read(kept[-1]["path"]) if kept else None
+        kept = [m for m in checkpoint_store.all_of(self.keeper.saver.directory) if m.get("finished") == number]
+        whole = checkpoint_store.read(kept[-1]["path"]) if kept else None
         return None if whole is None else Saved(whole)
 
     def _one_of_many(self, record: dict[str, Any]) -> bool:

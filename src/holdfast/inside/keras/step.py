@@ -14,13 +14,13 @@ import types
 import weakref
 from typing import Any, Callable, Optional, Sequence
 
-from ..guard import failed, guarded
+from ..never_raise import failed, guarded
 from ..telemetry import now
 from ..tensorflow.nesting import nesting
-from .checkpoint import Keeper
-from .fit import Fit
+from .checkpoint import CheckpointWriter
+from .fit_progress import Fit
 from .rescue import Rescue
-from .several import one_by_one
+from .steps_per_execution import one_by_one
 from .torch_driver import rescued as on_torch
 
 Step = Callable[[Any], Any]  # of a batch, returns logs
@@ -34,7 +34,7 @@ def compose(step: Step, aspects: Sequence[Aspect]) -> Step:
     return step
 
 
-def telemetry(fit: Fit, traces: Traces, optimizer: Callable[[], Any]) -> Aspect:
+def telemetry(fit: Fit, traces: TracedSteps, optimizer: Callable[[], Any]) -> Aspect:
     def aspect(step: Step) -> Step:
         def timed(batch: Any) -> Any:
             began = now()
@@ -47,7 +47,7 @@ def telemetry(fit: Fit, traces: Traces, optimizer: Callable[[], Any]) -> Aspect:
     return aspect
 
 
-class Traces:
+class TracedSteps:
     """Counts how often TensorFlow traced the step anew."""
 
     def __init__(self, functions: Sequence[Any]) -> None:
@@ -69,7 +69,7 @@ class Traces:
 
 
 def take_over(
-    model: Any, function: Any, fit: Fit, tf: Any, keep: Optional[Keeper], rescue: Rescue
+    model: Any, function: Any, fit: Fit, tf: Any, keep: Optional[CheckpointWriter], rescue: Rescue
 ) -> Optional[Callable[..., Any]]:
     """What stands in for Keras's own `function`; runs it piece by piece where that is possible, whole elsewhere."""
     on_batch = _inner(function, "one_step_on_data")
@@ -79,17 +79,17 @@ def take_over(
         function = on_torch(model, function, rescue.recorder, rescue.k) or function
     rescued = rescue.of_step(model_ref, compiled, "train")
     if tf is None or on_batch is None or not _is_plain(model):
-        traces = Traces([_inner(function, "multi_step_on_iterator")])
+        traces = TracedSteps([_inner(function, "multi_step_on_iterator")])
         whole = _whole(function, fit, traces, model_ref)
         if rescued is None or on_batch is None or model.steps_per_execution == 1:
             return whole
-        aspects = [telemetry(fit, Traces([compiled]), _optimizer_of(model_ref)), rescued.around]
+        aspects = [telemetry(fit, TracedSteps([compiled]), _optimizer_of(model_ref)), rescued.around]
         return one_by_one(whole, compose(on_batch, aspects), fit, model.steps_per_execution, rescued, tf)
     inner: list[Aspect] = [rescued.around] if rescued is not None else []
     return _apart(function, compiled, fit, model_ref, tf, keep, inner, _in_pieces(rescued, rescue))
 
 
-def _in_pieces(rescued: Any, rescue: Rescue) -> Callable[[Traces], bool]:
+def _in_pieces(rescued: Any, rescue: Rescue) -> Callable[[TracedSteps], bool]:
     """Whether the graph of a whole batch may wait, perhaps for ever. A checkpoint is put back into what tracing makes."""
     if rescued is None:
         return lambda _traces: False
@@ -124,10 +124,10 @@ def _optimizer_of(model_ref: Any) -> Callable[[], Any]:
 
 
 def _apart(
-    function: Any, compiled: Any, fit: Fit, model_ref: Any, tf: Any, keep: Optional[Keeper], inner: list[Aspect],
-    waits: Callable[[Traces], bool],
+    function: Any, compiled: Any, fit: Fit, model_ref: Any, tf: Any, keep: Optional[CheckpointWriter], inner: list[Aspect],
+    waits: Callable[[TracedSteps], bool],
 ) -> Callable[..., Any]:  # fmt: skip
-    traces = Traces([compiled])
+    traces = TracedSteps([compiled])
     whole = _whole(function, fit, traces, model_ref)
     # Given something that is no tf.data iterator, Keras runs its step on what that yields, as train_on_batch does.
     kept = [keep.aspect] if keep is not None else []
@@ -176,7 +176,7 @@ def _apart(
     return train_function
 
 
-def _whole(function: Any, fit: Fit, traces: Traces, model_ref: Any) -> Callable[..., Any]:
+def _whole(function: Any, fit: Fit, traces: TracedSteps, model_ref: Any) -> Callable[..., Any]:
     """Several steps at once, several replicas, other backends: Keras's function as it is, timed from outside."""
     optimizer = _optimizer_of(model_ref)
 
@@ -194,7 +194,7 @@ def _whole(function: Any, fit: Fit, traces: Traces, model_ref: Any) -> Callable[
     return train_function
 
 
-def prepare(iterator: Any, compiled: Any, traces: Traces, tf: Any) -> bool:
+def prepare(iterator: Any, compiled: Any, traces: TracedSteps, tf: Any) -> bool:
     """Traces the step for the shapes the data set declares, as Keras does, before it sees the first batch's own.
 
     Without it a last, smaller batch would mean a second trace, and a graph specialised to the batch size need not give

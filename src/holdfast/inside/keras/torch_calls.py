@@ -11,7 +11,7 @@ import sys
 from typing import Any, Callable, Iterator, Optional
 
 from ..rescue_engine import CannotSplit
-from ..torch.slicing import cut
+from ..torch.batch_slices import cut
 from .undo import optimizers_of, replaced, replaced_here
 
 

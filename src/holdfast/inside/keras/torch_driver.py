@@ -6,16 +6,16 @@ import contextlib
 import sys
 from typing import Any, Callable, Iterator, Optional
 
-from ..guard import guarded, unseen
-from ..pieces import Pieces, bounds
+from ..never_raise import guarded, unseen
+from ..piece_sizes import Pieces, bounds
 from ..rescue_engine import CannotSplit, Driver, Engine
 from ..telemetry import Recorder
-from ..torch.samples import sampled
-from ..torch.slicing import cut, rows_of, tail_of
-from .effects import Effects
+from ..torch.batch_slices import cut, rows_of, tail_of
+from ..torch.gradient_samples import sampled
+from .gradient_check import alike, few_of, own_code, refusal, tolerance, without_chance
+from .split_effects import Effects
 from .torch_calls import Calls
 from .undo import optimizers_of, replaced, replaced_here
-from .whole_and_parts import alike, few_of, own_code, refusal, tolerance, without_chance
 
 
 @guarded

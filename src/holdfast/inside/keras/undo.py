@@ -20,7 +20,7 @@ class Kept(NamedTuple):
     taken_at: Any  # the attempt it is of
 
 
-class Keeper:
+class UndoLog:
     """Of one model's compiled step."""
 
     def __init__(self, tf: Any) -> None:

@@ -12,10 +12,10 @@ from __future__ import annotations
 import contextlib
 from typing import Any, Callable, Iterator
 
-from ..guard import guarded
-from ..memory import wanted_bytes
+from ..never_raise import guarded
+from ..out_of_memory import wanted_bytes
 from .foresight import Foresight
-from .would_help import bytes_of
+from .oom_advice import bytes_of
 
 # What XLA may need of what the same step needs without it. It fuses operations, so a card that is nearly full may well hold
 # a batch that was measured to be too large: such a one is tried, since nothing is lost by it…

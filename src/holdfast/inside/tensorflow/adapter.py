@@ -6,7 +6,7 @@ import functools
 import sys
 from typing import Any
 
-from ..guard import guarded
+from ..never_raise import guarded
 from ..telemetry import Recorder
 from .budget import limit_allocators
 from .loop import loop_of

@@ -18,9 +18,9 @@ import platform
 from importlib import import_module
 from typing import Any, NamedTuple, Optional
 
-from ..guard import guarded
+from ..never_raise import guarded
 from ..telemetry import Recorder
-from . import card
+from . import nvml
 
 LEAST = 16 << 20  # TensorFlow starts with that
 MIB = 1 << 20
@@ -112,7 +112,7 @@ def _look_at_card(context: Any, budget: int) -> None:
     logical = context.get_logical_device_configuration(cards[0])
     if logical and logical[0].memory_limit:
         limits.append(int(logical[0].memory_limit) * MIB)
-    free = card.free_bytes()
+    free = nvml.free_bytes()
     if free is not None:
         limits.append(free)
     if limits:

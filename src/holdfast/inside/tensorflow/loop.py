@@ -5,11 +5,11 @@ from __future__ import annotations
 import weakref
 from typing import Any, Callable, Optional
 
-from ..guard import guarded
-from ..keras.fit import TRAIN, VALIDATE, shape_of
-from ..memory import is_out_of_memory, tell_caught, wanted
+from ..keras.fit_progress import TRAIN, VALIDATE, shape_of
+from ..never_raise import guarded
+from ..out_of_memory import is_out_of_memory, tell_caught, wanted
 from ..telemetry import Recorder, now
-from .card import on_gpu
+from .nvml import on_gpu
 
 
 class Loop:

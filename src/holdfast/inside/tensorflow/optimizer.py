@@ -6,7 +6,7 @@ import sys
 import weakref
 from typing import Any
 
-from ..guard import guarded
+from ..never_raise import guarded
 from ..telemetry import Recorder
 from .loop import Loop, loop_of
 from .nesting import nesting

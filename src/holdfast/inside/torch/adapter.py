@@ -6,14 +6,14 @@ import sys
 from typing import Any
 
 from .. import randomness
-from ..guard import guarded
+from ..never_raise import guarded
 from ..telemetry import Recorder
-from . import advice, step
-from .around import telling
-from .compiling import Compiling
-from .rescue import limit_gpu
-from .taken_over import rescuing
+from . import oom_advice, step
+from .backward_call import limit_gpu
+from .compile_phase import Compiling
+from .module_hooks import rescuing
 from .telemetry import Telemetry
+from .wrapped_calls import telling
 
 
 def install(recorder: Recorder) -> None:
@@ -27,7 +27,7 @@ def install(recorder: Recorder) -> None:
     if recorder.settings.get("policy") == "protect":
         limit_gpu(torch, (recorder.settings.get("rescue") or {}).get("gpu_budget_bytes"))
     if recorder.settings.get("policy") == "advise":
-        advice.install()
+        oom_advice.install()
     telemetry = Telemetry(recorder, torch, Compiling(recorder))
     # The order is fixed: what comes first is nearest to the user's own call.
     rescue = guarded(rescuing)(recorder, torch)

@@ -10,14 +10,14 @@ from __future__ import annotations
 import weakref
 from typing import Any, Dict, List, Optional, Set, Tuple
 
-from ..guard import guarded
-from ..memory import forget, give_back, is_out_of_memory, tell_caught
-from ..pieces import bounds
+from ..never_raise import guarded
+from ..out_of_memory import forget, give_back, is_out_of_memory, tell_caught
+from ..piece_sizes import bounds
 from ..rescue_engine import CannotSplit
-from . import graph
-from .nests import tensors_of
-from .outermost import left_alone
+from . import autograd_graph
+from .outermost_call import left_alone
 from .recompute import Segment, mark
+from .tensor_nests import tensors_of
 
 MOST = 64  # calls that are remembered: those of a step
 
@@ -29,7 +29,7 @@ class Record:
 
     def __init__(self, known: Any, module: Any, args: Any, kwargs: Any, noted: Any, after: int) -> None:
         self.known, self.module, self.args, self.kwargs, self.noted = known, module, args, kwargs, noted
-        self.range: graph.Range = (noted.number, after)
+        self.range: autograd_graph.Range = (noted.number, after)
         self.gradients: Dict[int, Any] = {}  # of outputs, by their number: all there is, also by way of other outputs
         self.edges: Dict[Tuple[int, int], int] = {}  # in the graph -> number of the output
         self.ahead: Dict[int, Any] = {}  # gradients of outputs that were computed before the backward pass
@@ -62,9 +62,9 @@ class Backward:
             if (
                 node is not None
                 and not any(tensor is one for one in inputs)
-                and graph.number_of(node) >= record.range[0]
+                and autograd_graph.number_of(node) >= record.range[0]
             ):
-                record.edges[graph.number_of(node), tensor.output_nr] = number
+                record.edges[autograd_graph.number_of(node), tensor.output_nr] = number
                 tensor.register_hook(record.arrives(number))
         if len(self._records) >= MOST:
             self._records = [one for one in self._records if one() is not None][-MOST:]
@@ -105,9 +105,9 @@ class Backward:
         is lost: so it is computed before, from the loss to the outputs of the modules, where sizes are new."""
         torch = self._torch
         kind = getattr(torch.autograd.graph, "GradientEdge", None)
-        found = graph.nodes_into([root.grad_fn], [record.range for record in records])
+        found = autograd_graph.nodes_into([root.grad_fn], [record.range for record in records])
         reached = [record for record in records if any(edge in record.edges for edge in found)]
-        if kind is None or len(reached) < 2 or graph.depend_on_each_other(reached):
+        if kind is None or len(reached) < 2 or autograd_graph.depend_on_each_other(reached):
             return
         edges = [edge for edge in found if any(edge in record.edges for record in reached)]
         try:
@@ -156,8 +156,8 @@ class Backward:
         ranges = [record.range for record in arrived]
         others = [record.range for record in self.alive() if record not in arrived]
         known = {id(tensor) for tensor, _ in marks}
-        graph.nothing_is_missing(roots, ranges, others, failed.range, known, complete)
-        for edge in graph.nodes_into(roots, ranges):
+        autograd_graph.nothing_is_missing(roots, ranges, others, failed.range, known, complete)
+        for edge in autograd_graph.nodes_into(roots, ranges):
             if not any(record.has_arrived(edge) for record in arrived):
                 raise CannotSplit("memory ran out where another output of the same call was under way, too")
         wanted = {id(r): self._wanted(r, ranges, failed.range, complete) for r in arrived}
@@ -166,7 +166,7 @@ class Backward:
             raise CannotSplit("its inputs have no rows")
         for record in arrived:
             if record.range <= failed.range:
-                graph.release(roots, record.range)
+                autograd_graph.release(roots, record.range)
         give_back()
         failed.known.shrunk(size, size[0])
         upstream: Dict[int, Tuple[Any, Any]] = {}
@@ -187,13 +187,15 @@ class Backward:
                 record.gradients = record.ahead
         return sorted((r for r in alive if r.gradients), key=lambda record: record.range, reverse=True)
 
-    def _wanted(self, record: Record, ranges: List[graph.Range], failed: graph.Range, complete: Set[int]) -> Set[int]:
+    def _wanted(
+        self, record: Record, ranges: List[autograd_graph.Range], failed: autograd_graph.Range, complete: Set[int]
+    ) -> Set[int]:
         """What of a call's gradients is still to be had: parameters and inputs, by identity."""
         found = {id(p) for p in record.known.parameters() if p.requires_grad and id(p) not in complete}
         for tensor in record.noted.inputs:
             if not tensor.requires_grad or (tensor.is_leaf and id(tensor) in complete):
                 continue
-            if tensor.is_leaf or graph.leads_to(tensor, ranges, failed) == "open":
+            if tensor.is_leaf or autograd_graph.leads_to(tensor, ranges, failed) == "open":
                 found.add(id(tensor))
         return found
 

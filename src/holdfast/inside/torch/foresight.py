@@ -11,11 +11,11 @@ import contextlib
 from typing import Any, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 from ..headroom import Left, left
-from ..memory import give_back
-from .around_a_piece import random_state, set_random_state
-from .nests import tensors_of
+from ..out_of_memory import give_back
+from .piece_state import random_state, set_random_state
 from .recompute import Call
-from .traces import aside, put_back
+from .step_undo import aside, put_back
+from .tensor_nests import tensors_of
 
 LOOK_EVERY_BYTES = 16 << 20
 MARGIN_BYTES = 8 << 20

@@ -12,11 +12,11 @@ import sys
 import weakref
 from typing import Any, Iterator, Optional
 
-from ..guard import guarded, unseen
-from ..memory import is_out_of_memory
+from ..never_raise import guarded, unseen
+from ..out_of_memory import is_out_of_memory
 from ..telemetry import Recorder
-from .split import Split, Step
-from .traces import shadowed
+from .batch_split import Split, Step
+from .step_undo import shadowed
 
 
 class _Step(Step):

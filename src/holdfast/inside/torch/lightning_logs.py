@@ -10,8 +10,8 @@ import contextlib
 import sys
 from typing import Any, Iterator
 
-from .shares import ADDED_UP, ROWS
-from .traces import shadowed
+from .loss_shares import ADDED_UP, ROWS
+from .step_undo import shadowed
 
 CLOSE = 1e-4  # of a value: the same but for rounding
 LARGEST, SMALLEST = "largest", "smallest"

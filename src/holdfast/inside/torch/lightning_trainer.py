@@ -13,12 +13,12 @@ import weakref
 from collections import OrderedDict
 from typing import Any, Iterator, Optional
 
-from ..guard import guarded, unseen
-from ..memory import is_out_of_memory
+from ..never_raise import guarded, unseen
+from ..out_of_memory import is_out_of_memory
 from ..rescue_engine import CannotSplit
 from ..telemetry import Recorder
+from .batch_split import Split, Step
 from .lightning_logs import Learnt, Logs
-from .split import Split, Step
 
 ONE_DEVICE = "SingleDeviceStrategy"
 ONCE = ("on_before_backward", "on_after_backward")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from .late import Read
-from .loading import Iteration
+from .deferred_reads import Read
+from .loaders import Iteration
 
 
 class Loop:

@@ -9,15 +9,15 @@ from __future__ import annotations
 import sys
 from typing import Any, Callable, List, NamedTuple, Optional, Tuple
 
-from ..memory import forget, give_back, is_out_of_memory
-from ..pieces import bounds
+from ..out_of_memory import forget, give_back, is_out_of_memory
+from ..piece_sizes import bounds
 from ..rescue_engine import CannotSplit
-from .around_a_piece import autocasts, casting, kept_by, random_state, refuse_what_it_keeps, set_random_state, uncached
-from .effects import Effects
-from .nests import cut, form_of, mapped, tensors_of, without_caches
-from .outermost import left_alone
-from .shares import Weighing, share_of
-from .traces import Traces, aside, put_back
+from .loss_shares import Weighing, share_of
+from .outermost_call import left_alone
+from .piece_state import autocasts, casting, kept_by, random_state, refuse_what_it_keeps, set_random_state, uncached
+from .split_effects import Effects
+from .step_undo import StepUndo, aside, put_back
+from .tensor_nests import cut, form_of, mapped, tensors_of, without_caches
 
 
 class Segment(NamedTuple):
@@ -33,7 +33,7 @@ class Call:
     least = 1  # rows of a piece
 
     def __init__(
-        self, original: Callable[..., Any], module: Any, args: Any, kwargs: Any, rows: int, traces: Traces
+        self, original: Callable[..., Any], module: Any, args: Any, kwargs: Any, rows: int, traces: StepUndo
     ) -> None:
         self.torch: Any = sys.modules["torch"]
         self._original, self.module, self.args, self.kwargs = original, module, args, kwargs

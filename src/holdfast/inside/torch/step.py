@@ -12,7 +12,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any, Callable, List, Sequence
 
-from ..guard import guarded, guarded_hook
+from ..never_raise import guarded, guarded_hook
 
 Call = Callable[..., Any]
 

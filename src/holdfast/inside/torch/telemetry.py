@@ -19,13 +19,13 @@ import weakref
 from collections import deque
 from typing import Any, Deque, Dict, Optional, Tuple
 
-from ..guard import guarded
+from ..never_raise import guarded
 from ..ring import PHASES
 from ..telemetry import Recorder, now
-from . import late
-from .compiling import Compiling
-from .lane import Lane
-from .loading import Iteration, Loading, shape_of
+from . import deferred_reads
+from .compile_phase import Compiling
+from .fast_path import FastPath
+from .loaders import Iteration, Loading, shape_of
 from .loop import Loop, Loops, Round
 
 LOOK_EVERY_S = 0.05  # whether the cheap values are due
@@ -40,15 +40,15 @@ class Telemetry:
         self.torch = torch
         self.compiling = compiling
         self.loops = Loops()
-        self.lane = Lane()
+        self.lane = FastPath()
         self.loading = Loading(recorder)
-        self.norms = late.Norms(torch, recorder)
+        self.norms = deferred_reads.Norms(torch, recorder)
         self.grad_enabled = torch.is_grad_enabled
         self.look_at = 0.0
         self.loss_due = True  # whether backward is to look; so is the norm: clocks are read in one place
         self.norm_due = True
         self.scales = False  # a GradScaler is at work: an update may be skipped
-        self.unsure: Deque[Tuple[late.Read, Round]] = deque()
+        self.unsure: Deque[Tuple[deferred_reads.Read, Round]] = deque()
         self.training = False  # it was told that training begins
 
     def leave(self, moment: float) -> None:
@@ -197,7 +197,7 @@ class Telemetry:
         if self.is_usual(here):
             lane.enter(here, id(optimizer), moment, min(moment + TELL_EVERY_S, self.look_at))
 
-    def go_on(self, lane: Lane, moment: float) -> None:
+    def go_on(self, lane: FastPath, moment: float) -> None:
         """Steps shorter than a hundredth of a second are told together."""
         here = lane.loop
         lane.settle(moment)
@@ -250,7 +250,7 @@ class Telemetry:
             self.norm_due = moment >= self.norms.next_at
             self.look(over, optimizer)
         if found_inf is not None:
-            skipped = late.reading(self.torch, found_inf)
+            skipped = deferred_reads.reading(self.torch, found_inf)
             if skipped is not None:
                 self.unsure.append((skipped, over))
                 self.settle()
@@ -262,12 +262,12 @@ class Telemetry:
         if recorder.wants("learning_rate"):
             self.add(over, "learning_rate", optimizer.param_groups[0].get("lr"))
         if recorder.wants("allocated_bytes"):
-            late.offer_memory(self.torch, recorder, _device(optimizer))
+            deferred_reads.offer_memory(self.torch, recorder, _device(optimizer))
 
     def add(self, over: Round, name: str, value: Any) -> None:
-        read: Optional[late.Read] = None
+        read: Optional[deferred_reads.Read] = None
         if isinstance(value, self.torch.Tensor):
-            read = late.reading(self.torch, value)
+            read = deferred_reads.reading(self.torch, value)
         elif value is not None:
             read = lambda: float(value)  # noqa: E731
         if read is not None:
@@ -321,7 +321,7 @@ class Telemetry:
         self.unsure = deque()
 
     def say_device(self, device: Any) -> None:
-        built, gpus = late.gpus(self.torch, device)
+        built, gpus = deferred_reads.gpus(self.torch, device)
         self.recorder.event("train.device", framework="torch", device=device.type, built_for=built, gpus=gpus)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from holdfast.probes.contract import Missing, Scope
 from holdfast.probes.kernel_files import read
 from holdfast.probes.tree import Stat, Tree, stat_of
-from holdfast.supervisor.guard.climb import Climb
+from holdfast.supervisor.guard.new_highs import NewHighs
 
 WEIGH_EVERY_S = 1.0  # the kernel walks all pages for it, 2 ms a GiB
 SIZES_EVERY_S, SIZES_KEPT = 0.5, 60
@@ -33,7 +33,7 @@ class Job:
         self.rss = 0.0
         self._weighed_at = 0.0
         self._weighed = (0.0, 0.0)  # what it holds by itself, and the sum of sizes at that time
-        self.climb = Climb()
+        self.climb = NewHighs()
 
     def look(self, now: float, job_time: float, count: bool) -> None:
         """`count`: nothing else tells what the job holds, so its processes are summed up."""
@@ -66,7 +66,7 @@ class Job:
 
     def forget(self) -> None:
         """After one of them was stopped: what was read before says nothing about the rest."""
-        self.climb = Climb()
+        self.climb = NewHighs()
         self._sizes.clear()
 
     def members(self) -> list[Stat]:

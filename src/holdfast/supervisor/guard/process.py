@@ -11,13 +11,13 @@ import socket
 from typing import Any
 
 from holdfast.actions.hold import Freezer, Hold, Signals
-from holdfast.policy.ladder import Able
+from holdfast.policy.memory_ladder import Able
+from holdfast.supervisor.guard.cgroup_placement import LastLine
+from holdfast.supervisor.guard.controller import Controller, Ground
 from holdfast.supervisor.guard.gauges import Budget, Gauge, Machine, Use, limited_groups
 from holdfast.supervisor.guard.job import Job, one_of_several_ranks
-from holdfast.supervisor.guard.keeper import Ground, Keeper
-from holdfast.supervisor.guard.place import LastLine
-from holdfast.supervisor.guard.stalls import Stalls
-from holdfast.supervisor.toughen import lock_memory
+from holdfast.supervisor.guard.memory_stalls import Stalls
+from holdfast.supervisor.hardening import lock_memory
 
 
 def be_the_guard(end: socket.socket, policy: str, budget_bytes: int | None) -> None:
@@ -39,7 +39,7 @@ class Guard:
         self._machine = Machine()
         self._budget = Budget(budget_bytes) if budget_bytes else None
         able = Able(act=policy == "protect", hold=not one_of_several_ranks(), ask=False)
-        self._keeper = Keeper(self._send, able, Stalls(self._poll))
+        self._keeper = Controller(self._send, able, Stalls(self._poll))
         self._folder: str | None = None
         self._own: Use | None = None
         self._last_line: LastLine | None = None

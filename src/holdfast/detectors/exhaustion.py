@@ -1,0 +1,206 @@
+"""Something finite is filling up: memory, disk, descriptors, the room below a temperature limit.
+
+It is reported only while it keeps growing towards its end. A job that sits steadily at 95 %, a framework that takes
+the whole GPU at once and a page cache that fills are all healthy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from statistics import median
+
+from holdfast.detectors.units import amount, duration
+from holdfast.vocabulary import Evidence, Finding, Sample, Window, unit_of
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    tight_ratio: float = 0.10  # of the whole is left…
+    tight_s: float = 300.0  # …and it will be gone within this
+    steep_ratio: float = 0.15  # at 0.25, importing a framework in a small container was announced as its end
+    steep_s: float = 5.0
+    samples: int = 8  # fewer say nothing about a trend; one jump among eight has a median slope of zero
+    span_s: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Exhaustible:
+    """`level` is what is left (`counts="left"`) or what is taken (`counts="taken"`); `*` stands for an instance."""
+
+    what: str
+    cause: str
+    level: str
+    whole: str
+    counts: str
+    ours: str = ""  # what of it the job holds; where it holds next to nothing, others fill it and it is their affair
+    ours_of: str = ""  # what that is measured against, where it is not the whole
+    ours_ratio: float = 0.01
+    patience_s: float = 2.0  # a trend lasts at least so long; a framework may take a whole card within a second or two
+
+
+EDGES = (
+    Exhaustible("memory", "host-memory-exhausted", "host.memory_available_bytes", "host.memory_total_bytes", "left"),
+    Exhaustible(
+        "memory of this container",
+        "container-memory-limit",
+        "cgroup.memory_working_bytes",
+        "cgroup.memory_limit_bytes",
+        "taken",
+    ),
+    Exhaustible(
+        "the job's memory budget", "host-memory-exhausted", "job.rss_bytes", "job.memory_budget_bytes", "taken"
+    ),
+    Exhaustible(
+        "the job's GPU memory budget (*)",
+        "gpu-memory-exhausted",
+        "gpu*.job_memory_bytes",
+        "job.gpu_memory_budget_bytes",
+        "taken",
+    ),
+    Exhaustible(
+        "swap",
+        "swap-thrash",
+        "host.swap_free_bytes",
+        "host.swap_total_bytes",
+        "left",
+        ours="job.rss_bytes",
+        ours_of="host.memory_total_bytes",
+        ours_ratio=0.05,
+    ),
+    Exhaustible(
+        "GPU memory (*)",
+        "gpu-memory-exhausted",
+        "gpu*.memory_used_bytes",
+        "gpu*.memory_total_bytes",
+        "taken",
+        ours="gpu*.job_memory_bytes",
+        patience_s=8.0,
+    ),
+    Exhaustible("disk *", "disk-full", "disk[*].free_bytes", "disk[*].total_bytes", "left"),
+    Exhaustible("/dev/shm", "shared-memory-exhausted", "shm.free_bytes", "shm.total_bytes", "left"),
+    Exhaustible("open files", "too-many-open-files", "job.open_files_count", "job.open_files_limit_count", "taken"),
+    Exhaustible(
+        "GPU temperature (*)", "gpu-overheating", "gpu*.temperature_celsius", "gpu*.temperature_limit_celsius", "taken"
+    ),
+    Exhaustible(
+        "CPU temperature", "cpu-overheating", "cpu.temperature_celsius", "cpu.temperature_limit_celsius", "taken"
+    ),
+)
+MEMORY_EDGES = EDGES[:5]
+
+
+def find_edges(window: Window, thresholds: Thresholds = Thresholds()) -> list[Finding]:  # noqa: B008 - frozen
+    findings = (_find(window, instance, thresholds) for edge in EDGES for instance in _instances(window, edge))
+    return [finding for finding in findings if finding is not None]
+
+
+def pace_s(window: Window) -> float:
+    """Seconds until the next look: a second when quiet, down to a twentieth as memory gets tight.
+
+    Four looks in the time the last two readings leave, since a fast allocator gives no longer notice.
+    """
+    pace = 1.0
+    for edge in MEMORY_EDGES:
+        for instance in _instances(window, edge):
+            whole = window.value(instance.whole)
+            left = [_left(instance, sample, whole) for sample in window.series(instance.level)[-2:]]
+            if not whole or len(left) < 2 or left[-1] is None or left[0] is None:
+                continue
+            if left[-1] < 0.05 * whole:
+                pace = min(pace, 0.2)
+            before, after = window.series(instance.level)[-2:]
+            fall_per_s = (left[0] - left[-1]) / max(after.at - before.at, 1e-3)
+            if fall_per_s > 0:
+                pace = min(pace, left[-1] / fall_per_s / 8)
+    return max(0.05, pace)
+
+
+def _find(window: Window, edge: Exhaustible, thresholds: Thresholds) -> Finding | None:
+    newest, whole = window.last(edge.level), window.value(edge.whole)
+    if newest is None or not whole:
+        return None
+    left = _left(edge, newest, whole)
+    if left is None or left > thresholds.steep_ratio * whole or _not_ours(window, edge, whole):
+        return None
+    recent = window.series(edge.level, since=newest.at - thresholds.span_s)
+    fall_per_s = fall(edge, recent, whole, thresholds.samples)
+    if fall_per_s is None or fall_per_s <= 0:
+        return None
+    seconds = max(0.0, left) / fall_per_s
+    tight = left < thresholds.tight_ratio * whole and seconds < thresholds.tight_s
+    if not tight and seconds > thresholds.steep_s:
+        return None
+    unit = unit_of(edge.level)
+    text = (
+        f"{edge.what}: {amount(whole - left, unit)} of {amount(whole, unit)} in use, "
+        f"growing {amount(fall_per_s, unit)}/s: full in about {duration(seconds)}"
+    )
+    if unit == "celsius":
+        text = f"{edge.what}: {whole - left:.0f} °C, rising; the limit of {whole:.0f} °C in about {duration(seconds)}"
+    evidence = Evidence(text, "telemetry", newest.at, newest.value)
+    return Finding(edge.cause, 0.6, (evidence,), {"key": f"{edge.cause}:{edge.what}", "seconds_left": seconds})
+
+
+def _not_ours(window: Window, edge: Exhaustible, whole: float) -> bool:
+    held = window.value(edge.ours) if edge.ours else None
+    against = window.value(edge.ours_of) if edge.ours_of else whole
+    return held is not None and against is not None and held < edge.ours_ratio * against
+
+
+def fall(edge: Exhaustible, samples: Sequence[Sample], whole: float, at_least: int) -> float | None:
+    """How fast the room shrinks, by the median of all pairwise slopes (Theil-Sen): one jump does not make a trend.
+
+    A jump in the middle crosses more than half of the pairs: so a trend has to be there without its two largest ones.
+    """
+    points = _spread(
+        [(sample.at, left) for sample in samples if (left := _left(edge, sample, whole)) is not None],
+        edge.patience_s / at_least,
+    )[-24:]
+    if len(points) < at_least:
+        return None
+    steepness = _slope(points)
+    return steepness if _slope(_without_jumps(points)) > steepness / 4 else 0.0
+
+
+def _without_jumps(points: list[tuple[float, float]], jumps: int = 2) -> list[tuple[float, float]]:
+    falls = [before[1] - after[1] for before, after in pairwise(points)]
+    largest = sorted(range(len(falls)), key=lambda i: falls[i])[-jumps:]
+    return [(at, left + sum(falls[jump] for jump in largest if jump < i)) for i, (at, left) in enumerate(points)]
+
+
+def _slope(points: list[tuple[float, float]]) -> float:
+    slopes = [
+        (earlier[1] - later[1]) / (later[0] - earlier[0])
+        for i, earlier in enumerate(points)
+        for later in points[i + 1 :]
+        if later[0] > earlier[0]
+    ]
+    return median(slopes) if slopes else 0.0
+
+
+def _spread(points: list[tuple[float, float]], apart_s: float) -> list[tuple[float, float]]:
+    """So that a second of looking twenty times does not outweigh the minute before it."""
+    kept: list[tuple[float, float]] = []
+    for point in reversed(points):
+        if not kept or kept[-1][0] - point[0] >= apart_s:
+            kept.append(point)
+    return kept[::-1]
+
+
+def _left(edge: Exhaustible, sample: Sample, whole: float | None) -> float | None:
+    if sample.value is None or whole is None:
+        return None
+    return sample.value if edge.counts == "left" else whole - sample.value
+
+
+def _instances(window: Window, edge: Exhaustible) -> Iterator[Exhaustible]:
+    if "*" not in edge.level:
+        yield edge
+        return
+    prefix, suffix = edge.level.split("*")
+    for name in window.names(prefix, suffix):
+        instance = name[len(prefix) : len(name) - len(suffix)]
+        fill = [text.replace("*", instance) for text in (edge.what, edge.level, edge.whole, edge.ours)]
+        yield replace(edge, what=fill[0], level=fill[1], whole=fill[2], ours=fill[3])

@@ -1,0 +1,42 @@
+"""Several steps at once (`steps_per_execution`): Keras pulls their batches inside one compiled loop, and a failed one is
+gone. So the first of them are run one by one, with their memory measured; where there is room, Keras's loop takes over.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any, Callable
+
+from ..telemetry import now
+from ..tensorflow.nesting import nesting
+from .fit_progress import Fit
+
+
+def one_by_one(
+    whole: Callable[[Any], Any], step: Callable[[Any], Any], fit: Fit, count: int, rescued: Any, tf: Any
+) -> Callable[[Any], Any]:
+    seen: list[Any] = [lambda: None]  # the iterator whose first steps were run here
+
+    def train_function(iterator: Any) -> Any:
+        first = isinstance(iterator, tf.data.Iterator) and seen[0]() is not iterator
+        if not tf.executing_eagerly() or not (first or rescued.at_risk) or not isinstance(iterator, tf.data.Iterator):
+            return whole(iterator)
+        seen[0] = weakref.ref(iterator)
+        nesting.depth += 1
+        try:
+            logs = None
+            for number in range(count):
+                began = now()
+                try:
+                    batch = iterator.get_next()
+                except tf.errors.OutOfRangeError:
+                    if not number:
+                        raise
+                    break
+                fit.pulled(now() - began, batch)
+                logs = step(batch)
+            return logs
+        finally:
+            nesting.depth -= 1
+
+    return train_function

@@ -1,0 +1,66 @@
+"""What a traced step holds beside its tensors: its graph, some ten to some hundred MiB, of which one is enough.
+
+Measured on the CPU, in MiB, traced and then run for the first time: three layers of attention 74 and 51, a U-Net 41 and 36,
+two bidirectional GRUs 83 and 79; half of the latter is freed again and stays with glibc until it is asked for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import sys
+from typing import Any, Callable, Iterator
+
+from ..out_of_memory import give_back
+from .undo import replaced_here
+
+
+class Graphs(enum.Enum):
+    """What is traced of a step in pieces."""
+
+    ALL = "all"
+    # The update is run operation by operation: 5 ms for 60 variables, and its graph took 70 MiB. Variables so large that
+    # their temporaries take more than that are updated in a graph all the same.
+    SLICES = "slices"
+    NONE = "none"
+
+
+def let_go(compiled: Any) -> Callable[[], None]:
+    """Of all that was traced; the call that is returned traces it again, for the same shapes."""
+    cache = getattr(compiled, "_function_cache", None)
+    if cache is None or not hasattr(cache, "clear"):  # another TensorFlow
+        return lambda: None
+    signatures = [concrete.structured_input_signature for concrete in cache.values()]
+    cache.clear()
+    compiled._concrete_variable_creation_fn = None
+    give_back()
+
+    def trace_again() -> None:
+        for args, kwargs in signatures:
+            compiled.get_concrete_function(*args, **kwargs)
+
+    return trace_again
+
+
+def is_traced(compiled: Any) -> bool:
+    count = getattr(compiled, "experimental_get_tracing_count", None)
+    return count is not None and bool(count())
+
+
+@contextlib.contextmanager
+def updates_in_turn(optimizer: Any) -> Iterator[None]:
+    """While its update is traced: in a graph all variables would be updated at once, each with temporaries of its size."""
+    tf: Any = sys.modules["tensorflow"]
+    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    update_step = inner.update_step
+    before: list[Any] = []
+
+    def update(gradient: Any, variable: Any, *args: Any, **kwargs: Any) -> Any:
+        here = tf.compat.v1.get_default_graph()  # a branch, where the optimizer accumulates or scales the loss
+        with tf.control_dependencies([read for read in before if read.graph is here]):
+            result = update_step(gradient, variable, *args, **kwargs)
+            before[:] = [getattr(variable, "_value", variable).read_value()]
+        return result
+
+    with replaced_here(inner, "update_step", update):
+        yield

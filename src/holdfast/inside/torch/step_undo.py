@@ -1,0 +1,216 @@
+"""What a training step that fails has changed, and how it is put back without a copy of it all before each step.
+
+Gradients: autograd adds to a parameter's gradient once in a backward pass, with all rows at once. So a gradient that was
+not there before is dropped, and one that was there and has changed is complete: it stays, and the rows that are run again
+do not count for it. Statistics of batch normalisation are small and copied; random state is a few bytes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import weakref
+from typing import Any, Iterable, Iterator, Optional
+
+from ..rescue_engine import CannotSplit
+from .frozen_randomness import without_draws
+
+
+class StepUndo:
+    """Of steps of one model."""
+
+    def __init__(self, torch: Any, model: Any) -> None:
+        self._torch = torch
+        self._model = weakref.ref(model)  # what is known of a model is kept as long as it lives, and no longer
+        self.parameters = list(model.parameters())
+        kind = torch.nn.modules.batchnorm._NormBase
+        self.normalising = [m for m in model.modules() if isinstance(m, kind) and m.running_mean is not None]
+        self.statistics = self._statistics()
+        self._copies = [buffer.detach().clone() for buffer in self.statistics]
+        self._in_groups = _by_kind(self.statistics, self._copies)
+        self._gradients: Optional[list[tuple[Any, int]]] = []
+        self.random: list[Any] = []
+
+    def note(self, gradients: bool = True) -> None:
+        """Before each step: microseconds, and no wait for a device. Without `gradients`: the step drops them first."""
+        torch = self._torch
+        self._gradients = None
+        if gradients:
+            self._gradients = [
+                (gradient, gradient._version) for p in self.parameters if (gradient := p.grad) is not None
+            ]
+        self.random = [torch.get_rng_state()]
+        if torch.cuda.is_initialized():
+            self.random.append(torch.cuda.get_rng_state())
+        for statistics, copies in self._in_groups:
+            copy_all(torch, statistics, copies)
+
+    def _statistics(self) -> list[Any]:
+        return [buffer for module in self.normalising for buffer in statistics_of(module).values()]
+
+    def let_go(self) -> None:
+        """Once the step is over: what it held is not ours to keep."""
+        self._gradients, self.random = [], []
+
+    def undo(self, aside: Iterable[Any] = ()) -> list[Any]:
+        """Returns the parameters whose gradient has all rows of the failed attempt in it; not those that had theirs set
+        aside, which is back by now. Once for each `note`."""
+        if not self.random:  # nothing is noted
+            return []
+        torch = self._torch
+        random, self.random = self.random, []
+        torch.set_rng_state(random[0])
+        if len(random) > 1:
+            torch.cuda.set_rng_state(random[1])
+        if any(a is not b for a, b in zip(self._statistics(), self.statistics)):
+            raise CannotSplit("its statistics were moved elsewhere")
+        for statistics, copies in self._in_groups:
+            put_back(torch, copies, statistics)
+        return self._undo_gradients({id(parameter) for parameter in aside})
+
+    def are_of(self, model: Any) -> bool:
+        """As it is now: it may have been moved or changed."""
+        now = list(model.parameters())
+        return (
+            len(now) == len(self.parameters)
+            and all(a is b for a, b in zip(now, self.parameters))
+            and all(a is b for a, b in zip(self._statistics(), self.statistics))
+        )
+
+    def _undo_gradients(self, aside: set[int]) -> list[Any]:
+        model = self._model()
+        if model is None or not self.are_of(model):
+            raise CannotSplit("its parameters are others than before")
+        if self._gradients is None:
+            return []
+        before = {id(gradient): (gradient, version) for gradient, version in self._gradients}
+        self._gradients = []
+        complete = []
+        kept = 0
+        for parameter in self.parameters:
+            gradient = parameter.grad
+            if gradient is None or id(parameter) in aside:
+                continue
+            known = before.get(id(gradient))
+            if known is None:
+                parameter.grad = None
+                continue
+            kept += 1
+            if gradient._version != known[1]:
+                complete.append(parameter)
+        if kept != len(before):
+            raise CannotSplit("gradients that were there before are gone")
+        return complete
+
+    def random_state_moved(self) -> bool:
+        torch = self._torch
+        moved = not torch.equal(torch.get_rng_state(), self.random[0])
+        if len(self.random) > 1:
+            moved = moved or not torch.equal(torch.cuda.get_rng_state(), self.random[1])
+        return moved
+
+    def other_buffers(self) -> dict[str, tuple[Any, int]]:
+        model: Any = self._model()
+        known = {id(buffer) for buffer in self.statistics}
+        return {name: (buffer, buffer._version) for name, buffer in model.named_buffers() if id(buffer) not in known}
+
+
+def statistics_of(module: Any) -> dict[str, Any]:
+    return {name: buffer for name, buffer in module._buffers.items() if buffer is not None}
+
+
+def _by_kind(buffers: list[Any], copies: list[Any]) -> list[tuple[list[Any], list[Any]]]:
+    """Tensors of one kind are copied by one call of the device."""
+    groups: dict[Any, tuple[list[Any], list[Any]]] = {}
+    for buffer, copy in zip(buffers, copies):
+        ours, theirs = groups.setdefault((buffer.device, buffer.dtype), ([], []))
+        ours.append(buffer)
+        theirs.append(copy)
+    return list(groups.values())
+
+
+def copy_all(torch: Any, sources: list[Any], targets: list[Any]) -> None:
+    with torch.no_grad():
+        if hasattr(torch, "_foreach_copy_"):
+            torch._foreach_copy_(targets, sources)
+            return
+        for source, target in zip(sources, targets):
+            target.copy_(source)
+
+
+def put_back(torch: Any, copies: list[Any], statistics: list[Any]) -> None:
+    """So that a graph of an earlier pass, which has them saved, does not take it for a change."""
+    if not statistics:
+        return
+    preserve: Any = getattr(torch.autograd, "_unsafe_preserve_version_counter", contextlib.nullcontext)
+    with contextlib.ExitStack() as stack:
+        for buffer in statistics:
+            stack.enter_context(preserve(buffer))
+        copy_all(torch, copies, statistics)
+
+
+@contextlib.contextmanager
+def aside(parameters: list[Any]) -> Iterator[None]:
+    """Their gradients, for a while."""
+    gradients = [parameter.grad for parameter in parameters]
+    for parameter in parameters:
+        parameter.grad = None
+    try:
+        yield
+    finally:
+        for parameter, gradient in zip(parameters, gradients):
+            parameter.grad = gradient
+
+
+@contextlib.contextmanager
+def additions(parameters: list[Any]) -> Iterator[dict[int, int]]:
+    """How often autograd adds to each within a backward pass: with checkpoints that enter it anew, more than once."""
+    counts: dict[int, int] = {}
+
+    def count(parameter: Any) -> None:
+        counts[id(parameter)] = counts.get(id(parameter), 0) + 1
+
+    hooks = []
+    for parameter in parameters:
+        if not hasattr(parameter, "register_post_accumulate_grad_hook"):
+            raise CannotSplit("this torch does not tell when a gradient is complete")
+        hooks.append(parameter.register_post_accumulate_grad_hook(count))
+    try:
+        yield counts
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+@contextlib.contextmanager
+def shadowed(owner: Any, name: str, stand_in: Any) -> Iterator[None]:
+    """An attribute of one object, for a while; past its `__setattr__`."""
+    own = owner.__dict__
+    had, before = name in own, own.get(name)
+    own[name] = stand_in
+    try:
+        yield
+    finally:
+        if had:
+            own[name] = before
+        else:
+            own.pop(name, None)
+
+
+@contextlib.contextmanager
+def without_chance(model: Any) -> Iterator[None]:
+    """No draws, no statistics of a batch: those differ by themselves. A `train()` within does not change that."""
+    states = [(module, module.training) for module in model.modules()]
+    model.eval()
+    try:
+        with without_draws(sys.modules["torch"]), contextlib.ExitStack() as stack:
+            for module, _ in states:
+                stack.enter_context(shadowed(module, "train", _stays(module)))
+            yield
+    finally:
+        for module, training in states:
+            module.training = training
+
+
+def _stays(module: Any) -> Any:
+    return lambda mode=True: module

@@ -1,0 +1,171 @@
+"""What is known of the attempts so far, for the policy that says whether there is another one."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+
+from holdfast.detectors import find_endings
+from holdfast.detectors.endings import ending
+from holdfast.inside import checkpoint_store
+from holdfast.policy import restart
+from holdfast.policy.restart import Attempt
+from holdfast.supervisor import signals
+from holdfast.supervisor.launch import Launcher
+from holdfast.supervisor.run_spec import PLACEHOLDER, RunSpec
+from holdfast.supervisor.script_checkpoints import newest_own
+from holdfast.supervisor.tick import Watch
+from holdfast.vocabulary import Cause, Decision, Diagnosis, Event, Window
+
+GRACE_S = 900.0  # schedulers ask first and kill minutes later: that kill is no accident either
+# What an exit code of 128+N says, where a shell stands between and nothing else is known.
+IMPLIED: dict[int, str] = {
+    signal.SIGKILL: "killed",
+    **dict.fromkeys((signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE), "native-crash"),
+}
+
+
+class Attempts:
+    def __init__(self, spec: RunSpec, launcher: Launcher) -> None:
+        self._task = spec
+        self._launcher = launcher
+        self._ended: list[Attempt] = []
+        self._began = time.time()
+        self._handed_k = spec.micro_batches
+
+    @property
+    def number(self) -> int:
+        return len(self._ended) + 1
+
+    def began_again(self, k: int | None) -> None:
+        self._began, self._handed_k = time.time(), k
+
+    def judge(self, watch: Watch, ended: Event) -> Decision:
+        from holdfast.diagnosis.verdict import diagnose  # noqa: PLC0415 - some MiB, for runs that fail
+
+        window = watch.attempt_window(ended)
+        self._ended.append(self._known(window, diagnose(window, find_endings(window)), ended))
+        return restart.decide(self._ended, self._task.policy, self._task.max_restarts)
+
+    def _known(self, window: Window, diagnosis: Diagnosis, ended: Event) -> Attempt:
+        how, cause = ending(window), diagnosis.cause
+        number = how.signal if how is not None else 0
+        checkpoint, step, saved_at = self._checkpoint(window)
+        return Attempt(
+            cause=_cause(cause, number),
+            killed=number in IMPLIED  # native code that broke at the budget got no memory: no error that Python saw
+            or window.event("guard.stopped") is not None
+            or (cause is not None and any(item.source == "kernel-log" for item in cause.evidence)),
+            step=_last_step(window),
+            begun=_has_begun(window),
+            evaluating=_is_evaluating(window),
+            seconds=ended.at - self._began,
+            k=_micro_batches(window, self._handed_k),
+            can_shrink=_can_shrink(window),
+            needed_k=_needed_k(window, self._handed_k),
+            rescue_failed=_rescue_failed(window),
+            checkpoint=checkpoint,
+            checkpoint_step=step,
+            since_checkpoint_s=ended.at - max(saved_at, self._began) if saved_at is not None else None,
+            read_input=self._launcher.input.was_read(),
+            asked_to_stop=diagnosis.outcome == "stopped" or self._was_asked(window, ended),
+        )
+
+    def _checkpoint(self, window: Window) -> tuple[int | None, int | None, float | None]:
+        """A number that grows, its step and its time, of the newest there is."""
+        spec = self._task
+        if spec.resume_args and not PLACEHOLDER.search(spec.resume_args):
+            return 0, None, None  # the script's own affair: it may have one
+        if spec.resume_args:
+            own = newest_own(spec.resume_args, spec.cwd, spec.began)
+            return (int(own.at * 1000), None, own.at) if own else (None, None, None)
+        manifest = checkpoint_store.newest(str(spec.checkpoints)) if spec.checkpoints is not None else None
+        if manifest is None:
+            return None, None, None
+        return int(manifest["number"]), _whole(manifest.get("step")), _saved_at(manifest["path"])
+
+    def _was_asked(self, window: Window, ended: Event) -> bool:
+        asked = [
+            event.at
+            for event in window.events("signal.received")
+            if event.data["signal"] in signals.ASK_TO_STOP and not self._launcher.ignores(event.data["signal"])
+        ]
+        asked += [event.at for event in window.events("key.interrupt")]
+        return any(ended.at - at < GRACE_S for at in asked)
+
+
+def _cause(cause: Cause | None, number: int) -> str:
+    """Nothing that a script does to itself ends in SIGKILL, whatever else was found."""
+    if cause is None or (number == signal.SIGKILL and cause.id not in restart.WORDS):
+        return IMPLIED.get(number, "")
+    return cause.id
+
+
+def _last_step(window: Window) -> int | None:
+    """Counted over all attempts: a process that resumed may count its own steps from zero."""
+    counts = [sample for sample in window.series("train.steps_count") if sample.value is not None]
+    if not counts:
+        return None
+    restored = window.event("checkpoint.restored")
+    resumed_at = _whole(restored.data.get("step")) if restored is not None else None
+    before = 0
+    if restored is not None and resumed_at is not None and (counts[0].value or 0) < resumed_at:
+        # Fits that were over before the checkpoint are done again, and their steps counted: they are no gain.
+        again = [int(sample.value or 0) for sample in counts if sample.at <= restored.at]
+        before = resumed_at - (again[-1] if again else 0)
+    saved = [_whole(event.data.get("step")) or 0 for event in window.events("checkpoint.saved")]
+    return max(before + int(counts[-1].value or 0), *saved, 0)
+
+
+def _has_begun(window: Window) -> bool:
+    """A batch was there and the step was being compiled or run, whether or not one was ever finished."""
+    return any(event.data.get("phase") in ("compile", "train") for event in window.events("train.phase"))
+
+
+def _is_evaluating(window: Window) -> bool:
+    phases = window.events("train.phase")
+    return bool(phases) and phases[-1].data.get("phase") == "validate"
+
+
+def _micro_batches(window: Window, handed: int | None) -> int:
+    taken = [event for event in window.events("rescue.k") if event.data.get("where", "train") == "train"]
+    k = _whole(taken[-1].data.get("k")) if taken else handed if _can_shrink(window) else None
+    return max(1, k or 1)
+
+
+def _can_shrink(window: Window) -> bool:
+    refused, measured = _last_in_training(window, "rescue.refused"), _last_in_training(window, "rescue.needs")
+    if refused is not None and (measured is None or measured.at < refused.at):
+        return False
+    adapters = [(event.data.get("name"), event.data.get("backend")) for event in window.events("adapter.ready")]
+    return bool({("keras", "tensorflow"), ("keras", "torch")} & set(adapters)) or bool(
+        window.events("rescue.k", "rescue.ready", "rescue.needs")
+    )
+
+
+def _needed_k(window: Window, handed: int | None) -> int | None:
+    """What the training process measured before it ended. One that it had been started with does not fit after all."""
+    measured = _last_in_training(window, "rescue.needs")
+    k = _whole(measured.data.get("k")) if measured is not None else None
+    return k if k is not None and k > max(1, handed or 1) and _can_shrink(window) else None
+
+
+def _rescue_failed(window: Window) -> bool:
+    return any(_last_in_training(window, kind) is not None for kind in ("rescue.caught", "rescue.exhausted"))
+
+
+def _last_in_training(window: Window, kind: str) -> Event | None:
+    found = [event for event in window.events(kind) if event.data.get("where", "train") == "train"]
+    return found[-1] if found else None
+
+
+def _whole(value: object) -> int | None:
+    return int(value) if isinstance(value, (int, float)) else None
+
+
+def _saved_at(path: str) -> float | None:
+    with contextlib.suppress(OSError):
+        return os.stat(path).st_mtime
+    return None

@@ -1,0 +1,43 @@
+"""What the user asked for, as relay and watcher need it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+PLACEHOLDER = re.compile(r"\{checkpoint(?::([^{}]*))?\}")  # in --resume-args
+
+
+@dataclass(frozen=True, slots=True)
+class RunSpec:
+    command: tuple[str, ...]
+    directory: Path | None  # the run's own; None where nothing can be written
+    cwd: Path
+    policy: str = "protect"
+    name: str = ""
+    memory_bytes: int | None = None
+    gpu_memory_bytes: int | None = None
+    checkpoint: str | float = "auto"  # or "off", or every so many seconds
+    max_restarts: int = 3
+    resume_args: str = ""  # for scripts that resume by an option of their own
+    resumed_from: str = ""  # the run whose checkpoints are in this one's directory
+    resumed_step: int | None = None
+    began: float = 0.0  # with the first of the runs it continues: an older checkpoint of the script is another run's
+    micro_batches: int | None = None  # to start with: what the resumed run had come to
+    options: tuple[str, ...] = ()  # as typed, for the command that resumes this run
+
+    @property
+    def channel(self) -> Path | None:
+        """Where the training processes write; `observe` takes over nothing, so it has none."""
+        return None if self.policy == "observe" or self.directory is None else self.directory / "inside"
+
+    @property
+    def checkpoints(self) -> Path | None:
+        """Where ours are kept. A script that resumes by itself has its own."""
+        taken = self.policy == "protect" and self.checkpoint != "off" and not self.resume_args
+        return self.directory / "checkpoints" if taken and self.directory is not None else None
+
+    @property
+    def may_restart(self) -> bool:
+        return self.policy == "protect" and self.max_restarts > 0

@@ -1,0 +1,154 @@
+"""Before the first step: what the training process does while its memory rises, by its own stack and what it reads.
+
+Once it trains, levels and steps tell more. Asking costs the process some 50 microseconds in a signal's handler. A single
+read of a large file answers only once it is over, so the files it has open are looked up as well.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import linecache
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from holdfast.vocabulary import Event, Sample
+
+GROWN_BYTES = 96 << 20  # since the framework was there: below it nothing is worth asking
+GROWN_RATIO = 1.12  # since the last answer: so a run asks some dozens of times, however large it gets
+GROWING_BYTES = 4 << 20  # between two looks
+MOST = 80
+EAGER_PACE_S = 0.1  # an array is read from the page cache at gigabytes a second
+EAGER_FOR_S = 60.0  # after the framework was there; longer only while memory rises
+FRAMES = 40
+FILES, LEAST_FILE_BYTES = 3, 16 << 20
+LONGEST_ANSWER = 32 << 10
+FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+) in (?P<function>.+?)\s*$')
+LIBRARY = re.compile(r"site-packages|dist-packages|/lib/python\d|^<|holdfast[/\\]inside[/\\]")
+
+
+@dataclass(slots=True)
+class _Process:
+    pid: int
+    signal: int
+    path: str
+    read_bytes: int = 0
+    base_bytes: int | None = None
+    seen_bytes: int = 0
+    asked_at_bytes: int = 0
+    waiting: bool = False
+
+
+class StartupStacks:
+    def __init__(self, cwd: Path, proc: Path = Path("/proc")) -> None:
+        self._cwd = cwd
+        self._proc = proc
+        self._processes: dict[int, _Process] = {}
+        self._over = False
+        self._growing = False
+        self._eager_until = self._looked_at = 0.0
+        self._asked = 0
+
+    @property
+    def pace_s(self) -> float:
+        eager = self._growing or self._looked_at < self._eager_until
+        return EAGER_PACE_S if eager and not self._over else 1.0
+
+    def look(self, readings: Iterable[Sample | Event], now: float) -> list[Event]:
+        for reading in readings:
+            if isinstance(reading, Event) and reading.kind == "stack.ready":
+                pid = int(reading.data["pid"])
+                self._processes[pid] = _Process(pid, int(reading.data["signal"]), str(reading.data["path"]))
+                self._eager_until = now + EAGER_FOR_S
+            elif isinstance(reading, Sample) and reading.name.endswith(".steps_count"):
+                self._over = True
+        self._growing, self._looked_at = False, now
+        answers = [answer for process in self._processes.values() for answer in self._answer(process, now)]
+        if not self._over:
+            answers += [found for process in self._processes.values() for found in self._look_at(process, now)]
+        return answers
+
+    def _look_at(self, process: _Process, now: float) -> list[Event]:
+        held = self._held(process.pid)
+        if held is None:
+            return []
+        if process.base_bytes is None:
+            process.base_bytes = process.seen_bytes = held
+        self._growing = self._growing or held > process.seen_bytes + GROWING_BYTES
+        process.seen_bytes = held
+        due = held > process.base_bytes + GROWN_BYTES and held > GROWN_RATIO * process.asked_at_bytes
+        if not due or self._asked >= MOST or not self._listens(process):
+            return []
+        with contextlib.suppress(OSError):
+            os.kill(process.pid, process.signal)
+            process.asked_at_bytes, process.waiting = held, True
+            self._asked += 1
+        files = self._files_read(process.pid)
+        about = {"pid": process.pid, "held_bytes": held, "base_bytes": process.base_bytes, "files": files}
+        return [Event("startup.files", now, about)] if files else []
+
+    def _answer(self, process: _Process, now: float) -> list[Event]:
+        if not process.waiting:
+            return []
+        try:
+            with open(process.path, "rb") as answers:
+                answers.seek(process.read_bytes)
+                text = answers.read(LONGEST_ANSWER)
+        except OSError:
+            return []
+        if not text.endswith(b"\n"):
+            return []
+        process.read_bytes += len(text)
+        process.waiting = False
+        frames = self._frames(text.decode("utf-8", "replace"))
+        about = {"pid": process.pid, "held_bytes": process.asked_at_bytes, "base_bytes": process.base_bytes}
+        return [Event("startup.stack", now, {**about, "frames": frames})] if frames else []
+
+    def _frames(self, text: str) -> list[dict[str, object]]:
+        """Innermost first, with the line of code where it is the script's own."""
+        found = [match for line in text.splitlines() if (match := FRAME.match(line))][:FRAMES]
+        return [
+            {
+                "file": match["file"],
+                "line": int(match["line"]),
+                "function": match["function"],
+                "code": self._code(match),
+            }
+            for match in found
+        ]
+
+    def _code(self, frame: re.Match[str]) -> str:
+        if LIBRARY.search(frame["file"]):
+            return ""
+        return linecache.getline(str(self._cwd / frame["file"]), int(frame["line"])).strip()[:200]
+
+    def _files_read(self, pid: int) -> list[dict[str, object]]:
+        """The largest files it has open for reading only."""
+        found = []
+        with contextlib.suppress(OSError):
+            for number in os.listdir(self._proc / str(pid) / "fd"):  # noqa: PTH208 - a stranger's table, changing
+                with contextlib.suppress(OSError, ValueError, IndexError):
+                    path = os.readlink(self._proc / str(pid) / "fd" / number)  # noqa: PTH115
+                    flags = (self._proc / str(pid) / "fdinfo" / number).read_text().split("flags:")[1].split()[0]
+                    if path.startswith("/") and not int(flags, 8) & 3 and not LIBRARY.search(path):
+                        found.append((os.stat(path).st_size, path))
+        largest = [one for one in sorted(found, reverse=True)[:FILES] if one[0] >= LEAST_FILE_BYTES]
+        return [{"path": path, "bytes": size} for size, path in largest]
+
+    def _held(self, pid: int) -> int | None:
+        """Without the libraries it has mapped: no limit counts those against it."""
+        try:
+            _, resident, shared, *_ = (self._proc / str(pid) / "statm").read_bytes().split()
+            return (int(resident) - int(shared)) * os.sysconf("SC_PAGE_SIZE")
+        except (OSError, ValueError):
+            return None
+
+    def _listens(self, process: _Process) -> bool:
+        """Looked up right before: to a program that has taken this one's place the signal would be the end."""
+        with contextlib.suppress(OSError, ValueError):
+            for line in (self._proc / str(process.pid) / "status").read_text().splitlines():
+                if line.startswith("SigCgt:"):
+                    return bool(int(line.split()[1], 16) >> (process.signal - 1) & 1)
+        return False

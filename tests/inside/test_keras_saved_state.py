@@ -1,0 +1,109 @@
+"""What a model consists of is written and put back bit for bit, whatever a read of it gives on which device."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from holdfast.inside.keras.saved_state import Taken, put_variables
+
+numpy: Any = pytest.importorskip("numpy")
+ml_dtypes: Any = pytest.importorskip("ml_dtypes")
+
+BFLOAT16 = ml_dtypes.bfloat16
+VALUES: dict[str, Any] = {
+    "float32 matrix": numpy.arange(6, dtype="float32").reshape(2, 3) / 3,
+    "float32 scalar": numpy.float32(0.1),
+    "int64 scalar": numpy.int64(1 << 40),
+    "bool scalar": numpy.bool_(True),
+    "bfloat16 vector": numpy.array([1.5, -2.0], BFLOAT16),
+    "bfloat16 scalar": numpy.array([1.5], BFLOAT16)[0],
+    "empty": numpy.zeros((0, 3), "float32"),
+    "string": b"text\0",
+    "strings": numpy.array([b"a", b"bc\0"], dtype=object),
+}
+
+
+class Tensor:
+    """As TensorFlow's: 0-d ones give a scalar, which has no `numpy()` of its own."""
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+        self.copied = 0
+
+    def numpy(self) -> Any:
+        self.copied += 1
+        return self._value.copy() if hasattr(self._value, "copy") else self._value
+
+
+class Held:
+    def __init__(self, value: Any, device: str) -> None:
+        self.device = f"/job:localhost/replica:0/task:0/device:{device}:0"
+        self.value = value
+        self.reads: list[Tensor] = []
+
+    def read_value(self) -> Tensor:
+        self.reads.append(Tensor(self.value))
+        return self.reads[-1]
+
+    def assign(self, value: Any) -> None:
+        self.value = value
+
+
+def _variables(device: str) -> list[Any]:
+    return [
+        SimpleNamespace(
+            path=name,
+            name=name,
+            shape=numpy.shape(value),
+            dtype="string" if "string" in name else str(value.dtype),
+            _value=Held(value, device),
+        )
+        for name, value in VALUES.items()
+    ]
+
+
+def _as_dtype(name: str) -> Any:
+    known = {"bfloat16": numpy.dtype(BFLOAT16), "string": numpy.dtype(object)}
+    return SimpleNamespace(as_numpy_dtype=known.get(name) or numpy.dtype(name))
+
+
+@pytest.mark.parametrize("device", ["CPU", "GPU"])
+def test_all_kinds_of_values_come_back_as_they_were(tmp_path: Path, device: str) -> None:
+    variables = _variables(device)
+    taken = Taken(variables)
+    path = str(tmp_path / "variables.npz")
+    for variable in variables:
+        variable._value.assign(None)  # trained on
+    taken.write(path)
+    put_variables(variables, taken.index, path, SimpleNamespace(as_dtype=_as_dtype))
+    for variable, wanted in zip(variables, VALUES.values(), strict=True):
+        found = variable._value.value
+        assert found.shape == numpy.shape(wanted), variable.name
+        if variable.dtype == "string":
+            assert found.tolist() == (wanted if isinstance(wanted, bytes) else wanted.tolist())
+        else:
+            assert (found.dtype, found.tobytes()) == (wanted.dtype, wanted.tobytes()), variable.name
+
+
+@pytest.mark.parametrize(("device", "copies"), [("CPU", 0), ("GPU", 1)])
+def test_only_off_the_cpu_is_it_copied_at_once(device: str, copies: int) -> None:
+    """A read that is held would need a card's memory twice; on the CPU TensorFlow copies at the next write."""
+    variables = _variables(device)
+    Taken(variables)
+    assert {tensor.copied for variable in variables for tensor in variable._value.reads} == {copies}
+
+
+def test_the_values_of_a_loop_of_ones_own_keep_their_types() -> None:
+    from holdfast.inside.keep import _copied
+
+    assert "numpy" in sys.modules
+    for value in (numpy.float32(0.1), numpy.str_("best"), VALUES["bfloat16 scalar"], 3, 0.5, "x", None):
+        assert type(_copied(value)) is type(value) and _copied(value) == value
+    array = VALUES["bfloat16 vector"]
+    copy = _copied(array)
+    assert copy is not array and copy.dtype == array.dtype and copy.tobytes() == array.tobytes()
