@@ -6,7 +6,7 @@ import signal
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 UNITS = ("bytes", "bytes_per_s", "s", "ratio", "celsius", "watts", "count", "per_s", "mhz", "percent", "flags")
 
@@ -49,6 +49,37 @@ class Event:
     kind: str
     at: float
     data: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class DetectorOff:
+    """A detector that raised or was too slow, and is not called any more."""
+
+    KIND: ClassVar[str] = "detector.off"
+
+    detector: str
+    reason: str
+    frames: tuple[str, ...] = ()  # the last ones of the traceback, outermost first
+
+    @property
+    def key(self) -> str:
+        """Of the decision that tells it."""
+        return f"{NOT_WORKING}detector:{self.detector}"
+
+    @property
+    def sentence(self) -> str:
+        return (
+            f"a check of Holdfast's failed and is switched off: {self.detector}: {self.reason}; everything else goes on"
+        )
+
+    def event(self, at: float) -> Event:
+        return Event(self.KIND, at, {"detector": self.detector, "reason": self.reason, "frames": list(self.frames)})
+
+    @classmethod
+    def of(cls, event: Event) -> DetectorOff:
+        data = event.data
+        frames = tuple(str(frame) for frame in data.get("frames") or ())
+        return cls(str(data.get("detector", "?")), str(data.get("reason", "no reason was given")), frames)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from holdfast.cli.recording import Recording, read_run
 from holdfast.cli.run_store import all_runs, find_run
 from holdfast.inside import checkpoint_store
 from holdfast.journal import Journal, NewerJournal
-from holdfast.supervisor.tick import shortened_command
+from holdfast.supervisor.run_start import shortened_command
 from holdfast.vocabulary import Event
 
 

@@ -37,7 +37,11 @@ class WhyVerb:
         )
         parser.add_argument("--json", action="store_true", help="the answer as JSON")
         parser.add_argument("--html", metavar="FILE", help="also write the answer as a page of its own")
-        parser.add_argument("--verbose", action="store_true", help="also say what was ruled out, and why")
+        parser.add_argument(
+            "--verbose",
+            action="store_true",
+            help="also say what was ruled out and why, and where a check of Holdfast's failed",
+        )
         parser.add_argument("--dir", help="where runs are kept (default: ./.holdfast, or $HOLDFAST_DIR)")
 
     def run(self, options: argparse.Namespace) -> int:
@@ -70,7 +74,8 @@ class WhyVerb:
             print(as_json(name, window, diagnosis))
             return
         out = [*considered(diagnosis, True), *ruled_out(window, diagnosis)] if options.verbose else []
-        print(as_text(name, window, diagnosis, recording.damage, sys.stdout.isatty(), ruled_out=out))
+        colour, verbose = sys.stdout.isatty(), options.verbose
+        print(as_text(name, window, diagnosis, recording.damage, colour, ruled_out=out, verbose=verbose))
 
 
 def _code(diagnosis: Diagnosis) -> int:

@@ -91,8 +91,12 @@ EDGES = (
 MEMORY_EDGES = EDGES[:5]
 
 
-def find_edges(window: Window, thresholds: Thresholds = Thresholds()) -> list[Finding]:  # noqa: B008 - frozen
-    findings = (_find(window, instance, thresholds) for edge in EDGES for instance in _instances(window, edge))
+def find_edges(window: Window) -> list[Finding]:
+    return [finding for edge in EDGES for finding in find_edge(window, edge)]
+
+
+def find_edge(window: Window, edge: Exhaustible, thresholds: Thresholds = Thresholds()) -> list[Finding]:  # noqa: B008 - frozen
+    findings = (_find(window, instance, thresholds) for instance in _instances(window, edge))
     return [finding for finding in findings if finding is not None]
 
 

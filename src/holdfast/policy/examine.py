@@ -8,10 +8,12 @@ from holdfast.vocabulary import Decision, Finding
 
 MOST = 6  # a run: each is two counts, of 0.05 to 0.17 s on a busy machine
 FIRST_WAIT_S = 8.0  # doubled with each
+KEY = "examine:"  # how the key of such a decision begins
+ANSWER_PACE_S, ANSWER_S = 0.25, 10.0  # how often, and how long, the answer is looked for after asking
 
 
 def decide(findings: Sequence[Finding], policy: str, decided_at: Mapping[str, float], now: float) -> list[Decision]:
-    asked = [at for key, at in decided_at.items() if key.startswith("examine:")]
+    asked = [at for key, at in decided_at.items() if key.startswith(KEY)]
     suspects = [finding for finding in findings if finding.details.get("examine")]
     if policy == "observe" or not suspects or len(asked) >= MOST:
         return []
@@ -19,4 +21,10 @@ def decide(findings: Sequence[Finding], policy: str, decided_at: Mapping[str, fl
         return []
     text = f"looked for what grows: {suspects[0].evidence[0].text}"
     settings = {"per_step_bytes": suspects[0].details.get("per_step_bytes", 0.0)}
-    return [Decision("examine", f"examine:{len(asked) + 1}", text, suspects[0].cause, settings)]
+    return [Decision("examine", f"{KEY}{len(asked) + 1}", text, suspects[0].cause, settings)]
+
+
+def pace_s(decided_at: Mapping[str, float], now: float) -> float:
+    """Seconds until the next look, for the answer's sake."""
+    asked_at = max((at for key, at in decided_at.items() if key.startswith(KEY)), default=float("-inf"))
+    return ANSWER_PACE_S if now - asked_at < ANSWER_S else float("inf")

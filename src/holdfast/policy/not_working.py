@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from holdfast.vocabulary import NOT_WORKING, Decision, Event
+from holdfast.vocabulary import NOT_WORKING, Decision, DetectorOff, Event
 
 REASON_CHARACTERS = 200
+SENTENCE_CHARACTERS = 300
 EVERYTHING = "*"  # the place of a failure after which our part inside does nothing any more
 SAVED_ELSEWHERE = "another process of this run trains and saves already"  # that one's checkpoints work
 WHERE = {"train": "training", "evaluate": "evaluation", "predict": "prediction"}
@@ -22,7 +23,8 @@ def decide(events: Iterable[Event], policy: str, decided_at: Mapping[str, float]
             continue
         key = f"{NOT_WORKING}{told[0]}"
         if key not in decided_at and key not in decisions:
-            decisions[key] = Decision("note" if policy == "observe" else "warn", key, told[1])
+            quiet = policy == "observe" or event.kind == DetectorOff.KIND  # nothing the user could do about it
+            decisions[key] = Decision("note" if quiet else "warn", key, told[1])
     return list(decisions.values())
 
 
@@ -32,6 +34,9 @@ def _told(event: Event) -> tuple[str, str] | None:
     if event.kind == "checkpoint.failed" and reason != SAVED_ELSEWHERE:
         line = f"checkpoints are not working here: {reason}; training goes on, a restart would repeat what is not saved"
         return "checkpoints", line
+    if event.kind == DetectorOff.KIND:
+        off = DetectorOff.of(event)
+        return off.key.removeprefix(NOT_WORKING), _one_line(off.sentence, SENTENCE_CHARACTERS)
     if event.kind == "inside.failed" and data.get("place") == EVERYTHING:
         return "inside:everything", f"Holdfast no longer looks into the training process: {reason}; training goes on"
     if event.kind == "inside.failed":
@@ -47,6 +52,6 @@ def _told(event: Event) -> tuple[str, str] | None:
     return None
 
 
-def _one_line(value: object) -> str:
+def _one_line(value: object, limit: int = REASON_CHARACTERS) -> str:
     text = " ".join("".join(c if c.isprintable() else " " for c in str(value or "no reason was given")).split())
-    return text if len(text) <= REASON_CHARACTERS else f"{text[: REASON_CHARACTERS - 1]}…"
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"

@@ -27,6 +27,10 @@ class AttemptRecord:
         if len(tail) > 2 * OUTPUT_BYTES:
             del tail[:-OUTPUT_BYTES]
 
+    @property
+    def said_goodbye(self) -> bool:
+        return "inside.goodbye" in self._events
+
     def begin_again(self) -> None:
         """The next attempt; what began the run stays."""
         start = self._events.get("run.start", deque())

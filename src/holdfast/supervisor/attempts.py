@@ -6,9 +6,11 @@ import contextlib
 import os
 import signal
 import time
+from functools import partial
 
-from holdfast.detectors import find_endings
+from holdfast import detectors
 from holdfast.detectors.endings import ending
+from holdfast.detectors.runner import DetectorRunner
 from holdfast.inside import checkpoint_store
 from holdfast.policy import restart
 from holdfast.policy.restart import Attempt
@@ -19,6 +21,8 @@ from holdfast.supervisor.script_checkpoints import newest_own
 from holdfast.supervisor.tick import Watch
 from holdfast.vocabulary import Cause, Decision, Diagnosis, Event, Window
 
+JUDGING_S = 5.0  # for each detector, of which all together take some milliseconds; meanwhile nothing runs
+UNDIAGNOSED = Diagnosis("unknown", None)
 GRACE_S = 900.0  # schedulers ask first and kill minutes later: that kill is no accident either
 # What an exit code of 128+N says, where a shell stands between and nothing else is known.
 IMPLIED: dict[int, str] = {
@@ -34,6 +38,7 @@ class Attempts:
         self._ended: list[Attempt] = []
         self._began = time.time()
         self._handed_k = spec.micro_batches
+        self._detectors = DetectorRunner(detectors.ENDINGS, slow_s=JUDGING_S, hung_s=0.0)
 
     @property
     def number(self) -> int:
@@ -46,7 +51,10 @@ class Attempts:
         from holdfast.diagnosis.verdict import diagnose  # noqa: PLC0415 - some MiB, for runs that fail
 
         window = watch.attempt_window(ended)
-        self._ended.append(self._known(window, diagnose(window, find_endings(window)), ended))
+        findings = self._detectors.find(window)
+        diagnosis = self._detectors.alone("diagnosis", partial(diagnose, findings=findings), window, UNDIAGNOSED)
+        watch.report_switched_off(self._detectors.switched_off(time.time()), time.time())
+        self._ended.append(self._known(window, diagnosis, ended))
         return restart.decide(self._ended, self._task.policy, self._task.max_restarts)
 
     def _known(self, window: Window, diagnosis: Diagnosis, ended: Event) -> Attempt:

@@ -19,6 +19,7 @@ from holdfast.probes.cgroup import NO_LIMIT_FROM, V1, V2
 from holdfast.probes.cgroup_paths import hierarchy_of, membership
 from holdfast.probes.kernel_files import read
 from holdfast.supervisor.run_spec import RunSpec
+from holdfast.vocabulary import Event, Sample
 
 SWAP = {1: "memory.memsw.limit_in_bytes", 2: "memory.swap.max"}
 
@@ -38,6 +39,12 @@ def rescue_settings(spec: RunSpec, k: int | None = None, environment: Mapping[st
             "ranks": ranks,
         }
     }
+
+
+def budget_samples(spec: RunSpec, now: float) -> list[Sample | Event]:
+    """What the user allowed, beside what is used: a detector compares the two."""
+    budgets = {"memory": spec.memory_bytes, "gpu_memory": spec.gpu_memory_bytes}
+    return [Sample(f"job.{name}_budget_bytes", float(size), now) for name, size in budgets.items() if size]
 
 
 def groups(root: Path = Path("/"), pid: int | None = None) -> list[dict[str, Any]]:

@@ -14,6 +14,10 @@ class InjectionCheck:
         self._expected: dict[int, tuple[str, float]] = {}
         self._said = False
 
+    def look(self, readings: Iterable[Sample | Event], greeted: set[int], now: float) -> list[Event]:
+        line = self.missing(readings, greeted, now)
+        return [] if line is None else [Event("inside.absent", now, {"reason": line})]
+
     def missing(self, readings: Iterable[Sample | Event], greeted: set[int], now: float) -> str | None:
         """A line for the user, the first time that one is due."""
         for reading in readings:

@@ -38,6 +38,10 @@ class JournalThread:
     def output(self, piece: Output) -> None:
         self._put(lambda: self._output.output(piece))
 
+    def later(self, write: Callable[[], None]) -> None:
+        """Anything else that is written to a disk for this run; it may not raise."""
+        self._put(write)
+
     def close(self, patience_s: float) -> bool:
         """True when everything handed over is written: a slow disk may take its time to sync, and nothing is lost by that."""
         self._queue.put(None)

@@ -9,11 +9,13 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from holdfast.supervisor.budget import container_limit
 from holdfast.supervisor.run_spec import RunSpec
+from holdfast.vocabulary import Event
 
 FILE = "learned.json"
 ENTRIES = 200
@@ -25,6 +27,12 @@ def recall(spec: RunSpec) -> int | None:
     entry = entries.get(_key(spec)) if entries else None
     k = entry.get("k") if isinstance(entry, dict) else None
     return k if isinstance(k, int) and k > 1 else None
+
+
+def newest(events: Iterable[Event]) -> int | None:
+    """What the training process came to among these, if it did."""
+    taken = [event for event in events if event.kind == "rescue.k" and event.data.get("where") == "train"]
+    return int(taken[-1].data["k"]) if taken else None
 
 
 def remember(spec: RunSpec, k: int, model: str = "") -> None:

@@ -70,7 +70,7 @@ class Watcher:
         self._groups = groups
         if guard is not None:
             self._selector.register(guard, selectors.EVENT_READ, None)
-            self._watch.on_answer = guard.answer
+            self._watch.guard_questions.on_answer = guard.answer
         if spec.policy == "protect":
             about = {"version": groups.version, "controllers": sorted(groups.folders)}
             self._watch.event("job.contained", **about, **launcher.about_scope)

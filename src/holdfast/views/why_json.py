@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from holdfast.views.resuming import resume_command
+from holdfast.views.why_text import not_working
 from holdfast.vocabulary import Cause, Diagnosis, Evidence, Window
 
 
@@ -21,6 +22,7 @@ def as_json(run: str, window: Window, diagnosis: Diagnosis) -> str:
             for event in window.events("action")
         ],
         "resume": resume_command(run, window, diagnosis),
+        "not_working": not_working(window),
     }
     return json.dumps(answer, indent=2)
 

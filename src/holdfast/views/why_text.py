@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from holdfast.views.resuming import last_checkpoint, resume_command
 from holdfast.views.safe_text import safe
-from holdfast.vocabulary import NOT_WORKING, Cause, Diagnosis, Event, Window, signal_name
+from holdfast.vocabulary import NOT_WORKING, Cause, DetectorOff, Diagnosis, Event, Window, signal_name
 
 WIDTH = 80
 MOST_GUESSES = 5
@@ -26,7 +26,14 @@ class Log:
 
 
 def as_text(
-    run: str, window: Window, diagnosis: Diagnosis, damage: list[str], colour: bool, *, ruled_out: Sequence[str] = ()
+    run: str,
+    window: Window,
+    diagnosis: Diagnosis,
+    damage: list[str],
+    colour: bool,
+    *,
+    ruled_out: Sequence[str] = (),
+    verbose: bool = False,
 ) -> str:
     about = list(_about(run, window, diagnosis))
     lines = [*_answer(diagnosis, about, last_words(window), colour), *_doubts(diagnosis, ruled_out, colour)]
@@ -35,6 +42,7 @@ def as_text(
     if missing := not_working(window):
         lines += ["", _bold("Not working here", colour)]
         lines += [line for text in missing for line in _wrapped(safe(text), "  ")]
+        lines += _frames(window) if verbose else []
     notes = [*_notes(window), *damage]
     if notes:
         lines += ["", _bold("During the run", colour)]
@@ -150,8 +158,18 @@ def last_words(window: Window) -> list[str]:
 
 
 def not_working(window: Window) -> list[str]:
-    """What of Holdfast did not work in this run."""
-    return [str(event.data["decision"]) for event in window.events("action") if _is_about_us(event)]
+    """What of Holdfast did not work in this run, or now that it was read."""
+    told = {
+        str(event.data["key"]): str(event.data["decision"]) for event in window.events("action") if _is_about_us(event)
+    }
+    off = [DetectorOff.of(event) for event in window.events(DetectorOff.KIND)]
+    return list(({one.key: one.sentence for one in off} | told).values())
+
+
+def _frames(window: Window) -> Iterator[str]:
+    """Where a detector failed, for whoever mends it."""
+    for off in map(DetectorOff.of, window.events(DetectorOff.KIND)):
+        yield from (f"    {safe(frame)}" for frame in off.frames)
 
 
 def _is_about_us(action: Event) -> bool:

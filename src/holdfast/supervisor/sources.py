@@ -1,0 +1,46 @@
+"""Everything one turn of the loop reads about one attempt: probes, the training processes' rings, start-up stacks, budgets."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from holdfast.probes import Scope
+from holdfast.probes.runner import ProbeRunner
+from holdfast.supervisor.budget import budget_samples
+from holdfast.supervisor.injection_check import InjectionCheck
+from holdfast.supervisor.ring_samples import RingSamples
+from holdfast.supervisor.run_spec import RunSpec
+from holdfast.supervisor.startup_stacks import StartupStacks
+from holdfast.vocabulary import Event, Sample
+
+
+class Sources:
+    def __init__(self, spec: RunSpec, script_pid: int) -> None:
+        self._spec = spec
+        directories = (spec.cwd, spec.directory or spec.cwd, Path(os.environ.get("TMPDIR") or "/tmp"))
+        self._probes = ProbeRunner(Scope(script_pid, os.getpid(), directories))
+        self.training = RingSamples(spec.channel) if spec.channel else None
+        self._injection = InjectionCheck()
+        self._startup = StartupStacks(spec.cwd)
+
+    def read(self, now: float) -> list[Sample | Event]:
+        return self._with_the_rest(self._probes.poll(now), now)
+
+    def read_at_the_end(self, now: float) -> list[Sample | Event]:
+        """Right after the script has ended, before its cgroup and its last lines are gone."""
+        return self._with_the_rest(self._probes.closing(now), now)
+
+    def _with_the_rest(self, readings: list[Sample | Event], now: float) -> list[Sample | Event]:
+        if self.training is not None:
+            readings += self.training.read(now)
+            readings += self._startup.look(readings, now)
+            readings += self._injection.look(readings, self.training.greeted(), now)
+        return readings + budget_samples(self._spec, now)
+
+    @property
+    def pace_s(self) -> float:
+        return self._startup.pace_s
+
+    def close(self) -> None:
+        self._probes.close()
