@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from journal_making import row, small_journal
 
 from holdfast.journal import Follower, Journal, JournalWriter
-from holdfast.journal.format import HEADER_BYTES, Frames
+from holdfast.journal.format import EVENT, HEADER_BYTES, Frames, frame
 from holdfast.vocabulary import Event, Output, Sample
 
 Told = list[Sample | Event | Output]
@@ -169,3 +169,12 @@ def test_random_bytes_in_a_segment_of_the_right_name_are_no_header(directory: Pa
     journal = Journal(directory)
     assert list(journal.samples()) == []
     assert journal.damage == ["watcher-00000001.seg: damaged at byte 0, that segment is not readable"]
+
+
+def test_a_whole_record_that_cannot_be_decoded_is_not_called_damage(whole: bytes, tmp_path: Path) -> None:
+    put(tmp_path, whole + frame(EVENT, b"12345678" + b'{"no": "pair"}'))
+    assert Journal(tmp_path).events()[-1].data == {"number": 3}
+    (line,) = Journal(tmp_path).damage
+    assert (
+        f"a whole record at byte {len(whole)} cannot be decoded (ValueError: " in line and "a bug of Holdfast's" in line
+    )

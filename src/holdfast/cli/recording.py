@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -130,6 +131,15 @@ def _counters_now(now: float) -> list[Sample]:
     except Missing:
         return []
     return [reading for reading in readings if isinstance(reading, Sample)]
+
+
+def any_alive(starts: Iterable[Event]) -> bool:
+    """Whether a script or a watcher that these events name still runs."""
+    return any(
+        _alive(start.data.get("script_pid"), start.data.get("script_started"))
+        or _alive(start.data.get("watched_by"), start.data.get("watcher_started"))
+        for start in starts
+    )
 
 
 def _alive(pid: object, started: object) -> bool:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from holdfast.cli.errors import UserError
-from holdfast.cli.log_file import ReadLog, read_file, read_stdin
+from holdfast.cli.pasted_log import ReadLog, read_file, read_stdin
 from holdfast.cli.recording import Recording, read_run
 from holdfast.cli.run_store import all_runs, find_run
 from holdfast.diagnosis.ruled_out import ruled_out

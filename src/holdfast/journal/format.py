@@ -53,7 +53,7 @@ class NewerJournal(Exception):
 
 
 class BadRecord(Exception):
-    """The checksum holds, the content does not."""
+    """The checksum holds, the content cannot be decoded: not the disk's doing, but that of the Holdfast that wrote or reads it."""
 
 
 class Header(NamedTuple):
@@ -283,7 +283,7 @@ class Decoder:
         try:
             return self._take(kind, payload)
         except (struct.error, ValueError, KeyError, IndexError, TypeError, RecursionError) as error:
-            raise BadRecord(str(error)) from None
+            raise BadRecord(f"{type(error).__name__}: {error}") from None
 
     def _take(self, kind: int, payload: bytes) -> Record | None:
         if kind == ROW:

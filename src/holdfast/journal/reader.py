@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Container, Iterator, Sequence
 from math import inf, isnan, nan, nextafter
 from typing import TYPE_CHECKING
 
@@ -183,8 +183,8 @@ class Segment:
                 if kind in kinds and (record := decoder.take(kind, payload)) is not None:
                     yield record
                 start = frames.offset
-        except BadRecord:
-            self.fault = f"damaged at byte {start}, the rest of that segment is not readable"
+        except BadRecord as error:
+            self.fault = f"a whole record at byte {start} cannot be decoded ({error}): a bug of Holdfast's, no damage"
             return
         if frames.fault == "damaged" or (frames.fault == "torn" and frames.whole_frame_follows()):
             self.fault = f"damaged at byte {frames.offset}, the rest of that segment is not readable"
@@ -213,7 +213,7 @@ class Tail:
             self._size = kept
 
 
-def samples_of(record: Row | Bucket, wanted: frozenset[str] | None = None, since: float = -inf) -> Iterator[Sample]:
+def samples_of(record: Row | Bucket, wanted: Container[str] | None = None, since: float = -inf) -> Iterator[Sample]:
     if record.at < since:
         return
     if isinstance(record, Bucket):
@@ -227,7 +227,7 @@ def samples_of(record: Row | Bucket, wanted: frozenset[str] | None = None, since
             yield Sample(name, value, at) if value is not None else Sample(name, None, at, reasons.get(name, ""))
 
 
-def _bucket_samples(bucket: Bucket, wanted: frozenset[str] | None) -> list[Sample]:
+def _bucket_samples(bucket: Bucket, wanted: Container[str] | None) -> list[Sample]:
     """The first extreme at the bucket's start, the other in its middle, the last value at its end.
 
     An extreme that is the last value is told once, so that a counter keeps its slope.
@@ -254,24 +254,34 @@ def _bucket_samples(bucket: Bucket, wanted: frozenset[str] | None) -> list[Sampl
 class Follower:
     """Gives what is new. Readings older than `since` are left out: a week of them would not fit a screen."""
 
-    def __init__(self, directory: Path, since: float = -inf) -> None:
+    def __init__(self, directory: Path, since: float = -inf, names: Container[str] | None = None) -> None:
         self._directory = str(directory)
         self._since = since
+        self._names = names
         self._streams: dict[str, Position] = {}
 
     def poll(self) -> list[Sample | Event | Output]:
-        found: list[Sample | Event | Output] = []
-        for stream, numbers in sorted(list_segments(self._directory).items()):
-            position = self._streams.setdefault(stream, Position(self._directory, stream))
-            for seq in numbers:
-                if seq >= position.seen.seq:
-                    for record, since in position.advance(seq):
-                        if isinstance(record, (Event, Output)):
-                            found.append(record)
-                        else:
-                            found.extend(samples_of(record, since=max(since, self._since)))
-        found.sort(key=lambda one: one.at)
-        return found
+        return sorted(self.new(), key=lambda one: one.at)
+
+    def new(self) -> Iterator[Sample | Event | Output]:
+        """The same, unsorted, with one segment at a time in memory."""
+        for stream in self.streams():
+            yield from stream
+
+    def streams(self) -> list[Iterator[Sample | Event | Output]]:
+        """What is new in each stream, by itself, in the order it was written."""
+        listed = sorted(list_segments(self._directory).items())
+        return [self._new_of(stream, numbers) for stream, numbers in listed]
+
+    def _new_of(self, stream: str, numbers: Sequence[int]) -> Iterator[Sample | Event | Output]:
+        position = self._streams.setdefault(stream, Position(self._directory, stream))
+        for seq in numbers:
+            if seq >= position.seen.seq:
+                for record, since in position.advance(seq):
+                    if isinstance(record, (Event, Output)):
+                        yield record
+                    else:
+                        yield from samples_of(record, self._names, max(since, self._since))
 
 
 class Position:
