@@ -19,7 +19,7 @@ def test_a_steady_fall_close_to_the_end_is_named_with_its_time() -> None:
     values: list[float | None] = [(2.0 - 0.05 * i) * GIB for i in range(20)]
     window = story(None, host__memory_available_bytes=values, **TOTAL)  # type: ignore[arg-type]
     (finding,) = find_edges(window)
-    assert finding.details["seconds_left"] == pytest.approx(21, abs=1)
+    assert finding.seconds_left == pytest.approx(21, abs=1)
     assert finding.evidence[0].text == ("memory: 14.9 GiB of 16 GiB in use, growing 51.2 MiB/s: full in about 21 s")
 
 

@@ -41,7 +41,7 @@ def growing(
 def test_a_slope_in_the_first_epoch_asks_for_a_look_inside() -> None:
     finding = find_host(growing())
     assert finding is not None and finding.confidence == SUSPECTED
-    assert finding.details["examine"]
+    assert finding.growth is not None and finding.growth.unexplained
 
 
 @pytest.mark.parametrize(
@@ -199,10 +199,10 @@ def test_memory_set_aside_before_that_is_being_filled_is_no_leak() -> None:
     flat = {"train__kept_bytes": [500 * MIB] * 90, "train__kept_bytes_step_count": [5.0 * i for i in range(90)]}
     looked = Event("examined", START + 20, {"steps": 20, "growing": []})
     filling = find_host(growing(90, epochs=False, events=[looked], **flat))
-    assert filling is not None and not filling.details["named"]
+    assert filling is not None and filling.confidence < NAMED
     rising = {**flat, "train__kept_bytes": [500 * MIB + 9 * MIB * i for i in range(90)]}
     leaking = find_host(growing(90, epochs=False, events=[looked], **rising))
-    assert leaking is not None and leaking.details["named"]
+    assert leaking is not None and leaking.confidence >= NAMED
 
 
 def test_a_kill_while_a_buffer_was_filled_is_put_on_the_limit() -> None:
@@ -232,7 +232,7 @@ def test_what_a_look_inside_found_before_the_growth_began_does_not_explain_it() 
     }
     early = examined(bytes=100 * MIB)
     found = find_host(story(events=[early], **series))
-    assert found is not None and found.details["examine"] and not found.details["named"]
+    assert found is not None and found.growth and found.growth.unexplained and found.confidence < NAMED
     late = Event("examined", START + 150, early.data)
     found = find_host(story(events=[late], **series))
-    assert found is not None and found.details["named"]
+    assert found is not None and found.confidence >= NAMED

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from holdfast.policy import warn
 from holdfast.policy.examine import FIRST_WAIT_S, MOST, decide
-from holdfast.vocabulary import Evidence, Finding
+from holdfast.vocabulary import Evidence, Finding, MemoryGrowth
 
 SUSPICION = Finding(
-    "host-memory-leak", 0.4, (Evidence("memory grows", "telemetry"),), {"key": "host-memory-leak", "examine": True}
+    "host-memory-leak",
+    0.4,
+    (Evidence("memory grows", "telemetry"),),
+    growth=MemoryGrowth(1024.0, 1 << 20, 1 << 30, 9.0, bounded=False, unexplained=True),
 )
 
 

@@ -75,16 +75,16 @@ def test_restarts_in_a_row_without_a_newer_checkpoint_are_counted() -> None:
 
 
 def test_the_pause_grows_and_is_short_again_after_progress() -> None:
-    pauses = [_decide(*[KILLED] * n).settings["pause_s"] for n in (1, 2, 3)]
+    pauses = [_decide(*[KILLED] * n).restart.pause_s for n in (1, 2, 3)]
     assert pauses == sorted(set(pauses))
-    assert _decide(*[KILLED] * 3, replace(KILLED, checkpoint=8)).settings["pause_s"] == pauses[0]
+    assert _decide(*[KILLED] * 3, replace(KILLED, checkpoint=8)).restart.pause_s == pauses[0]
 
 
 def test_after_a_kill_for_memory_the_micro_batches_get_smaller_each_time() -> None:
-    assert _decide(FOR_MEMORY).settings["k"] == 2
-    assert _decide(FOR_MEMORY, replace(FOR_MEMORY, k=2)).settings["k"] == 4
-    assert _decide(KILLED).settings["k"] is None
-    assert _decide(replace(KILLED, k=4)).settings["k"] == 4
+    assert _decide(FOR_MEMORY).restart.k == 2
+    assert _decide(FOR_MEMORY, replace(FOR_MEMORY, k=2)).restart.k == 4
+    assert _decide(KILLED).restart.k is None
+    assert _decide(replace(KILLED, k=4)).restart.k == 4
 
 
 def test_never_twice_with_the_same_micro_batches_at_the_same_place() -> None:
@@ -137,7 +137,7 @@ def test_memory_that_runs_out_while_evaluating_is_not_met_with_ever_smaller_trai
 
 def test_a_leak_starts_afresh_as_long_as_there_is_progress() -> None:
     leak = replace(FOR_MEMORY, cause="host-memory-leak")
-    assert _decide(leak).settings["k"] is None
+    assert _decide(leak).restart.k is None
     assert _decide(leak, replace(leak, step=2400, checkpoint=14)).kind == "restart"
     assert _decide(leak, leak).kind == "stop"
 
@@ -152,10 +152,10 @@ def test_a_leak_is_outrun_as_long_as_each_attempt_gets_well_further() -> None:
 def test_a_first_step_that_was_too_big_is_started_again_smaller() -> None:
     first = Attempt("container-memory-limit", True, None, 20.0, begun=True, can_shrink=True)
     decision = _decide(first)
-    assert (decision.kind, decision.settings["k"]) == ("restart", 2)
+    assert (decision.kind, decision.restart.k) == ("restart", 2)
     assert "before its first step; starting again from the beginning in 2 micro-batches" in decision.text
     again = _decide(first, replace(first, k=2))
-    assert (again.kind, again.settings["k"]) == ("restart", 4), "never twice with the same"
+    assert (again.kind, again.restart.k) == ("restart", 4), "never twice with the same"
 
 
 @pytest.mark.parametrize("change", [{"begun": False}, {"can_shrink": False}, {"cause": "killed"}])
@@ -173,7 +173,7 @@ MEASURED = replace(ON_GPU, needed_k=5)
 @pytest.mark.parametrize("killed", [False, True], ids=["by an exception", "by an abort"])
 def test_out_of_gpu_memory_is_started_again_with_exactly_what_was_measured(killed: bool) -> None:
     decision = _decide(replace(MEASURED, killed=killed, k=2))
-    assert (decision.kind, decision.settings["k"]) == ("restart", 5)
+    assert (decision.kind, decision.restart.k) == ("restart", 5)
     assert decision.text == (
         "ran out of GPU memory at step 1200; starting again from step 1180 in 5 micro-batches a step "
         "(20 steps, 12 s lost), attempt 2"
@@ -191,11 +191,11 @@ def test_a_first_step_too_big_for_the_gpu_begins_again_in_pieces() -> None:
 def test_one_restart_for_gpu_memory_at_one_place_unless_it_got_further() -> None:
     again = _decide(MEASURED, replace(MEASURED, k=5, needed_k=9))
     assert again.kind == "stop" and "smaller steps did not help" in again.text
-    assert _decide(MEASURED, replace(MEASURED, k=5, needed_k=9, step=1300)).settings["k"] == 9
+    assert _decide(MEASURED, replace(MEASURED, k=5, needed_k=9, step=1300)).restart.k == 9
 
 
 def test_without_a_measurement_gpu_steps_are_halved_once() -> None:
-    assert _decide(ON_GPU).settings["k"] == 2
+    assert _decide(ON_GPU).restart.k == 2
     assert _decide(ON_GPU, replace(ON_GPU, k=2)).kind == "stop"
 
 
@@ -209,11 +209,11 @@ def test_an_exception_for_lack_of_gpu_memory_that_smaller_steps_do_not_mend_is_l
 
 
 def test_an_abort_after_a_rescue_on_the_gpu_is_started_again_smaller() -> None:
-    assert _decide(replace(ON_GPU, rescue_failed=True, killed=True, k=2)).settings["k"] == 4
+    assert _decide(replace(ON_GPU, rescue_failed=True, killed=True, k=2)).restart.k == 4
     assert _decide(replace(ON_GPU, can_shrink=False, killed=True)).kind == "note"
 
 
 def test_what_was_measured_comes_before_doubling_on_the_host_too() -> None:
     measured = replace(FOR_MEMORY, needed_k=7)
-    assert _decide(measured).settings["k"] == 7
-    assert _decide(replace(measured, cause="host-memory-exhausted", killed=False)).settings["k"] == 7
+    assert _decide(measured).restart.k == 7
+    assert _decide(replace(measured, cause="host-memory-exhausted", killed=False)).restart.k == 7

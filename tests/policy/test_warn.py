@@ -5,7 +5,7 @@ from __future__ import annotations
 from holdfast.policy.warn import AGAIN_S, decide
 from holdfast.vocabulary import Evidence, Finding
 
-FILLING = Finding("disk-full", 0.6, (Evidence("disk /: full in about 9 s", "telemetry"),), {"key": "disk-full:/"})
+FILLING = Finding("disk-full", 0.6, (Evidence("disk /: full in about 9 s", "telemetry"),), subject="/")
 
 
 def test_a_finding_is_said_once_and_again_after_ten_minutes() -> None:

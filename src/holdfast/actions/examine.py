@@ -9,4 +9,5 @@ from holdfast.vocabulary import Decision
 
 def carry_out(decision: Decision, send: Callable[..., bool]) -> str:
     """Returns what became of it, for the record; what was found comes back as an event."""
-    return "asked" if send(do="examine", id=decision.key, **decision.settings) else "could not be asked: nobody trains"
+    sent = send(do="examine", id=decision.key, per_step_bytes=decision.per_step_bytes)
+    return "asked" if sent else "could not be asked: nobody trains"

@@ -18,7 +18,7 @@ from holdfast.journal import Journal, NewerJournal
 from holdfast.probes import Missing, Scope
 from holdfast.probes.heartbeat import boot_id
 from holdfast.probes.vmstat import Vmstat
-from holdfast.vocabulary import Diagnosis, Event, Sample, Window
+from holdfast.vocabulary import Decided, DecisionKind, Diagnosis, Event, Exit, Sample, Window
 
 ATTEMPTS_TOLD = 8
 LASTING = ("run.start", "machine", "cgroup.found", "probe.missing", "aftermath")  # said once, true of every attempt
@@ -43,7 +43,7 @@ def read_run(run: Path) -> Recording:
         output = journal.output()
     except NewerJournal as error:
         raise UserError(str(error)) from None
-    if not any(event.kind == "script.exit" for event in events):
+    if not any(event.kind == Exit.KIND for event in events):
         events.append(_aftermath(events, series))
     window = Window(events, series, output)
     began_again = _restarts(window)
@@ -58,8 +58,8 @@ def read_run(run: Path) -> Recording:
 def _diagnosed(attempt: Window, runner: DetectorRunner) -> Diagnosis:
     """A bug of ours costs what it would have found, and is named as ours; the record is not to blame for it."""
     findings = runner.find(attempt)
-    end = attempt.event("script.exit")
-    outcome = "unknown" if end is None else "completed" if end.data.get("code") == 0 else "failed"
+    end = attempt.event(Exit.KIND)
+    outcome = "unknown" if end is None else "completed" if Exit.of(end).code == 0 else "failed"
     otherwise = Diagnosis(outcome, None, summary=UNDIAGNOSED)
     return runner.alone("diagnosis", partial(diagnose, findings=findings), attempt, otherwise)
 
@@ -68,9 +68,9 @@ def _restarts(window: Window) -> list[float]:
     """When another attempt was decided on and came to pass, or was stopped while it was waited for."""
     moments: list[float] = []
     decided: float | None = None
-    for event in window.events("decision", "run.start", "attempt.start", "script.exit"):
-        if event.kind == "decision":
-            decided = event.at if event.data.get("decision") == "restart" else decided
+    for event in window.events(Decided.KIND, "run.start", "attempt.start", Exit.KIND):
+        if event.kind == Decided.KIND:
+            decided = event.at if Decided.of(event).decision == DecisionKind.RESTART else decided
         elif event.kind == "attempt.start":
             moments.append(event.at if decided is None else decided)
             decided = None
@@ -85,7 +85,7 @@ def _attempts(journal: Journal, window: Window, began_again: list[float]) -> lis
     parts = []
     for since, until in list(pairwise([float("-inf"), *began_again, float("inf")]))[-ATTEMPTS_TOLD:]:
         events = [
-            Event("script.exit", event.at, event.data) if event.kind == "attempt.exit" else event
+            Exit.of(event).event(event.at) if event.kind == Exit.OF_AN_ATTEMPT else event
             for event in window.events()
             if since <= event.at < until or event.kind in LASTING
         ]

@@ -14,6 +14,7 @@ from holdfast.cli.recording import Recording, read_run
 from holdfast.cli.run_store import all_runs, find_run
 from holdfast.inside import checkpoint_store
 from holdfast.journal import Journal, NewerJournal
+from holdfast.supervisor.known_micro_batches import newest
 from holdfast.supervisor.run_start import shortened_command
 from holdfast.vocabulary import Event
 
@@ -104,8 +105,7 @@ def _hint(run: Path, command: list[str], cwd: Path, directory: str | None) -> st
 
 def _micro_batches(recording: Recording) -> int | None:
     """Where it was killed for memory, in smaller ones than it had."""
-    taken = [event for event in recording.window.events("rescue.k") if event.data.get("where", "train") == "train"]
-    k = int(taken[-1].data["k"]) if taken else 1
+    k = newest(recording.window.events()) or 1
     cause = recording.diagnosis.cause
     killed = cause is not None and cause.id in ("container-memory-limit", "host-memory-exhausted")
     return k * 2 if killed else k if k > 1 else None

@@ -16,6 +16,7 @@ from holdfast.cli.run_store import new_run
 from holdfast.supervisor.relay import NeverStarted
 from holdfast.supervisor.run import supervise
 from holdfast.supervisor.run_spec import PLACEHOLDER, RunSpec
+from holdfast.vocabulary import Policy
 
 if TYPE_CHECKING:
     from holdfast.cli.resume import Resumed
@@ -34,8 +35,8 @@ class RunVerb:
     def arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             "--policy",
-            choices=("observe", "advise", "protect"),
-            default="protect",
+            choices=tuple(map(str, Policy)),
+            default=str(Policy.PROTECT),
             help="watch only; also warn; also act (default: %(default)s)",
         )
         parser.add_argument("--memory", type=size, metavar="SIZE", help="host-memory budget of the job, such as 12G")
@@ -93,7 +94,7 @@ class RunVerb:
             command=tuple(command),
             directory=directory,
             cwd=working_directory(),
-            policy=options.policy,
+            policy=Policy(options.policy),
             name=options.name,
             memory_bytes=options.memory,
             gpu_memory_bytes=options.gpu_memory,
@@ -141,8 +142,8 @@ def spelled_out(words: list[str], parser: argparse.ArgumentParser) -> list[str]:
 def _resumed(options: argparse.Namespace, command: list[str]) -> Resumed:
     from holdfast.cli.resume import resumable  # noqa: PLC0415 - few need it
 
-    if options.policy != "protect" or (options.checkpoint == "off" and not options.resume_args):
-        wrong = f"--policy {options.policy}" if options.policy != "protect" else "--checkpoint off"
+    if options.policy != Policy.PROTECT or (options.checkpoint == "off" and not options.resume_args):
+        wrong = f"--policy {options.policy}" if options.policy != Policy.PROTECT else "--checkpoint off"
         raise UserError(f"--resume: with {wrong} Holdfast restores nothing; leave one of the two out")
     return resumable(options.resume, command, working_directory(), options.dir, options.resume_args or "")
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from holdfast.cli.run_store import new_run
 from holdfast.supervisor.hardening import lock_memory, lower_oom_score
 from holdfast.supervisor.run_spec import RunSpec
+from holdfast.vocabulary import Policy
 
 CHECK_S = 0.5
 
@@ -20,7 +21,7 @@ class WatchBesideVerb:
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--pid", type=int, required=True)
-        parser.add_argument("--policy", choices=("observe", "advise", "protect"), default="protect")
+        parser.add_argument("--policy", choices=tuple(map(str, Policy)), default=str(Policy.PROTECT))
         parser.add_argument("--name", default="")
         parser.add_argument("--dir")
 
@@ -29,7 +30,7 @@ class WatchBesideVerb:
 
         directory, _ = new_run(options.dir, options.name)
         command = tuple(Path(f"/proc/{options.pid}/cmdline").read_text().split("\0")[:-1])
-        spec = RunSpec(command, directory, Path.cwd(), policy=options.policy, name=options.name)
+        spec = RunSpec(command, directory, Path.cwd(), policy=Policy(options.policy), name=options.name)
         watch = Watch(spec, "watcher", options.pid, say=lambda _: False)
         print(json.dumps({"run": directory.name if directory else "", "channel": str(spec.channel or "")}), flush=True)
         _let_go()

@@ -36,7 +36,7 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | Non
         return None
     headline = "Out of memory: native code broke at the job's memory budget"
     confidence = 0.9 if len(seen) > 1 else 0.82
-    return Finding("host-memory-exhausted", confidence, (how.evidence(), *seen), {"headline": headline})
+    return Finding("host-memory-exhausted", confidence, (how.evidence(), *seen), headline=headline)
 
 
 def _at_budget(window: Window, how: Ending, thresholds: Thresholds) -> list[Evidence]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from statistics import median
 
-from holdfast.vocabulary import Evidence, Finding, Window
+from holdfast.vocabulary import Detail, Evidence, Finding, Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,5 +58,5 @@ def _finding(window: Window, wanting: float, cores: float, at: float) -> Finding
     if step_s is not None:
         evidence.append(Evidence(f"a step takes {step_s * 1000:.0f} ms", "telemetry", at, step_s))
     headline = f"{wanting:.0f} threads compete for {cores:g} processors"
-    details = {"key": "cpu-oversubscribed", "headline": headline, "threads": str(each), "cores": f"{cores:g}"}
-    return Finding("cpu-oversubscribed", 0.75, tuple(evidence), details)
+    details: dict[str, str] = {Detail.THREADS: str(each), Detail.CORES: f"{cores:g}"}
+    return Finding("cpu-oversubscribed", 0.75, tuple(evidence), details, headline=headline)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from holdfast.detectors.endings import ending
 from holdfast.vocabulary import Event, Evidence, Finding, Window
 
@@ -22,7 +24,7 @@ def find(window: Window) -> Finding | None:
         "data-exhausted",
         0.8,
         (Evidence(text, "telemetry", event.at, None if done is None else float(done)),),
-        {"key": "data-exhausted", "headline": headline},
+        headline=headline,
     )
 
 
@@ -41,4 +43,4 @@ def find_ending(window: Window) -> Finding | None:
     if found is None or how is None or how.code == 0:
         return None
     said = any(word in window.output(stream)[-LAST_WORDS:] for stream in window.streams() for word in RAISED)
-    return Finding(found.cause, 0.9 if said else 0.4, found.evidence, found.details)
+    return replace(found, confidence=0.9 if said else 0.4)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from holdfast.vocabulary import Evidence, Window, signal_name
+from holdfast.vocabulary import Evidence, Exit, Window, signal_name
 
 # What the kernel writes when it kills for memory, in two forms: one line of keys and one sentence.
 OOM_KEYS = re.compile(
@@ -42,14 +42,14 @@ class Ending:
 
 
 def ending(window: Window) -> Ending | None:
-    event = window.event("script.exit")
+    event = window.event(Exit.KIND)
     if event is None:
         return None
-    code, number = int(event.data["code"]), event.data.get("signal")
-    if number:
-        return Ending(code, int(number), True, event.at, bool(event.data.get("waiting")))
-    implied = code - 128 if 128 < code <= 128 + 31 else 0
-    return Ending(code, implied, False, event.at)
+    exit = Exit.of(event)
+    if exit.signal:
+        return Ending(exit.code, exit.signal, True, event.at, exit.waiting)
+    implied = exit.code - 128 if 128 < exit.code <= 128 + 31 else 0
+    return Ending(exit.code, implied, False, event.at)
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,7 +144,7 @@ def _find(window: Window, edge: Exhaustible, thresholds: Thresholds) -> Finding 
     if unit == "celsius":
         text = f"{edge.what}: {whole - left:.0f} °C, rising; the limit of {whole:.0f} °C in about {duration(seconds)}"
     evidence = Evidence(text, "telemetry", newest.at, newest.value)
-    return Finding(edge.cause, 0.6, (evidence,), {"key": f"{edge.cause}:{edge.what}", "seconds_left": seconds})
+    return Finding(edge.cause, 0.6, (evidence,), subject=edge.what, seconds_left=seconds)
 
 
 def _not_ours(window: Window, edge: Exhaustible, whole: float) -> bool:

@@ -23,9 +23,4 @@ def find(window: Window) -> Finding | None:
         text = f"training runs on the CPU: {card} is there, but the framework cannot use it"
     else:
         return None
-    return Finding(
-        "gpu-not-used",
-        0.8,
-        (Evidence(text, "telemetry", trains_on.at),),
-        {"key": "gpu-not-used", "usable": bool(seen)},
-    )
+    return Finding("gpu-not-used", 0.8, (Evidence(text, "telemetry", trains_on.at),))

@@ -29,7 +29,7 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | Non
     if float(stopped.data.get("stalled_s") or 0.0) > 1.0:
         cause = "swap-thrash"
     headline = f"Stopped by Holdfast: {_where(stopped)} ran out"
-    return Finding(cause, 0.95 if whole else 0.85, tuple(evidence), {"headline": headline})
+    return Finding(cause, 0.95 if whole else 0.85, tuple(evidence), headline=headline)
 
 
 def _where(stopped: Event) -> str:

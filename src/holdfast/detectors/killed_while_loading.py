@@ -112,7 +112,7 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | Non
     loading = [(growth, event) for growth, place, event in course if place in (LOADING, OWN)]
     if confidence is None or not loading or _jumped_afterwards(window, course[-1][2], grown, thresholds):
         return None
-    return Finding(CAUSE, confidence, (*_evidence(loading, grown), *killed.evidence), {"headline": _headline(loading)})
+    return Finding(CAUSE, confidence, (*_evidence(loading, grown), *killed.evidence), headline=_headline(loading))
 
 
 def _course(window: Window) -> list[tuple[float, str, Event]]:

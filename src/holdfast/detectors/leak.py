@@ -15,7 +15,7 @@ from holdfast.detectors import trend
 from holdfast.detectors.endings import ending
 from holdfast.detectors.trend import Growth, growth, points, points_by_clock
 from holdfast.detectors.units import amount
-from holdfast.vocabulary import Event, Evidence, Finding, Window
+from holdfast.vocabulary import Detail, Event, Evidence, Finding, MemoryGrowth, Told, Window
 
 LEAKS = HOST, GPU = "host-memory-leak", "gpu-memory-leak"
 SUSPECTED, NAMED = 0.4, 0.85
@@ -54,7 +54,7 @@ def find_host(window: Window, thresholds: Thresholds = Thresholds()) -> Finding 
     if around is None:
         return None
     found = _finding(window, HOST, "memory", around, thresholds)
-    return replace(found, details={**found.details, "in_helpers": True})
+    return replace(found, growth=replace(found.growth, in_helpers=True)) if found.growth is not None else found
 
 
 def find_gpu(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
@@ -67,7 +67,7 @@ def find_ending(window: Window) -> list[Finding]:
     how = ending(window)
     if how is not None and how.code == 0:
         return []
-    told = {str(event.data.get("cause")): event for event in window.events("finding")}
+    told = {Told.of(event).cause: event for event in window.events(Told.KIND)}
     recorded = [_recorded(told[cause]) for cause in (HOST, GPU) if cause in told]
     return recorded or [_surer(window, finding) for finding in _find_at_the_end(window)]
 
@@ -87,20 +87,27 @@ def _surer(window: Window, finding: Finding) -> Finding:
     It has to have taken most of the room there was when it began: beside a jump to the limit it is a small matter. What
     loader workers hold rises during their first pass as a rule, whether they keep it for ever or not.
     """
-    grown, held = float(finding.details["grown_bytes"]), float(finding.details["held_bytes"])
+    growth = finding.growth
+    if growth is None:
+        return finding
+    grown, held = growth.grown_bytes, growth.held_bytes
     limit = window.value("cgroup.memory_limit_bytes") if finding.cause == HOST else None
     room = (limit or held) - (held - grown)
     if finding.confidence >= BY_SLOPE or grown < max(TAKEN_RATIO * room, TAKEN_BYTES):
         return finding
-    if float(finding.details["rises"]) < TAKEN_RISES or finding.details["bounded"] or finding.details.get("in_helpers"):
+    if growth.rises < TAKEN_RISES or growth.bounded or growth.in_helpers:
         return finding
     return replace(finding, confidence=BY_SLOPE)
 
 
 def _recorded(event: Event) -> Finding:
-    evidence = tuple(Evidence(str(text), "telemetry", event.at) for text in event.data.get("evidence", ()))
-    details = {key: event.data[key] for key in ("headline", "holder") if event.data.get(key)}
-    return Finding(str(event.data["cause"]), float(event.data["confidence"]), evidence, details)
+    told = Told.of(event)
+    evidence = tuple(Evidence(text, "telemetry", event.at) for text in told.evidence)
+    return Finding(told.cause, told.confidence, evidence, _details(told.holder), headline=told.headline)
+
+
+def _details(holder: str) -> dict[str, str]:
+    return {Detail.HOLDER: holder} if holder else {}
 
 
 def _finding(window: Window, cause: str, what: str, found: Growth, thresholds: Thresholds) -> Finding:
@@ -122,20 +129,17 @@ def _finding(window: Window, cause: str, what: str, found: Growth, thresholds: T
     headline = f"{what[0].upper()}{what[1:]} leaks: {amount(found.per_step, 'bytes')} more with every step" + (
         f", held by {holder}" if holder else ""
     )
-    details = {
-        "key": cause,
-        "examine": not grower,
-        "headline": headline,
-        "named": named,
-        "grown_bytes": found.amount,
-        "held_bytes": found.last.level,
-        "per_step_bytes": found.per_step,
-        "rises": found.rises,
-        "bounded": bool(grower and grower.get("bounded")) or filled,
-    }
-    return Finding(
-        cause, NAMED if named else SUSPECTED, tuple(evidence), details | ({"holder": holder} if holder else {})
+    growth = MemoryGrowth(
+        per_step_bytes=found.per_step,
+        grown_bytes=found.amount,
+        held_bytes=found.last.level,
+        rises=found.rises,
+        bounded=bool(grower and grower.get("bounded")) or filled,
+        unexplained=not grower,
+        holder=holder,
     )
+    confidence = NAMED if named else SUSPECTED
+    return Finding(cause, confidence, tuple(evidence), _details(holder), headline=headline, growth=growth)
 
 
 def _is_named(found: Growth, grower: Mapping[str, Any] | None, thresholds: Thresholds) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from holdfast.detectors.endings import ending, last_moments
 from holdfast.detectors.units import amount
-from holdfast.vocabulary import Evidence, Finding, Window
+from holdfast.vocabulary import Detail, Evidence, Finding, Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ def find_disk(window: Window) -> Finding | None:
         )
         for event in {event.data["mountpoint"]: event for event in full}.values()
     )
-    return Finding("disk-full", 0.55, evidence, {"headline": f"The disk is full ({where})", "where": where})
+    return Finding("disk-full", 0.55, evidence, {Detail.WHERE: where}, headline=f"The disk is full ({where})")
 
 
 def find_shared_memory(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen

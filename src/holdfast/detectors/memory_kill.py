@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from holdfast.detectors.endings import Ending, KernelKill, ending, kernel_kills, kills_may_be_ours, last_moments
 from holdfast.detectors.units import amount
-from holdfast.vocabulary import Evidence, Finding, Window
+from holdfast.vocabulary import Detail, Evidence, Finding, Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | Non
     if cause == HOST and budget and at_own_limit(kills):
         headline = f"Killed by the kernel at the job's memory budget of {amount(budget, 'bytes')}"
         evidence.append(Evidence(f"the job's memory budget is {amount(budget, 'bytes')}", "telemetry", None, budget))
-    return Finding(cause, confidence, tuple(evidence), {"headline": headline, **_details(window)})
+    return Finding(cause, confidence, tuple(evidence), _details(window), headline=headline)
 
 
 def _by_counters(window: Window, how: Ending | None) -> float:
@@ -119,7 +119,7 @@ def _short_of_memory(window: Window, how: Ending | None, thresholds: Thresholds)
         HOST,
         0.6,
         (how.evidence(), Evidence(text, "telemetry", available.at, available.value), note),
-        {"headline": "Killed while the machine was almost out of memory"},
+        headline="Killed while the machine was almost out of memory",
     )
 
 
@@ -157,7 +157,7 @@ def _details(window: Window) -> dict[str, str]:
     if not wanted:
         return {}
     gib = math.ceil(wanted / (1 << 30))
-    return {"twice": f"{gib}g" if wanted > 1 << 30 else f"{math.ceil(wanted / (256 << 20)) * 256}m"}
+    return {Detail.TWICE: f"{gib}g" if wanted > 1 << 30 else f"{math.ceil(wanted / (256 << 20)) * 256}m"}
 
 
 def _highest(window: Window, name: str) -> float | None:

@@ -26,6 +26,4 @@ def find(window: Window) -> Finding | None:
     if how.signal not in CRASHES:
         return None
     headline = f"{CRASHES[signal.Signals(how.signal)]} ({signal_name(how.signal)})"
-    return Finding(
-        "native-crash", 0.9 if how.direct or kernel else 0.4, (how.evidence(), *kernel), {"headline": headline}
-    )
+    return Finding("native-crash", 0.9 if how.direct or kernel else 0.4, (how.evidence(), *kernel), headline=headline)

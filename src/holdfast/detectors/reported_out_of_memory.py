@@ -44,10 +44,10 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | Non
     told = last_told(window)
     named = any(NAMES_GPU.search(item.text) for item in seen)
     cause = CAUSES["gpu"] if told is None or named else CAUSES.get(device(told), "host-memory-exhausted")
-    details = {}
+    headline = ""
     if cause == CAUSES["gpu"] and how.signal in BROKEN:
-        details["headline"] = "The GPU ran out of memory, and TensorFlow's allocator aborted the process"
-    return Finding(cause, confidence, (how.evidence(), *seen), details)
+        headline = "The GPU ran out of memory, and TensorFlow's allocator aborted the process"
+    return Finding(cause, confidence, (how.evidence(), *seen), headline=headline)
 
 
 def last_told(window: Window) -> Event | None:

@@ -36,9 +36,7 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | Non
     why, evidence = _whose_fault(window, waits[0].at, thresholds)
     text = f"training waits for data {ratio:.0%} of the time ({_milliseconds(ratio * step_s)} of a {_milliseconds(step_s)} step): {why}"
     first = Evidence(text, "telemetry", waits[-1].at, ratio)
-    return Finding(
-        "input-starvation", 0.8, (first, *evidence), {"key": "input-starvation", "headline": f"Input starved: {why}"}
-    )
+    return Finding("input-starvation", 0.8, (first, *evidence), headline=f"Input starved: {why}")
 
 
 def _steady_waits(window: Window, thresholds: Thresholds) -> list[Sample]:

@@ -46,7 +46,7 @@ def find_asked(window: Window) -> Finding | None:
     evidence += _let_through(window, how)
     if number == signal.SIGXCPU:
         evidence.append(Evidence("the kernel sends SIGXCPU when RLIMIT_CPU (ulimit -t) is used up", "exit", how.at))
-    return Finding(cause, _sure(how, number), tuple(evidence), {"headline": headline})
+    return Finding(cause, _sure(how, number), tuple(evidence), headline=headline)
 
 
 def _at_the_limit_of_timeout(window: Window, how: Ending) -> Finding | None:
@@ -61,7 +61,7 @@ def _at_the_limit_of_timeout(window: Window, how: Ending) -> Finding | None:
     else:
         return None
     said = Evidence(text, "exit", how.at)
-    return Finding("terminated", 0.93, (said,), {"headline": "Stopped at the time limit given to `timeout`"})
+    return Finding("terminated", 0.93, (said,), headline="Stopped at the time limit given to `timeout`")
 
 
 def _killed_for_nothing_else(window: Window, how: Ending) -> bool:
@@ -127,7 +127,7 @@ def find_killed(window: Window) -> Finding | None:
         text = f"{amount(available.value, 'bytes')} of RAM were available at the last look"
         evidence.append(Evidence(text, "telemetry", available.at, available.value))
     confidence = 0.2 if moved and kills_may_be_ours(window) else _sure_it_was_killed(window, how) if counters else 0.4
-    return Finding("killed", confidence, tuple(evidence), {"headline": "Killed by somebody (SIGKILL), not for memory"})
+    return Finding("killed", confidence, tuple(evidence), headline="Killed by somebody (SIGKILL), not for memory")
 
 
 def _sure_it_was_killed(window: Window, how: Ending) -> float:

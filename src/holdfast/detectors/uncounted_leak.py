@@ -67,7 +67,7 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | Non
         Evidence(where, "telemetry", stacks[-1].at),
     )
     headline = f"Memory leaks: {amount(rate, 'bytes')} more every second, in the loop at {line.partition(':')[0]}"
-    return Finding(CAUSE, thresholds.confidence, evidence, {"headline": headline})
+    return Finding(CAUSE, thresholds.confidence, evidence, headline=headline)
 
 
 def _of_the_trainer(window: Window) -> list[Event]:

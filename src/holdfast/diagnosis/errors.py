@@ -13,7 +13,7 @@ from holdfast.diagnosis.reading.clues import TAKEN_CARE_OF, from_chain, from_fat
 from holdfast.diagnosis.reading.log import clues_of
 from holdfast.diagnosis.reading.ranking import SURE, findings_of
 from holdfast.diagnosis.tracebacks import FatalError, Raised, last_chain, last_fatal
-from holdfast.vocabulary import Finding, Window
+from holdfast.vocabulary import Exit, Finding, Window
 
 WORDS_LINES = 25
 LAST_LINES = 2  # "training failed, see above"
@@ -36,8 +36,8 @@ RAISED_AT_THE_END = 0.9
 
 def find_errors(window: Window) -> list[Finding]:
     """What the last words of each stream tell."""
-    end = window.event("script.exit")
-    code = int(end.data["code"]) if end else 1
+    end = window.event(Exit.KIND)
+    code = Exit.of(end).code if end else 1
     texts = {name: lines_of(window.output(name)) for name in window.streams()}
     chains = {name: last_chain(lines) for name, lines in texts.items()}
     trust = {name: _trust(chains[name], lines, code) for name, lines in texts.items()}

@@ -176,7 +176,7 @@ def _others(window: Window) -> Finding | None:
         text = f"of the card's {_gib(total)}, {_gib(used.value)} were in use and only {_gib(mine)} of them by this run"
         headline = f"Another process {came} {_gib(others)} of the GPU's {_gib(total)}"
         evidence = (Evidence(text, "telemetry", used.at, others),)
-        return Finding("gpu-memory-held-by-others", 0.86, evidence, {"headline": headline})
+        return Finding("gpu-memory-held-by-others", 0.86, evidence, headline=headline)
     return None
 
 
@@ -193,7 +193,7 @@ def _in_pieces(window: Window) -> Finding | None:
         text = f"PyTorch had reserved {_gib(reserved.value)}, and never used more than {_gib(peak)} of it at once"
         headline = f"GPU memory is in pieces: {_gib(idle)} reserved and not in use"
         evidence = (Evidence(text, "telemetry", reserved.at, idle),)
-        return Finding("gpu-memory-fragmented", 0.82, evidence, {"headline": headline})
+        return Finding("gpu-memory-fragmented", 0.82, evidence, headline=headline)
     return None
 
 

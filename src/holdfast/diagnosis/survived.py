@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.vocabulary import Event, Evidence, Finding, Window
+from holdfast.vocabulary import Event, Evidence, Finding, MicroBatches, Window
 
 MIB = 1 << 20
 
@@ -15,8 +15,8 @@ def rescued(window: Window) -> Finding | None:
     first = min((event for event in (caught, foreseen) if event is not None), key=lambda event: event.at)
     evidence = [_what_happened(window.events(first.kind)[0])]
     where = first.data.get("where", "train")
-    told = [event for event in window.events("rescue.k") if event.data.get("where", where) == where]
-    pieces = [int(event.data["k"]) for event in told if event.data.get("k")]
+    told = [event for event in window.events(MicroBatches.KIND) if event.data.get("where", where) == where]
+    pieces = [MicroBatches.of(event).k for event in told]
     if pieces:
         text = f"it went on in {pieces[-1]} micro-batches with the same effective batch"
         evidence.append(Evidence(text, "telemetry", first.at, pieces[-1]))
@@ -26,7 +26,7 @@ def rescued(window: Window) -> Finding | None:
     ]
     cause, where = _cause(window.events(first.kind)[0])
     headline = f"{where} was too small for a batch; it was trained in pieces"
-    return Finding(cause, 0.92, tuple(evidence), {"headline": headline})
+    return Finding(cause, 0.92, tuple(evidence), headline=headline)
 
 
 def _cause(first: Event) -> tuple[str, str]:

@@ -17,7 +17,7 @@ from holdfast.diagnosis.reading.log import clues_of, read_excerpt
 from holdfast.diagnosis.reading.ranking import findings_of
 from holdfast.diagnosis.reading.scan import Excerpt
 from holdfast.diagnosis.survived import rescued
-from holdfast.vocabulary import Cause, Diagnosis, Finding, Window
+from holdfast.vocabulary import Cause, Diagnosis, Exit, Finding, Window
 
 SURE = 0.5  # below it a finding is a guess, named under `also`
 GUESS = 0.4
@@ -141,9 +141,9 @@ def diagnose_log(excerpt: Excerpt) -> Diagnosis:
 
 
 def _outcome(window: Window) -> tuple[str, int | None]:
-    exit_event, aftermath = window.event("script.exit"), window.event("aftermath")
+    exit_event, aftermath = window.event(Exit.KIND), window.event("aftermath")
     if exit_event is not None:
-        code = int(exit_event.data["code"])
+        code = Exit.of(exit_event).code
         return ("completed" if code == 0 else "failed"), code
     if aftermath is not None and (aftermath.data.get("script_alive") or aftermath.data.get("watcher_alive")):
         return "running", None
@@ -158,7 +158,8 @@ def _merge(findings: Sequence[Finding]) -> list[Finding]:
         doubt = math.prod(1 - finding.confidence for finding in same)
         evidence = tuple(dict.fromkeys(item for finding in same for item in finding.evidence))
         details = {key: value for finding in reversed(same) for key, value in finding.details.items()}
-        merged.append(Finding(cause, min(1 - doubt, 0.98), evidence, details))
+        headline = next((text for finding in same if (text := _headline(finding))), "")
+        merged.append(Finding(cause, min(1 - doubt, 0.98), evidence, details, headline=headline))
     return merged
 
 
@@ -210,10 +211,15 @@ def _with_what_led_there(findings: Sequence[Finding]) -> list[Finding]:
 
 def _in_words(finding: Finding, framework: str) -> Cause:
     entry = CATALOGUE[finding.cause]
-    title = str(finding.details.get("headline") or entry.title)
+    title = _headline(finding) or entry.title
     evidence = tuple(sorted(finding.evidence, key=lambda item: (item.at is None, item.at or 0.0)))
     remedies = remedies_for(finding, framework)
     return Cause(finding.cause, title, round(finding.confidence, 2), evidence, remedies, entry.meaning, entry.sure)
+
+
+def _headline(finding: Finding) -> str:
+    """Text rules keep theirs among what they read from the text."""
+    return finding.headline or str(finding.details.get("headline") or "")
 
 
 def _framework(window: Window) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from holdfast.vocabulary import Decision, Finding
+from holdfast.vocabulary import Decision, DecisionKind, Finding, Policy
 
 MOST = 6  # a run: each is two counts, of 0.05 to 0.17 s on a busy machine
 FIRST_WAIT_S = 8.0  # doubled with each
@@ -12,16 +12,18 @@ KEY = "examine:"  # how the key of such a decision begins
 ANSWER_PACE_S, ANSWER_S = 0.25, 10.0  # how often, and how long, the answer is looked for after asking
 
 
-def decide(findings: Sequence[Finding], policy: str, decided_at: Mapping[str, float], now: float) -> list[Decision]:
+def decide(findings: Sequence[Finding], policy: Policy, decided_at: Mapping[str, float], now: float) -> list[Decision]:
     asked = [at for key, at in decided_at.items() if key.startswith(KEY)]
-    suspects = [finding for finding in findings if finding.details.get("examine")]
-    if policy == "observe" or not suspects or len(asked) >= MOST:
+    suspects = [finding for finding in findings if finding.growth is not None and finding.growth.unexplained]
+    if policy == Policy.OBSERVE or not suspects or len(asked) >= MOST:
         return []
     if asked and now - max(asked) < FIRST_WAIT_S * 2 ** (len(asked) - 1):
         return []
     text = f"looked for what grows: {suspects[0].evidence[0].text}"
-    settings = {"per_step_bytes": suspects[0].details.get("per_step_bytes", 0.0)}
-    return [Decision("examine", f"{KEY}{len(asked) + 1}", text, suspects[0].cause, settings)]
+    growth = suspects[0].growth
+    per_step_bytes = growth.per_step_bytes if growth is not None else 0.0
+    key = f"{KEY}{len(asked) + 1}"
+    return [Decision(DecisionKind.EXAMINE, key, text, suspects[0].cause, per_step_bytes=per_step_bytes)]
 
 
 def pace_s(decided_at: Mapping[str, float], now: float) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from holdfast.vocabulary import NOT_WORKING, Decision, DetectorOff, Event
+from holdfast.vocabulary import NOT_WORKING, Decision, DecisionKind, DetectorOff, Event, Policy
 
 REASON_CHARACTERS = 200
 SENTENCE_CHARACTERS = 300
@@ -14,7 +14,7 @@ WHERE = {"train": "training", "evaluate": "evaluation", "predict": "prediction"}
 MEMORY = {"gpu": "GPU memory", "host": "memory"}
 
 
-def decide(events: Iterable[Event], policy: str, decided_at: Mapping[str, float]) -> list[Decision]:
+def decide(events: Iterable[Event], policy: Policy, decided_at: Mapping[str, float]) -> list[Decision]:
     """`observe` records and says nothing."""
     decisions: dict[str, Decision] = {}
     for event in events:
@@ -23,8 +23,8 @@ def decide(events: Iterable[Event], policy: str, decided_at: Mapping[str, float]
             continue
         key = f"{NOT_WORKING}{told[0]}"
         if key not in decided_at and key not in decisions:
-            quiet = policy == "observe" or event.kind == DetectorOff.KIND  # nothing the user could do about it
-            decisions[key] = Decision("note" if quiet else "warn", key, told[1])
+            quiet = policy == Policy.OBSERVE or event.kind == DetectorOff.KIND  # nothing the user could do about it
+            decisions[key] = Decision(DecisionKind.NOTE if quiet else DecisionKind.WARN, key, told[1])
     return list(decisions.values())
 
 

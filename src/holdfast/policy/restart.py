@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from holdfast.vocabulary import Decision
+from holdfast.vocabulary import Decision, DecisionKind, Policy, Restart
 
 PAUSES_S = (1.0, 5.0, 15.0)
 CHEAP_S = 300.0
@@ -65,35 +65,36 @@ class Attempt:
     evaluating: bool = False  # when it ended
 
 
-def decide(attempts: Sequence[Attempt], policy: str, max_restarts: int) -> Decision:
-    """Of kind "restart", with what the next attempt needs in `settings`; or "stop" with the reason.
+def decide(attempts: Sequence[Attempt], policy: Policy, max_restarts: int) -> Decision:
+    """RESTART with what the next attempt needs in `restart`; or STOP with the reason.
 
-    "note" is a stop that nobody needs to be told of: nothing else was to be expected.
+    NOTE is a stop that nobody needs to be told of: nothing else was to be expected.
     """
     last, number = attempts[-1], len(attempts) + 1
     trained = any(attempt.step is not None or _too_big(attempt) for attempt in attempts)
-    if policy != "protect" or max_restarts <= 0 or not trained or last.asked_to_stop:
-        return _stop("note", last, "nothing to start again")
+    if policy != Policy.PROTECT or max_restarts <= 0 or not trained or last.asked_to_stop:
+        return _stop(DecisionKind.NOTE, last, "nothing to start again")
     if last.cause not in WORDS or not _may_help(last):
-        return _stop("stop" if len(attempts) > 1 else "note", last, "it would fail again the same way")
+        kind = DecisionKind.STOP if len(attempts) > 1 else DecisionKind.NOTE
+        return _stop(kind, last, "it would fail again the same way")
     if last.read_input:
-        return _stop("stop", last, "it has read its standard input, which is gone")
+        return _stop(DecisionKind.STOP, last, "it has read its standard input, which is gone")
     if last.checkpoint is None and last.seconds > CHEAP_S:
-        return _stop("stop", last, f"there is no checkpoint, and {_span(last.seconds)} would be done again")
+        return _stop(DecisionKind.STOP, last, f"there is no checkpoint, and {_span(last.seconds)} would be done again")
     in_a_row = _in_a_row(attempts)
     if in_a_row >= max_restarts:
         times = "once" if in_a_row == 1 else f"{in_a_row} times"
-        return _stop("stop", last, f"started again {times} without a newer checkpoint")
+        return _stop(DecisionKind.STOP, last, f"started again {times} without a newer checkpoint")
     if reason := _would_not_help(attempts):
-        return _stop("stop", last, reason)
+        return _stop(DecisionKind.STOP, last, reason)
     k = _next_k(last)
     pause_s = PAUSES_S[min(in_a_row, len(PAUSES_S) - 1)]
     return Decision(
-        "restart",
+        DecisionKind.RESTART,
         f"restart:{number}",
         _told(last, k, number),
         last.cause,
-        {"pause_s": pause_s, "k": k if k > 1 else None},
+        Restart(pause_s, k if k > 1 else None),
     )
 
 
@@ -173,7 +174,7 @@ def _gains_little(attempts: Sequence[Attempt]) -> bool:
     return 0 < reached[-1] - reached[-2] < LEAST_GAIN * (reached[-2] - reached[-3])
 
 
-def _stop(kind: str, last: Attempt, reason: str) -> Decision:
+def _stop(kind: DecisionKind, last: Attempt, reason: str) -> Decision:
     return Decision(kind, "restart", f"{_what(last)}; not started again: {reason}", last.cause)
 
 

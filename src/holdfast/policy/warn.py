@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from holdfast.vocabulary import Decision, Finding
+from holdfast.vocabulary import Decision, DecisionKind, Finding, Policy
 
 AGAIN_S = 600.0
 SUSPICION = 0.5  # below it a finding is to be looked into, not to be told
 
 
-def decide(findings: Sequence[Finding], policy: str, decided_at: Mapping[str, float], now: float) -> list[Decision]:
+def decide(findings: Sequence[Finding], policy: Policy, decided_at: Mapping[str, float], now: float) -> list[Decision]:
     """One warning a subject, again after ten minutes if it still holds. `observe` records and says nothing."""
     decisions = []
     for finding in findings:
         if finding.confidence < SUSPICION:
             continue
-        key = str(finding.details["key"])
-        if 0 <= now - decided_at.get(key, float("-inf")) < AGAIN_S:  # a clock set back does not silence it for hours
+        ago_s = now - decided_at.get(finding.key, float("-inf"))
+        if 0 <= ago_s < AGAIN_S:  # a clock set back does not silence it for hours
             continue
-        kind = "note" if policy == "observe" else "warn"
-        decisions.append(Decision(kind, key, finding.evidence[0].text, finding.cause))
+        kind = DecisionKind.NOTE if policy == Policy.OBSERVE else DecisionKind.WARN
+        decisions.append(Decision(kind, finding.key, finding.evidence[0].text, finding.cause))
     return decisions

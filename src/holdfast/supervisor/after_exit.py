@@ -6,23 +6,17 @@ import os
 import signal
 import time
 from collections.abc import Callable
-from typing import Any
 
 from holdfast.supervisor.job_processes import stop_left_behind
 from holdfast.supervisor.tick import Watch
-from holdfast.vocabulary import Event
+from holdfast.vocabulary import Exit, Policy
 
 KERNEL_LOG_LAG_S = 0.2
 
 
-def ending_event(status: int, at: float, kind: str = "script.exit", **more: Any) -> Event:
-    code = os.waitstatus_to_exitcode(status)
-    return Event(kind, at, {"code": code if code >= 0 else 128 - code, "signal": -code if code < 0 else None, **more})
-
-
 def after_the_script(watch: Watch, status: int, idle: Callable[[float], None]) -> None:
     """Records how it ended, looks for the reason while it is fresh, and leaves no process behind."""
-    watch.record(ending_event(status, time.time()))
+    watch.record(Exit.by(status).event(time.time()))
     look_for_the_reason(watch, status, idle)
     leave_nothing_behind(watch, idle)
 
@@ -35,7 +29,7 @@ def look_for_the_reason(watch: Watch, status: int, idle: Callable[[float], None]
 
 
 def leave_nothing_behind(watch: Watch, idle: Callable[[float], None]) -> None:
-    if watch.policy == "observe":
+    if watch.policy == Policy.OBSERVE:
         return  # it takes over nothing: what the script started on purpose goes on
     stopped = stop_left_behind(idle)
     if stopped:

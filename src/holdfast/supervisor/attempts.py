@@ -15,11 +15,12 @@ from holdfast.inside import checkpoint_store
 from holdfast.policy import restart
 from holdfast.policy.restart import Attempt
 from holdfast.supervisor import signals
+from holdfast.supervisor.known_micro_batches import newest
 from holdfast.supervisor.launch import Launcher
 from holdfast.supervisor.run_spec import PLACEHOLDER, RunSpec
 from holdfast.supervisor.script_checkpoints import newest_own
 from holdfast.supervisor.tick import Watch
-from holdfast.vocabulary import Cause, Decision, Diagnosis, Event, Window
+from holdfast.vocabulary import Cause, Decision, Diagnosis, Event, MicroBatches, Window
 
 JUDGING_S = 5.0  # for each detector, of which all together take some milliseconds; meanwhile nothing runs
 UNDIAGNOSED = Diagnosis("unknown", None)
@@ -138,9 +139,8 @@ def _is_evaluating(window: Window) -> bool:
 
 
 def _micro_batches(window: Window, handed: int | None) -> int:
-    taken = [event for event in window.events("rescue.k") if event.data.get("where", "train") == "train"]
-    k = _whole(taken[-1].data.get("k")) if taken else handed if _can_shrink(window) else None
-    return max(1, k or 1)
+    taken = newest(window.events())
+    return max(1, taken or (handed if _can_shrink(window) else None) or 1)
 
 
 def _can_shrink(window: Window) -> bool:
@@ -149,7 +149,7 @@ def _can_shrink(window: Window) -> bool:
         return False
     adapters = [(event.data.get("name"), event.data.get("backend")) for event in window.events("adapter.ready")]
     return bool({("keras", "tensorflow"), ("keras", "torch")} & set(adapters)) or bool(
-        window.events("rescue.k", "rescue.ready", "rescue.needs")
+        window.events(MicroBatches.KIND, "rescue.ready", "rescue.needs")
     )
 
 

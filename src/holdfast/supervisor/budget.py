@@ -19,14 +19,14 @@ from holdfast.probes.cgroup import NO_LIMIT_FROM, V1, V2
 from holdfast.probes.cgroup_paths import hierarchy_of, membership
 from holdfast.probes.kernel_files import read
 from holdfast.supervisor.run_spec import RunSpec
-from holdfast.vocabulary import Event, Sample
+from holdfast.vocabulary import Event, Policy, Sample
 
 SWAP = {1: "memory.memsw.limit_in_bytes", 2: "memory.swap.max"}
 
 
 def rescue_settings(spec: RunSpec, k: int | None = None, environment: Mapping[str, str] = os.environ) -> dict[str, Any]:
     """What `settings.json` says about memory; nothing where the policy is not to act."""
-    if spec.policy != "protect":
+    if spec.policy != Policy.PROTECT:
         return {}
     budget = spec.memory_bytes
     ranks = _ranks(environment)

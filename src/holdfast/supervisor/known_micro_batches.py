@@ -15,7 +15,7 @@ from typing import Any
 
 from holdfast.supervisor.budget import container_limit
 from holdfast.supervisor.run_spec import RunSpec
-from holdfast.vocabulary import Event
+from holdfast.vocabulary import Event, MicroBatches
 
 FILE = "learned.json"
 ENTRIES = 200
@@ -31,8 +31,8 @@ def recall(spec: RunSpec) -> int | None:
 
 def newest(events: Iterable[Event]) -> int | None:
     """What the training process came to among these, if it did."""
-    taken = [event for event in events if event.kind == "rescue.k" and event.data.get("where") == "train"]
-    return int(taken[-1].data["k"]) if taken else None
+    taken = [MicroBatches.of(event) for event in events if event.kind == MicroBatches.KIND]
+    return next((one.k for one in reversed(taken) if one.where == "train"), None)
 
 
 def remember(spec: RunSpec, k: int, model: str = "") -> None:

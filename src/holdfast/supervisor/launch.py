@@ -24,6 +24,7 @@ from holdfast.supervisor.launch_priority import give_way, gives_way, turn_of
 from holdfast.supervisor.run_spec import RunSpec
 from holdfast.supervisor.stdin_replay import StdinReplay
 from holdfast.supervisor.streams import Streams
+from holdfast.vocabulary import Policy
 
 BOOTSTRAP = Path(__file__).parent.parent / "inside" / "bootstrap"
 
@@ -81,7 +82,7 @@ class Launcher:
         """The same for the first attempt: a scope that has to be made for it stays for the others."""
         if self._gives_way:
             self.turn = turn_of(script_pid)
-        if self._task.policy == "protect":
+        if self._task.policy == Policy.PROTECT:
             with contextlib.suppress(OSError):
                 self.groups, self.about_scope = contain_in_scope(self.groups, relay_pid, script_pid)
         self.contain(script_pid)

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from holdfast.supervisor.launch_context import at_a_terminal, in_a_container, scheduler
+from holdfast.vocabulary import Policy
 
 NICE = 5
 IO_LEVEL = 6  # of 0 to 7 among the usual ones, where 4 is the usual
@@ -21,8 +22,10 @@ IO_SHIFT, WHO_PROCESS = 13, 1
 IO_CALLS = {"x86_64": (251, 252), "aarch64": (30, 31), "ppc64le": (273, 274), "riscv64": (30, 31)}  # set, get
 
 
-def gives_way(policy: str, environment: Mapping[str, str]) -> bool:
-    return policy == "protect" and at_a_terminal() and not scheduler(environment) and not in_a_container(environment)
+def gives_way(policy: Policy, environment: Mapping[str, str]) -> bool:
+    return (
+        policy == Policy.PROTECT and at_a_terminal() and not scheduler(environment) and not in_a_container(environment)
+    )
 
 
 def give_way() -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from holdfast.vocabulary import Event
+from holdfast.vocabulary import Event, Policy
 
 
-def lines(events: Iterable[Event], policy: str) -> list[str]:
+def lines(events: Iterable[Event], policy: Policy) -> list[str]:
     """`observe` says nothing."""
-    if policy == "observe":
+    if policy == Policy.OBSERVE:
         return []
     return [f"holdfast: {event.data['reason']}" for event in events if _is_told(event)]
 

@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from holdfast.vocabulary import Policy
+
 PLACEHOLDER = re.compile(r"\{checkpoint(?::([^{}]*))?\}")  # in --resume-args
 
 
@@ -14,7 +16,7 @@ class RunSpec:
     command: tuple[str, ...]
     directory: Path | None  # the run's own; None where nothing can be written
     cwd: Path
-    policy: str = "protect"
+    policy: Policy = Policy.PROTECT
     name: str = ""
     memory_bytes: int | None = None
     gpu_memory_bytes: int | None = None
@@ -30,14 +32,14 @@ class RunSpec:
     @property
     def channel(self) -> Path | None:
         """Where the training processes write; `observe` takes over nothing, so it has none."""
-        return None if self.policy == "observe" or self.directory is None else self.directory / "inside"
+        return None if self.policy == Policy.OBSERVE or self.directory is None else self.directory / "inside"
 
     @property
     def checkpoints(self) -> Path | None:
         """Where ours are kept. A script that resumes by itself has its own."""
-        taken = self.policy == "protect" and self.checkpoint != "off" and not self.resume_args
+        taken = self.policy == Policy.PROTECT and self.checkpoint != "off" and not self.resume_args
         return self.directory / "checkpoints" if taken and self.directory is not None else None
 
     @property
     def may_restart(self) -> bool:
-        return self.policy == "protect" and self.max_restarts > 0
+        return self.policy == Policy.PROTECT and self.max_restarts > 0

@@ -27,7 +27,19 @@ from holdfast.supervisor.run_spec import RunSpec
 from holdfast.supervisor.run_start import opening_events, started_at
 from holdfast.supervisor.sources import Sources
 from holdfast.supervisor.unanswered_signals import UnansweredSignals
-from holdfast.vocabulary import Decision, Event, Finding, Output, Sample, Window
+from holdfast.vocabulary import (
+    Acted,
+    Decided,
+    Decision,
+    DecisionKind,
+    Event,
+    Exit,
+    Finding,
+    Output,
+    Sample,
+    Told,
+    Window,
+)
 
 QUIET_PACE_S = 1.0
 
@@ -99,21 +111,13 @@ class Watch:
         """The intent is recorded before the act, the result after it."""
         self._decided_at[decision.key] = now
         for finding in findings:
-            if finding.details.get("key") == decision.key:
-                self.event(
-                    "finding",
-                    cause=finding.cause,
-                    confidence=finding.confidence,
-                    key=decision.key,
-                    evidence=[item.text for item in finding.evidence],
-                    headline=finding.details.get("headline"),
-                    holder=finding.details.get("holder"),
-                )
-        self.event("decision", decision=decision.kind, key=decision.key, text=decision.text)
-        self.event("action", key=decision.key, decision=decision.text, result=self._carry_out(decision))
+            if finding.key == decision.key:
+                self.record(Told.by(finding).event(time.time()))
+        self.decided(decision)
+        self.acted(decision, self._carry_out(decision))
 
     def _carry_out(self, decision: Decision) -> str:
-        if decision.kind == "examine" and self._sources.training is not None:
+        if decision.kind == DecisionKind.EXAMINE and self._sources.training is not None:
             return asking.carry_out(decision, self._sources.training.send)
         return saying.carry_out(decision, self.say)
 
@@ -177,9 +181,16 @@ class Watch:
         if self._journal:
             self._journal.output(piece)
 
+    def decided(self, decision: Decision) -> None:
+        self.record(Decided.by(decision).event(time.time()))
+
+    def acted(self, decision: Decision, result: str) -> None:
+        self.record(Acted(decision.key, decision.text, result).event(time.time()))
+
     def script_gone(self) -> None:
         """A process that is not our child has ended: its status is its parent's to know. A goodbye means it was well."""
-        self.event("script.exit", code=0, signal=None) if self._attempt.said_goodbye else self.event("script.gone")
+        gone = Event("script.gone", time.time())
+        self.record(Exit(0).event(time.time()) if self._attempt.said_goodbye else gone)
 
     def close(self, patience_s: float = 2.0) -> int:
         """Returns how many records could not be written."""

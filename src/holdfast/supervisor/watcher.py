@@ -11,9 +11,10 @@ import socket
 import time
 from typing import Any
 
+from holdfast.actions import warn
 from holdfast.actions.job_cgroups import Groups
 from holdfast.supervisor import signals
-from holdfast.supervisor.after_exit import after_the_script, ending_event, leave_nothing_behind, look_for_the_reason
+from holdfast.supervisor.after_exit import after_the_script, leave_nothing_behind, look_for_the_reason
 from holdfast.supervisor.attempts import Attempts
 from holdfast.supervisor.guard import guard_events
 from holdfast.supervisor.guard.cgroup_placement import let_go
@@ -25,7 +26,7 @@ from holdfast.supervisor.relay_link import Link
 from holdfast.supervisor.run_spec import RunSpec
 from holdfast.supervisor.streams import Source, Streams
 from holdfast.supervisor.tick import Watch
-from holdfast.vocabulary import Decision, Event, Output, signal_name
+from holdfast.vocabulary import Decision, DecisionKind, Exit, Output, Policy, Restart, signal_name
 
 SETTLED_S = 5.0  # all probes have started: NVML takes 15 MiB for it and frees 10 of them
 LAST_WORDS_S = 2.0  # the relay may sit in a write to a terminal that does not take it
@@ -71,7 +72,7 @@ class Watcher:
         if guard is not None:
             self._selector.register(guard, selectors.EVENT_READ, None)
             self._watch.guard_questions.on_answer = guard.answer
-        if spec.policy == "protect":
+        if spec.policy == Policy.PROTECT:
             about = {"version": groups.version, "controllers": sorted(groups.folders)}
             self._watch.event("job.contained", **about, **launcher.about_scope)
         if launcher.turn:
@@ -115,13 +116,13 @@ class Watcher:
             return
         name = signal_name(number)
         text = f"the script does not react to {name}, as if native code hung in it; ended as {name} would have done"
-        self._watch.event("decision", decision="end", key=f"unheard:{name}", text=text)
+        decision = Decision(DecisionKind.END, f"unheard:{name}", text)
+        self._watch.decided(decision)
         self._ended_for = number
         signals.give(
             self._script_pid, signal.SIGKILL, to_group=False
         )  # our child, not collected yet: nobody else's pid
-        result = "said" if self._watch.say(f"holdfast: {text}") else "could not be said: nobody listens"
-        self._watch.event("action", key=f"unheard:{name}", decision=text, result=result)
+        self._watch.acted(decision, warn.carry_out(decision, self._watch.say))
 
     def _as_asked(self, status: int | None) -> int | None:
         """Ended by our SIGKILL in place of another signal: seen from outside, that one."""
@@ -146,25 +147,24 @@ class Watcher:
 
     def _try_again(self, status: int) -> bool:
         """True when another attempt is running; else its end is recorded as that of the run."""
-        ended = ending_event(status, time.time())
+        exit, ended_at = Exit.by(status), time.time()
         self._link.tell("attempt-over", status=status)  # should we be killed from here on, it was the last
         self._hear_its_last_words()
         look_for_the_reason(self._watch, status, idle=self._serve)
-        decision = self._attempts.judge(self._watch, ended)
-        self._watch.event("decision", decision=decision.kind, key=decision.key, text=decision.text)
-        if decision.kind == "restart":
-            self._watch.record(Event("attempt.exit", ended.at, {"attempt": self._attempts.number - 1, **ended.data}))
-            result = self._start_again(decision)
-            self._watch.event("action", key=decision.key, decision=decision.text, result=result)
+        decision = self._attempts.judge(self._watch, exit.event(ended_at))
+        self._watch.decided(decision)
+        if decision.restart is not None:
+            self._watch.record(exit.event(ended_at, attempt=self._attempts.number - 1))
+            self._watch.acted(decision, self._start_again(decision, decision.restart))
             if self._status is None:
                 return True
             if self._asked_to_stop:
-                status, ended = self._asked_to_stop, ending_event(self._asked_to_stop, time.time(), waiting=True)
-        elif decision.kind == "stop":
-            result = "said" if self._watch.say(f"holdfast: {decision.text}") else "could not be said: nobody listens"
-            self._watch.event("action", key=decision.key, decision=decision.text, result=result)
+                status, ended_at = self._asked_to_stop, time.time()
+                exit = Exit.by(status, waiting=True)
+        elif decision.kind == DecisionKind.STOP:
+            self._watch.acted(decision, warn.carry_out(decision, self._watch.say))
         self._link.tell("exit", status=status)
-        self._watch.record(ended)
+        self._watch.record(exit.event(ended_at))
         leave_nothing_behind(self._watch, idle=self._serve)
         return False
 
@@ -176,11 +176,11 @@ class Watcher:
         if self._drained:
             self._drain_all()
 
-    def _start_again(self, decision: Decision) -> str:
+    def _start_again(self, decision: Decision, restart: Restart) -> str:
         """Returns what became of it, for the record."""
         self._watch.say(f"holdfast: {decision.text}")
         leave_nothing_behind(self._watch, idle=self._serve)
-        until = time.monotonic() + decision.settings["pause_s"]
+        until = time.monotonic() + restart.pause_s
         while time.monotonic() < until and not self._asked_to_stop:
             self._serve(min([until, *(at for at, _ in self._to_forward)]) - time.monotonic())
         if self._asked_to_stop:
@@ -188,7 +188,7 @@ class Watcher:
         number = self._attempts.number
         self._link.tell("starting")
         try:
-            self._script_pid = self._launcher.start(number, True, decision.settings["k"])
+            self._script_pid = self._launcher.start(number, True, restart.k)
         except (CannotStart, OSError) as error:
             self._watch.say(f"holdfast: cannot start again: {error}")
             return f"could not be started: {error}"
@@ -197,7 +197,7 @@ class Watcher:
         self._launcher.contain(self._script_pid)
         if self._guard is not None:
             self._guard.begin(self._script_pid, self._groups)
-        self._attempts.began_again(decision.settings["k"])
+        self._attempts.began_again(restart.k)
         self._watch.next_attempt(number, self._script_pid, decision.text)
         return f"started as attempt {number}"
 

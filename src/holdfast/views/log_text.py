@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from holdfast.views.safe_text import safe
-from holdfast.vocabulary import Event, Sample
+from holdfast.vocabulary import Acted, Decided, Event, Sample, Told
 
 TEXT_CHARACTERS = 300  # of a value in a line; --json has all of it
 KIND_WIDTH = 16
@@ -65,16 +65,17 @@ def _sample(sample: Sample) -> str:
 
 
 def _event(event: Event) -> str:
-    data = event.data
-    if event.kind == "decision":
-        said = f"{data.get('decision')}: {_short(data.get('text'))}"
-    elif event.kind == "action":
-        said = f"{_short(data.get('decision'))}: {_short(data.get('result'))}"
-    elif event.kind == "finding":
-        first = next(iter(data.get("evidence") or ()), "")
-        said = f"{data.get('cause')} ({float(data.get('confidence') or 0):.0%}): {_short(first)}"
+    if event.kind == Decided.KIND:
+        decided = Decided.of(event)
+        said = f"{decided.decision}: {_short(decided.text)}"
+    elif event.kind == Acted.KIND:
+        acted = Acted.of(event)
+        said = f"{_short(acted.decision)}: {_short(acted.result)}"
+    elif event.kind == Told.KIND:
+        told = Told.of(event)
+        said = f"{told.cause} ({told.confidence:.0%}): {_short(next(iter(told.evidence), ''))}"
     else:
-        said = "  ".join(f"{key}={_value(value)}" for key, value in data.items() if value not in (None, ""))
+        said = "  ".join(f"{key}={_value(value)}" for key, value in event.data.items() if value not in (None, ""))
     return f"{_short(event.kind):<{KIND_WIDTH}}  {safe(said)}".rstrip()
 
 

@@ -7,19 +7,19 @@ from typing import Any
 
 from holdfast.views.safe_text import safe
 from holdfast.views.why_json import stamp
-from holdfast.vocabulary import Diagnosis, Window
+from holdfast.vocabulary import Diagnosis, Exit, Window
 
 COLUMNS = ("run", "outcome", "cause", "exit", "command")
 
 
 def as_row(run: str, window: Window, diagnosis: Diagnosis) -> dict[str, Any]:
     start = next(iter(window.events("run.start")), None)
-    end = window.event("script.exit")
+    end = window.event(Exit.KIND)
     return {
         "run": run,
         "outcome": diagnosis.outcome,
         "cause": diagnosis.cause.id if diagnosis.cause else None,
-        "exit": end.data["code"] if end else None,
+        "exit": Exit.of(end).code if end else None,
         "started": stamp(start.at) if start else None,
         "seconds": round(end.at - start.at, 1) if start and end else None,
         "command": shlex.join(start.data["command"]) if start else "",

@@ -8,7 +8,7 @@ from typing import Any
 
 from holdfast.views.resuming import resume_command
 from holdfast.views.why_text import not_working
-from holdfast.vocabulary import Cause, Diagnosis, Evidence, Window
+from holdfast.vocabulary import Acted, Cause, Diagnosis, Evidence, Window
 
 
 def as_json(run: str, window: Window, diagnosis: Diagnosis) -> str:
@@ -18,8 +18,9 @@ def as_json(run: str, window: Window, diagnosis: Diagnosis) -> str:
         "cause": _cause(diagnosis.cause) if diagnosis.cause else None,
         "also": [_cause(cause) for cause in diagnosis.also],
         "actions": [
-            {"at": stamp(event.at), "decision": event.data["decision"], "result": event.data["result"]}
-            for event in window.events("action")
+            {"at": stamp(event.at), "decision": acted.decision, "result": acted.result}
+            for event in window.events(Acted.KIND)
+            for acted in (Acted.of(event),)
         ],
         "resume": resume_command(run, window, diagnosis),
         "not_working": not_working(window),

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from holdfast.views.resuming import last_checkpoint, resume_command
 from holdfast.views.safe_text import safe
-from holdfast.vocabulary import NOT_WORKING, Cause, DetectorOff, Diagnosis, Event, Window, signal_name
+from holdfast.vocabulary import Acted, Cause, DetectorOff, Diagnosis, Exit, Window, signal_name
 
 WIDTH = 80
 MOST_GUESSES = 5
@@ -121,12 +121,12 @@ def _verdict(diagnosis: Diagnosis) -> str:
 
 def _about(run: str, window: Window, diagnosis: Diagnosis) -> Iterator[str]:
     start = next(iter(window.events("run.start")), None)
-    end = window.event("script.exit")
+    end = window.event(Exit.KIND)
     command = shlex.join(start.data["command"]).replace("\n", " ") if start else "?"
     yield f"  run      {run}"
     yield f"  command  {_shortened(safe(command), WIDTH - 11)}"
     took = f" after {_span(end.at - start.at)}" if start and end else ""
-    code = f", exit code {end.data['code']}" if end else ""
+    code = f", exit code {Exit.of(end).code}" if end else ""
     yield _outcome(diagnosis, took + code)
     if start and start.data.get("resumed_from"):
         yield f"  resumed  from {safe(str(start.data['resumed_from']))}"
@@ -159,9 +159,8 @@ def last_words(window: Window) -> list[str]:
 
 def not_working(window: Window) -> list[str]:
     """What of Holdfast did not work in this run, or now that it was read."""
-    told = {
-        str(event.data["key"]): str(event.data["decision"]) for event in window.events("action") if _is_about_us(event)
-    }
+    acted = [Acted.of(event) for event in window.events(Acted.KIND)]
+    told = {one.key: one.decision for one in acted if one.is_about_us}
     off = [DetectorOff.of(event) for event in window.events(DetectorOff.KIND)]
     return list(({one.key: one.sentence for one in off} | told).values())
 
@@ -172,17 +171,15 @@ def _frames(window: Window) -> Iterator[str]:
         yield from (f"    {safe(frame)}" for frame in off.frames)
 
 
-def _is_about_us(action: Event) -> bool:
-    return str(action.data.get("key", "")).startswith(NOT_WORKING)
-
-
 def _notes(window: Window) -> Iterator[str]:
     def at(moment: float) -> str:
         return time.strftime("%H:%M:%S", time.localtime(moment))
 
     for event in window.events():
-        if event.kind == "action" and not _is_about_us(event):
-            yield f"{at(event.at)}  {event.data['decision']}"
+        if event.kind == Acted.KIND:
+            acted = Acted.of(event)
+            if not acted.is_about_us:
+                yield f"{at(event.at)}  {acted.decision}"
         elif event.kind == "watcher.lost":
             yield f"{at(event.at)}  Holdfast's watcher was killed; the relay watched on."
         elif event.kind == "relay.lost":

@@ -14,14 +14,15 @@ from holdfast.actions.job_cgroups import OURS, PREFIX, Groups, below, find_group
 from holdfast.probes.cgroup_paths import hierarchy_of, membership
 from holdfast.supervisor.guard.gauges import Gauge, Use
 from holdfast.supervisor.launch_context import scheduler
+from holdfast.vocabulary import Policy
 
 CONTROLLERS = ("memory", "freezer")
 ROOT = Path("/")
 
 
-def contain_job(policy: str, relay_pid: int) -> Groups:
+def contain_job(policy: Policy, relay_pid: int) -> Groups:
     """Only where acting is allowed. Named after the relay, so that whoever survives can clean up."""
-    if policy != "protect":
+    if policy != Policy.PROTECT:
         return Groups()
     version, parents = _parents()
     return make_groups(version, parents, process_name(relay_pid), relay_pid)

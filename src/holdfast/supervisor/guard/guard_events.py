@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from holdfast.detectors.units import amount, duration
-from holdfast.vocabulary import Event
+from holdfast.vocabulary import Acted, Event
 
 if TYPE_CHECKING:
     from holdfast.supervisor.tick import Watch
@@ -18,12 +19,14 @@ def take(watch: Watch, event: Event) -> None:
     key = f"{data.get('cause')}:{data.get('what')}"
     if event.kind == "guard.ask":
         sent = watch.ask(do=str(data["do"]), id=str(data["id"]))
-        watch.event("action", key=data["id"], decision=f"asked for {_words(str(data['do']))}: {_state(event)}", result="asked" if sent else "could not be asked: nobody trains")  # fmt: skip
+        text = f"asked for {_words(str(data['do']))}: {_state(event)}"
+        result = "asked" if sent else "could not be asked: nobody trains"
+        watch.record(Acted(str(data["id"]), text, result).event(time.time()))
     elif event.kind == "guard.held":
-        watch.event("action", key=f"guard:hold:{key}", decision=f"held the job: {_state(event)}", result="held")
+        watch.record(Acted(f"guard:hold:{key}", f"held the job: {_state(event)}", "held").event(time.time()))
     elif event.kind == "guard.stopped":
         text = stopped_text(event)
-        watch.event("action", key=f"guard:stop:{key}", decision=text, result=f"ended {data.get('victim')}")
+        watch.record(Acted(f"guard:stop:{key}", text, f"ended {data.get('victim')}").event(time.time()))
         watch.say(f"holdfast: {text}")
 
 

@@ -18,9 +18,10 @@ from holdfast.supervisor.guard.gauges import Budget, Gauge, Machine, Use, limite
 from holdfast.supervisor.guard.job import Job, one_of_several_ranks
 from holdfast.supervisor.guard.memory_stalls import Stalls
 from holdfast.supervisor.hardening import lock_memory
+from holdfast.vocabulary import Policy
 
 
-def be_the_guard(end: socket.socket, policy: str, budget_bytes: int | None) -> None:
+def be_the_guard(end: socket.socket, policy: Policy, budget_bytes: int | None) -> None:
     """Until the watcher is gone or says that it is over."""
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, -15)
@@ -31,14 +32,14 @@ def be_the_guard(end: socket.socket, policy: str, budget_bytes: int | None) -> N
 
 
 class Guard:
-    def __init__(self, end: socket.socket, policy: str, budget_bytes: int | None) -> None:
+    def __init__(self, end: socket.socket, policy: Policy, budget_bytes: int | None) -> None:
         end.setblocking(False)
         self._end = end
         self._poll = select.poll()
         self._poll.register(end, select.POLLIN)
         self._machine = Machine()
         self._budget = Budget(budget_bytes) if budget_bytes else None
-        able = Able(act=policy == "protect", hold=not one_of_several_ranks(), ask=False)
+        able = Able(act=policy == Policy.PROTECT, hold=not one_of_several_ranks(), ask=False)
         self._keeper = Controller(self._send, able, Stalls(self._poll))
         self._folder: str | None = None
         self._own: Use | None = None

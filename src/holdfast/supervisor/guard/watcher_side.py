@@ -15,14 +15,14 @@ from typing import Any
 from holdfast.actions.job_cgroups import Groups
 from holdfast.supervisor.hardening import take_name
 from holdfast.supervisor.run_spec import RunSpec
-from holdfast.vocabulary import Event
+from holdfast.vocabulary import Event, Policy
 
 TRAINERS_S = 0.5
 
 
-def guard_ends(policy: str) -> tuple[socket.socket, socket.socket] | None:
+def guard_ends(policy: Policy) -> tuple[socket.socket, socket.socket] | None:
     """The watcher's and the guard's. `observe` takes over nothing, so there is none."""
-    if policy == "observe":
+    if policy == Policy.OBSERVE:
         return None
     return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 
