@@ -1,4 +1,4 @@
-"""Asks the training process to count, at its next step, what grows in it."""
+"""Asks the training process to count its objects at its next step."""
 
 from __future__ import annotations
 

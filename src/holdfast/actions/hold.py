@@ -1,4 +1,4 @@
-"""Holds the whole job for a moment and lets it go on: by the freezer of its own group, or by signals."""
+"""Pauses the whole job for a moment and resumes it: by its cgroup freezer, or by signals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Hold(Protocol):
 
 
 class Freezer:
-    """v2 `cgroup.freeze`, v1 `freezer.state`: the kernel stops all of them, also those forked meanwhile."""
+    """v2 `cgroup.freeze`, v1 `freezer.state`: the kernel stops every process, also those forked meanwhile."""
 
     def __init__(self, folder: str, version: int) -> None:
         name, self._frozen, self._thawed = (

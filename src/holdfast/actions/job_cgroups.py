@@ -1,4 +1,4 @@
-"""Groups of the job's own, below the one we are in and never outside it: so a scheduler's limits keep holding.
+"""Cgroups for the job, always below the one this process is in, so that a scheduler's limits keep applying.
 
 Version 1: memory and freezer each have a tree. Version 2: one group, with memory where it is handed down; where it cannot
 be, `systemd_scope` may have another group made. The job's share of processors and disks stays what it was.
@@ -16,7 +16,7 @@ from pathlib import Path
 PREFIX = "holdfast-job-"
 OURS = "holdfast-keepers"
 HANDED_DOWN = "memory"  # in version 2, to the job's own group
-REMOVAL_S = 1.0
+REMOVAL_S = 1.0  # how long removing is tried: the kernel lets go of a group a moment after its last process
 ROUNDS = 5  # a shell has forked its first command within the time it takes
 OLD_S = 60.0  # younger ones may be about to be entered
 
@@ -117,7 +117,7 @@ def bring_in(groups: Groups, first: int) -> None:
 
 
 def below(pid: int) -> set[int]:
-    """Children and theirs; an orphan among them is ours."""
+    """All descendants; orphans are reparented to this process."""
     found: set[int] = set()
     for file in Path(f"/proc/{pid}/task").glob("*/children"):
         found |= {int(child) for child in _read(str(file)).split()}
@@ -146,7 +146,7 @@ def remove_groups(groups: Groups, patience_s: float = REMOVAL_S) -> bool:
 
 
 def _step_back(parent: str) -> None:
-    """Where we had stepped aside: the group is left as it was found."""
+    """Moves this process back where it had moved to a leaf, so that the group is left as it was found."""
     leaf = f"{parent}/{OURS}"
     if not os.path.isdir(leaf):  # noqa: PTH112
         return
@@ -168,7 +168,7 @@ def _started(pid: int) -> str:
 
 
 def _sweep(parent: str) -> None:
-    """Groups of runs whose Holdfast was killed, and that are empty."""
+    """Removes empty groups of earlier runs whose Holdfast was killed."""
     with contextlib.suppress(OSError):
         for folder in Path(parent).glob(f"{PREFIX}*"):
             pid, _, started = folder.name.removeprefix(PREFIX).partition("-")

@@ -1,4 +1,4 @@
-"""Ends processes of the job, and only those: each is looked at again right before."""
+"""Ends processes of the job, and only those: each is checked again right before its signal."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def stop_all(members: Callable[[], Iterable[int]], release: Callable[[], None]) 
 
 
 def stop_one(pid: int, still_it: Callable[[int], bool]) -> bool:
-    """By a descriptor of the process, so that a number used again cannot be hit."""
+    """Through a pidfd, so that a reused pid cannot be hit."""
     try:
         handle = os.pidfd_open(pid)
     except OSError:

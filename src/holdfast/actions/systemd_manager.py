@@ -24,7 +24,7 @@ UNREADABLE = (AssertionError, AttributeError, LookupError, TypeError, ValueError
 
 
 class Refused(Exception):
-    """In the manager's own words."""
+    """A refusal, in the manager's own words."""
 
 
 class Manager:

@@ -16,8 +16,8 @@ from holdfast.actions.scope_rules import USER_SLICE, socket_of
 from holdfast.actions.systemd_manager import Manager, Refused
 
 PATIENCE_S = 1.0  # the watcher's, the script runs already; systemd took 18 to 34 ms
-LOOK_EVERY_S = 0.002
-ROUNDS = 5
+LOOK_EVERY_S = 0.002  # for the scope to appear
+ROUNDS = 5  # of moving processes: some are forked meanwhile
 
 
 def move_into_scope(

@@ -1,4 +1,4 @@
-"""Says a warning, one calm line, on the user's standard error."""
+"""Prints a warning as one line on the user's standard error."""
 
 from __future__ import annotations
 

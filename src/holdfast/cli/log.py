@@ -19,11 +19,9 @@ from holdfast.journal import Follower, Journal, NewerJournal
 from holdfast.views.log_text import as_json_line, as_line
 from holdfast.vocabulary import Event, Output, Sample
 
-LOOK_S = 0.25
-SLACK_S = (
-    5.0  # what a training process told is written up to a tick later than it happened, a probe's answer some seconds
-)
-HELD_BACK = 20_000  # records, while they are put into order
+LOOK_S = 0.25  # between two looks at a live journal
+SLACK_S = 5.0  # a record may be written up to a tick, a late probe's answer some seconds, after its own time
+HELD_BACK = 20_000  # records in memory while they are sorted
 DURATION = re.compile(r"(\d+(?:\.\d+)?)(s|m|h|d)")
 SECONDS_IN = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 TIME_OF_DAY = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?")
@@ -114,12 +112,12 @@ class Patterns:
         return list(self._known)
 
     def unmatched(self) -> str:
-        """The first one that nothing was called."""
+        """The first pattern that matched no name."""
         return next((p for p in self._patterns if not any(_matches(name, p) for name in self._known)), "")
 
 
 def _matches(name: str, pattern: str) -> bool:
-    """A bracket is itself: series are called `disk[/].free_bytes`."""
+    """Brackets are literal: series are called `disk[/].free_bytes`."""
     return fnmatchcase(name, pattern.replace("[", "[[]"))
 
 
@@ -151,12 +149,12 @@ class Shown:
         self._ended = self._ended or event.kind == "run.end"
 
     def is_over(self) -> bool:
-        """It said so, or nobody is left who could."""
+        """The run has recorded its end, or none of its processes is alive."""
         return self._ended or (bool(self._starts) and not any_alive(self._starts))
 
 
 def in_order(stream: Iterable[Sample | Event | Output]) -> Iterator[Sample | Event]:
-    """Without what was printed, by time, as far as a few seconds of records can be held back for it."""
+    """Sorted by time within a sliding window of a few seconds, without the script's output."""
     tie = count()
     held: list[tuple[float, int, Sample | Event]] = []
     newest = float("-inf")

@@ -1,4 +1,4 @@
-"""A log from elsewhere, opened and read."""
+"""Opens and reads a log that Holdfast did not record: a file, a compressed file or standard input."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from holdfast.views.why_text import Log
 from holdfast.vocabulary import Diagnosis
 
 GZIP = b"\x1f\x8b"
-LAST_LINES = 6
+LAST_LINES = 6  # shown where no cause was found
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class ReadLog:
 
 
 class CutGzip:
-    """What a compressed log still gives where it is cut off or damaged."""
+    """Reads a compressed log up to where it is cut off or damaged."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = gzip.GzipFile(fileobj=file)

@@ -1,4 +1,4 @@
-"""A recorded run as a window, with what can still be learned of it now."""
+"""Reads a recorded run as a window, and asks the machine where the record has no end."""
 
 from __future__ import annotations
 
@@ -20,8 +20,14 @@ from holdfast.probes.heartbeat import boot_id
 from holdfast.probes.vmstat import Vmstat
 from holdfast.vocabulary import Decided, DecisionKind, Diagnosis, Event, Exit, Sample, Window
 
-ATTEMPTS_TOLD = 8
-LASTING = ("run.start", "machine", "cgroup.found", "probe.missing", "aftermath")  # said once, true of every attempt
+ATTEMPTS_TOLD = 8  # the last ones of a run that was started again very often
+LASTING = (
+    "run.start",
+    "machine",
+    "cgroup.found",
+    "probe.missing",
+    "aftermath",
+)  # recorded once, valid for every attempt
 PATIENCE_S = 30.0  # with one detector; a record of hours takes each some milliseconds
 UNDIAGNOSED = "Holdfast cannot say: its own diagnosis failed, as is told below."
 SAMPLES_KEPT_S = 1800.0  # of the end; counters also need their beginning
@@ -56,7 +62,7 @@ def read_run(run: Path) -> Recording:
 
 
 def _diagnosed(attempt: Window, runner: DetectorRunner) -> Diagnosis:
-    """A bug of ours costs what it would have found, and is named as ours; the record is not to blame for it."""
+    """A bug in the diagnosis is named as a bug of Holdfast's, never as a broken record."""
     findings = runner.find(attempt)
     end = attempt.event(Exit.KIND)
     outcome = "unknown" if end is None else "completed" if Exit.of(end).code == 0 else "failed"
@@ -108,7 +114,7 @@ def _series(journal: Journal, events: list[Event]) -> dict[str, list[Sample]]:
 
 
 def _aftermath(events: list[Event], series: dict[str, list[Sample]]) -> Event:
-    """The record has no ending: what does the machine say now?"""
+    """For a record without an end: whether its processes still run, and the kill counters now."""
     starts = [event for event in events if event.kind in ("run.start", "attempt.start")]
     now = time.time()
     data: dict[str, object] = {"boot_id": boot_id(Path("/")), "last_at": events[-1].at if events else None}

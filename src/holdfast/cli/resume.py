@@ -104,7 +104,7 @@ def _hint(run: Path, command: list[str], cwd: Path, directory: str | None) -> st
 
 
 def _micro_batches(recording: Recording) -> int | None:
-    """Where it was killed for memory, in smaller ones than it had."""
+    """The k to resume with: doubled where the run was killed for memory."""
     k = newest(recording.window.events()) or 1
     cause = recording.diagnosis.cause
     killed = cause is not None and cause.id in ("container-memory-limit", "host-memory-exhausted")

@@ -78,7 +78,7 @@ def _make(state: Path, name: str) -> Path:
 
 
 def _refuse_a_strangers(directory: Path) -> None:
-    """A name in the temporary directory that anyone could have taken before us."""
+    """In a shared temporary directory anyone could have created this name before."""
     if directory.name.startswith("holdfast-") and directory.is_symlink() | directory.exists():
         status = directory.lstat()
         if status.st_uid != os.getuid() or directory.is_symlink():

@@ -13,7 +13,7 @@ from holdfast.supervisor.hardening import lock_memory, lower_oom_score
 from holdfast.supervisor.run_spec import RunSpec
 from holdfast.vocabulary import Policy
 
-CHECK_S = 0.5
+CHECK_S = 0.5  # how soon the end of the process is noticed
 
 
 class WatchBesideVerb:

@@ -1,4 +1,4 @@
-"""When the training process is asked to count what grows in it."""
+"""When the training process is asked to count its objects, to find what grows."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from holdfast.vocabulary import Decision, DecisionKind, Finding, Policy
 
-MOST = 6  # a run: each is two counts, of 0.05 to 0.17 s on a busy machine
-FIRST_WAIT_S = 8.0  # doubled with each
+MOST = 6  # examinations a run: each counts twice, and a count took 0.05 to 0.17 s on a busy machine
+FIRST_WAIT_S = 8.0  # after the first; doubled with each further one
 KEY = "examine:"  # how the key of such a decision begins
 ANSWER_PACE_S, ANSWER_S = 0.25, 10.0  # how often, and how long, the answer is looked for after asking
 
@@ -27,6 +27,6 @@ def decide(findings: Sequence[Finding], policy: Policy, decided_at: Mapping[str,
 
 
 def pace_s(decided_at: Mapping[str, float], now: float) -> float:
-    """Seconds until the next look, for the answer's sake."""
+    """Seconds until the next turn while an answer is awaited."""
     asked_at = max((at for key, at in decided_at.items() if key.startswith(KEY)), default=float("-inf"))
     return ANSWER_PACE_S if now - asked_at < ANSWER_S else float("inf")

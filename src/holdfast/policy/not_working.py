@@ -1,4 +1,4 @@
-"""What of Holdfast does not work in this run, told to the user once: the first time, in one line, with the reason."""
+"""Tells the user once, in one line with the reason, which part of Holdfast does not work in this run."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 
 from holdfast.vocabulary import NOT_WORKING, Decision, DecisionKind, DetectorOff, Event, Policy
 
-REASON_CHARACTERS = 200
-SENTENCE_CHARACTERS = 300
-EVERYTHING = "*"  # the place of a failure after which our part inside does nothing any more
+REASON_CHARACTERS = 200  # of a reason within a line
+SENTENCE_CHARACTERS = 300  # a whole line with its reason
+EVERYTHING = "*"  # the place of a failure after which the part inside is switched off as a whole
 SAVED_ELSEWHERE = "another process of this run trains and saves already"  # that one's checkpoints work
 WHERE = {"train": "training", "evaluate": "evaluation", "predict": "prediction"}
 MEMORY = {"gpu": "GPU memory", "host": "memory"}

@@ -23,10 +23,12 @@ from dataclasses import dataclass
 
 from holdfast.vocabulary import Decision, DecisionKind, Policy, Restart
 
-PAUSES_S = (1.0, 5.0, 15.0)
-CHEAP_S = 300.0
-LARGEST_K = 256
-LEAST_GAIN = 0.2  # of what the attempt before got through: a leak that ends it ever sooner is not outrun
+PAUSES_S = (1.0, 5.0, 15.0)  # before the first, second and any further restart in a row
+CHEAP_S = 300.0  # of work without a checkpoint that may be repeated
+LARGEST_K = 256  # micro-batches a step; more are not tried
+LEAST_GAIN = (
+    0.2  # as a share of the attempt before; below it a leak ends each attempt sooner, and restarting does not help
+)
 
 GPU_MEMORY = "gpu-memory-exhausted"
 MEMORY = frozenset({"container-memory-limit", "host-memory-exhausted", "swap-thrash", GPU_MEMORY})
@@ -49,20 +51,20 @@ class Attempt:
     """What is known of one attempt once it has ended. Steps are counted over all attempts."""
 
     cause: str  # "" where it cannot be told
-    killed: bool  # by a signal that leaves nothing to handle, itself or one of its processes
-    step: int | None  # the last one seen; None: it did not come to one
-    seconds: float  # it lasted
-    begun: bool = False  # the first step, at least
+    killed: bool  # the script or one of its processes was killed by a signal it could not handle
+    step: int | None  # the last step seen; None where there was none
+    seconds: float  # how long it ran
+    begun: bool = False  # the first step was begun
     k: int = 1  # micro-batches a step at its end
     can_shrink: bool = False  # the framework's part can make them smaller
     needed_k: int | None = None  # measured in the training process: so many would have fitted
     rescue_failed: bool = False  # memory ran out, smaller pieces were tried in the process, and that did not help
-    checkpoint: int | None = None  # the newest then, by a number that grows
+    checkpoint: int | None = None  # number of the newest checkpoint at its end
     checkpoint_step: int | None = None
     since_checkpoint_s: float | None = None
     read_input: bool = False
     asked_to_stop: bool = False
-    evaluating: bool = False  # when it ended
+    evaluating: bool = False  # it was evaluating when it ended
 
 
 def decide(attempts: Sequence[Attempt], policy: Policy, max_restarts: int) -> Decision:
@@ -119,7 +121,7 @@ def _next_k(last: Attempt) -> int:
 
 
 def _too_big(attempt: Attempt) -> bool:
-    """Its very first step, which can be had smaller."""
+    """Its very first step ran out of memory, and can be run in smaller pieces."""
     return (attempt.begun or attempt.needed_k is not None) and attempt.can_shrink and attempt.cause in MEMORY
 
 

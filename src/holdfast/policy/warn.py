@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from holdfast.vocabulary import Decision, DecisionKind, Finding, Policy
 
-AGAIN_S = 600.0
-SUSPICION = 0.5  # below it a finding is to be looked into, not to be told
+AGAIN_S = 600.0  # before the same warning is repeated
+SUSPICION = 0.5  # below this confidence a finding is examined, not told
 
 
 def decide(findings: Sequence[Finding], policy: Policy, decided_at: Mapping[str, float], now: float) -> list[Decision]:

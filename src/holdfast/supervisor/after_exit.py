@@ -1,4 +1,4 @@
-"""What is done once the script has ended, by whichever of the two processes is its parent then."""
+"""What is done once the script has ended, by the watcher or, where that was killed, by the relay."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from holdfast.supervisor.job_processes import stop_left_behind
 from holdfast.supervisor.tick import Watch
 from holdfast.vocabulary import Exit, Policy
 
-KERNEL_LOG_LAG_S = 0.2
+KERNEL_LOG_LAG_S = 0.2  # after a SIGKILL: the kernel may log the reason after the process is gone
 
 
 def after_the_script(watch: Watch, status: int, idle: Callable[[float], None]) -> None:
-    """Records how it ended, looks for the reason while it is fresh, and leaves no process behind."""
+    """Records the exit, takes the last readings while they exist, and stops processes that were left behind."""
     watch.record(Exit.by(status).event(time.time()))
     look_for_the_reason(watch, status, idle)
     leave_nothing_behind(watch, idle)
@@ -30,7 +30,7 @@ def look_for_the_reason(watch: Watch, status: int, idle: Callable[[float], None]
 
 def leave_nothing_behind(watch: Watch, idle: Callable[[float], None]) -> None:
     if watch.policy == Policy.OBSERVE:
-        return  # it takes over nothing: what the script started on purpose goes on
+        return  # changes nothing: processes the script left in the background go on
     stopped = stop_left_behind(idle)
     if stopped:
         watch.event("processes.left", stopped=stopped)

@@ -1,4 +1,4 @@
-"""What the watcher remembers of the attempt that is going, so that its end can be judged without the disk."""
+"""The current attempt in memory, so that its end can be judged without reading the journal back from disk."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 
 from holdfast.vocabulary import Event, Output, Sample, Window
 
-OF_A_KIND = 200
-OUTPUT_BYTES = 128 << 10
+OF_A_KIND = 200  # events of each kind that are kept
+OUTPUT_BYTES = 128 << 10  # the end of each stream that is kept, at least
 
 
 class AttemptRecord:
-    """Of events the latest of every kind; of what was printed the end."""
+    """The latest events of every kind, and the end of the output."""
 
     def __init__(self) -> None:
         self._events: dict[str, deque[Event]] = {}
@@ -32,7 +32,7 @@ class AttemptRecord:
         return "inside.goodbye" in self._events
 
     def begin_again(self) -> None:
-        """The next attempt; what began the run stays."""
+        """For the next attempt. `run.start` is kept."""
         start = self._events.get("run.start", deque())
         self._events = {"run.start": start}
         self._output.clear()

@@ -1,4 +1,4 @@
-"""What is known of the attempts so far, for the policy that says whether there is another one."""
+"""Collects what the restart policy needs to know of the attempts so far."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from holdfast.supervisor.script_checkpoints import newest_own
 from holdfast.supervisor.tick import Watch
 from holdfast.vocabulary import Cause, Decision, Diagnosis, Event, MicroBatches, Window
 
-JUDGING_S = 5.0  # for each detector, of which all together take some milliseconds; meanwhile nothing runs
+JUDGING_S = 5.0  # for each detector; all of them together take some milliseconds, and nothing runs meanwhile
 UNDIAGNOSED = Diagnosis("unknown", None)
-GRACE_S = 900.0  # schedulers ask first and kill minutes later: that kill is no accident either
-# What an exit code of 128+N says, where a shell stands between and nothing else is known.
+GRACE_S = 900.0  # schedulers send SIGTERM first and SIGKILL minutes later: that kill is not an accident
+# What exit code 128+N implies where a shell passed it on and nothing else is known.
 IMPLIED: dict[int, str] = {
     signal.SIGKILL: "killed",
     **dict.fromkeys((signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE), "native-crash"),
@@ -34,7 +34,7 @@ IMPLIED: dict[int, str] = {
 
 class Attempts:
     def __init__(self, spec: RunSpec, launcher: Launcher) -> None:
-        self._task = spec
+        self._spec = spec
         self._launcher = launcher
         self._ended: list[Attempt] = []
         self._began = time.time()
@@ -56,7 +56,7 @@ class Attempts:
         diagnosis = self._detectors.alone("diagnosis", partial(diagnose, findings=findings), window, UNDIAGNOSED)
         watch.report_switched_off(self._detectors.switched_off(time.time()), time.time())
         self._ended.append(self._known(window, diagnosis, ended))
-        return restart.decide(self._ended, self._task.policy, self._task.max_restarts)
+        return restart.decide(self._ended, self._spec.policy, self._spec.max_restarts)
 
     def _known(self, window: Window, diagnosis: Diagnosis, ended: Event) -> Attempt:
         how, cause = ending(window), diagnosis.cause
@@ -64,7 +64,7 @@ class Attempts:
         checkpoint, step, saved_at = self._checkpoint(window)
         return Attempt(
             cause=_cause(cause, number),
-            killed=number in IMPLIED  # native code that broke at the budget got no memory: no error that Python saw
+            killed=number in IMPLIED  # also native code that crashed at the memory budget: Python saw no error
             or window.event("guard.stopped") is not None
             or (cause is not None and any(item.source == "kernel-log" for item in cause.evidence)),
             step=_last_step(window),
@@ -83,10 +83,10 @@ class Attempts:
         )
 
     def _checkpoint(self, window: Window) -> tuple[int | None, int | None, float | None]:
-        """A number that grows, its step and its time, of the newest there is."""
-        spec = self._task
+        """Number (grows with each save), step and time of the newest checkpoint."""
+        spec = self._spec
         if spec.resume_args and not PLACEHOLDER.search(spec.resume_args):
-            return 0, None, None  # the script's own affair: it may have one
+            return 0, None, None  # the script finds its own checkpoint: assume that there is one
         if spec.resume_args:
             own = newest_own(spec.resume_args, spec.cwd, spec.began)
             return (int(own.at * 1000), None, own.at) if own else (None, None, None)
@@ -106,7 +106,7 @@ class Attempts:
 
 
 def _cause(cause: Cause | None, number: int) -> str:
-    """Nothing that a script does to itself ends in SIGKILL, whatever else was found."""
+    """A script does not SIGKILL itself: a finding that explains no kill is not the cause of one."""
     if cause is None or (number == signal.SIGKILL and cause.id not in restart.WORDS):
         return IMPLIED.get(number, "")
     return cause.id
@@ -121,7 +121,7 @@ def _last_step(window: Window) -> int | None:
     resumed_at = _whole(restored.data.get("step")) if restored is not None else None
     before = 0
     if restored is not None and resumed_at is not None and (counts[0].value or 0) < resumed_at:
-        # Fits that were over before the checkpoint are done again, and their steps counted: they are no gain.
+        # Fits that had finished before the checkpoint run again and count their steps again: that is no progress.
         again = [int(sample.value or 0) for sample in counts if sample.at <= restored.at]
         before = resumed_at - (again[-1] if again else 0)
     saved = [_whole(event.data.get("step")) or 0 for event in window.events("checkpoint.saved")]
@@ -129,7 +129,7 @@ def _last_step(window: Window) -> int | None:
 
 
 def _has_begun(window: Window) -> bool:
-    """A batch was there and the step was being compiled or run, whether or not one was ever finished."""
+    """A first step was being compiled or run, whether or not it was finished."""
     return any(event.data.get("phase") in ("compile", "train") for event in window.events("train.phase"))
 
 
@@ -154,7 +154,7 @@ def _can_shrink(window: Window) -> bool:
 
 
 def _needed_k(window: Window, handed: int | None) -> int | None:
-    """What the training process measured before it ended. One that it had been started with does not fit after all."""
+    """The k the process measured before it ended. If it was started with that k already, the measurement was wrong."""
     measured = _last_in_training(window, "rescue.needs")
     k = _whole(measured.data.get("k")) if measured is not None else None
     return k if k is not None and k > max(1, handed or 1) and _can_shrink(window) else None

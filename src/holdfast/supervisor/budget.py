@@ -48,7 +48,7 @@ def budget_samples(spec: RunSpec, now: float) -> list[Sample | Event]:
 
 
 def groups(root: Path = Path("/"), pid: int | None = None) -> list[dict[str, Any]]:
-    """The files that say what a group and its ancestors may use, and do. The script starts in the groups we are in."""
+    """Paths of limit and usage for a group and its ancestors. The script starts in the groups of this process."""
     pid = pid or os.getpid()
     try:
         found = hierarchy_of("memory", membership(root, pid), root, pid)
@@ -71,7 +71,7 @@ def groups(root: Path = Path("/"), pid: int | None = None) -> list[dict[str, Any
 
 
 def container_limit(root: Path = Path("/"), pid: int | None = None) -> int | None:
-    """The tightest one around us."""
+    """The smallest memory limit of the groups this process is in."""
     limits = []
     for group in groups(root, pid):
         try:
@@ -82,7 +82,7 @@ def container_limit(root: Path = Path("/"), pid: int | None = None) -> int | Non
 
 
 def _ranks(environment: Mapping[str, str]) -> int:
-    """A launcher says how many of us share this machine."""
+    """How many ranks share this machine, as the launcher says."""
     for name in ("LOCAL_WORLD_SIZE", "SLURM_NTASKS_PER_NODE", "OMPI_COMM_WORLD_LOCAL_SIZE"):
         value = environment.get(name, "")
         if value.isdigit() and int(value) > 0:

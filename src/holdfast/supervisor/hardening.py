@@ -1,6 +1,6 @@
-"""Holdfast outlives what it watches: orphans come to us, the kernel takes us last, our pages stay in RAM.
+"""Keeps Holdfast alive longer than the job: subreaper, low OOM score, pages locked in RAM.
 
-Each is asked for and done without where refused. None of it is inherited by the script.
+Each is optional: where the kernel refuses, Holdfast runs without it. The script inherits none of it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 PR_SET_NAME, PR_SET_CHILD_SUBREAPER = 15, 36
 MCL_CURRENT, MCL_FUTURE, MCL_ONFAULT = 1, 2, 4
 M_ARENA_MAX = -8
-OOM_SCORE_ADJ = -900
+OOM_SCORE_ADJ = -900  # of -1000 (never killed): the kernel takes nearly everything else first
 _OOM_PATH = Path("/proc/self/oom_score_adj")
 
 
@@ -49,7 +49,7 @@ def slim() -> None:
 
 
 def give_back_freed() -> None:
-    """What starting up left behind. Before locking: a locked page is not given back."""
+    """Returns memory freed during start-up to the kernel. Before locking: locked pages cannot be returned."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)

@@ -1,4 +1,4 @@
-"""The job's processes, all of which are below us: both of our processes are subreapers."""
+"""The job's processes: all descendants of this one, since relay and watcher are both subreapers."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import psutil
 
 from holdfast.supervisor.launch import reap
 
-LEAVE_S = 1.0
-TERMINATE_S = 2.0
+LEAVE_S = 1.0  # for helpers to end by themselves
+TERMINATE_S = 2.0  # after SIGTERM; then SIGKILL
 
 
 def left_behind(but_not: frozenset[int] = frozenset()) -> list[psutil.Process]:
@@ -31,13 +31,13 @@ def _runs(process: psutil.Process) -> bool:
 
 
 def _is_stopped(process: psutil.Process) -> bool:
-    with contextlib.suppress(psutil.Error):  # it may end between two looks
+    with contextlib.suppress(psutil.Error):  # it may end between two system calls
         return bool(process.status() == psutil.STATUS_STOPPED)
     return False
 
 
 def _is_guard(process: psutil.Process) -> bool:
-    """Below the relay, beside the watcher: no part of the job."""
+    """The guard is a child of the relay too, and not part of the job."""
     return _name(process) == "hf-guard"
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from holdfast.journal import JournalWriter
 from holdfast.vocabulary import Event, Output, Sample
 
-QUEUE_LIMIT = 4096
-SYNC_S = 10.0
+QUEUE_LIMIT = 4096  # records that wait while the disk stalls; further ones are dropped and counted
+SYNC_S = 10.0  # between two fsyncs: what a power failure may cost
 
 
 class JournalThread:

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from holdfast.supervisor import signals
 from holdfast.supervisor.streams import Streams
 
-FOREGROUND_CHECK_S = 0.5
-STOP_DELAY_S = 0.05
-INPUT_LIMIT_BYTES = 1 << 16
+FOREGROUND_CHECK_S = 0.5  # how soon a job brought to the foreground (`fg`) gets its keyboard
+STOP_DELAY_S = 0.05  # for the script's own SIGTSTP handler, before its group is stopped
+INPUT_LIMIT_BYTES = 1 << 16  # typed ahead of a script that does not read
 
 
 class Keyboard:
@@ -71,7 +71,7 @@ class Keyboard:
             self._listen(False)
 
     def enter_again(self) -> None:
-        """Somebody stopped and continued us: the shell has set its own modes meanwhile."""
+        """After a stop and a continue: the shell has changed the terminal modes meanwhile."""
         terminal = self._streams.terminal
         if terminal is not None and terminal.entered:
             self.leave()

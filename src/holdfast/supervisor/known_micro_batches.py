@@ -1,7 +1,6 @@
-"""What earlier runs taught: into how many pieces a script's batches had to be cut on this machine.
+"""How many micro-batches (k) earlier runs of a script needed on this machine, so that the next one starts with that k.
 
-Kept beside the runs, in `learned.json` of the state directory: the next run of the same script begins with what fitted.
-Anything that makes it another job (arguments, budget, devices) makes another entry.
+Kept in `learned.json` of the state directory. Other arguments, another budget or other devices make another entry.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ from holdfast.supervisor.run_spec import RunSpec
 from holdfast.vocabulary import Event, MicroBatches
 
 FILE = "learned.json"
-ENTRIES = 200
+ENTRIES = 200  # the oldest are dropped
 
 
 def recall(spec: RunSpec) -> int | None:
-    """The k to begin with."""
+    """The k to start with; None where none is known."""
     entries = _read(spec)
     entry = entries.get(_key(spec)) if entries else None
     k = entry.get("k") if isinstance(entry, dict) else None
@@ -30,13 +29,13 @@ def recall(spec: RunSpec) -> int | None:
 
 
 def newest(events: Iterable[Event]) -> int | None:
-    """What the training process came to among these, if it did."""
+    """The last k of training among these events; None where there is none."""
     taken = [MicroBatches.of(event) for event in events if event.kind == MicroBatches.KIND]
     return next((one.k for one in reversed(taken) if one.where == "train"), None)
 
 
 def remember(spec: RunSpec, k: int, model: str = "") -> None:
-    """What fitted in the end. One piece is worth remembering, too: memory has come back."""
+    """Stores k. k = 1 is stored too: then there is enough memory again."""
     path = _path(spec)
     if path is None:
         return
@@ -80,7 +79,7 @@ def _digest(data: bytes) -> str:
 
 
 def _source(spec: RunSpec) -> str:
-    """An edited script may have another model."""
+    """Digest of the script's source: an edited script may have another model."""
     for word in spec.command[1:]:
         if word.endswith(".py"):
             with contextlib.suppress(OSError):

@@ -41,7 +41,7 @@ class Launcher:
     def __init__(
         self, spec: RunSpec, streams: Streams, signal_mask: set[int], oom_score: str | None, groups: Groups
     ) -> None:
-        self._task = spec
+        self._spec = spec
         self.groups = groups
         self.about_scope: dict[str, str | float] = {}  # for the record, where one was needed
         self._gives_way = gives_way(spec.policy, os.environ)
@@ -59,7 +59,7 @@ class Launcher:
 
     def start(self, attempt: int, again: bool, k: int | None) -> int:
         """Returns the pid once the kernel has accepted the program."""
-        spec = self._task
+        spec = self._spec
         if attempt > 1:
             _take_away_rings(spec.channel)
         leave_settings(spec, attempt, again, k)
@@ -82,7 +82,7 @@ class Launcher:
         """The same for the first attempt: a scope that has to be made for it stays for the others."""
         if self._gives_way:
             self.turn = turn_of(script_pid)
-        if self._task.policy == Policy.PROTECT:
+        if self._spec.policy == Policy.PROTECT:
             with contextlib.suppress(OSError):
                 self.groups, self.about_scope = contain_in_scope(self.groups, relay_pid, script_pid)
         self.contain(script_pid)

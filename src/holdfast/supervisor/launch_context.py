@@ -18,7 +18,7 @@ SCHEDULERS = {
     "AWS_BATCH_JOB_ID": "AWS Batch",
     "KUBERNETES_SERVICE_HOST": "Kubernetes",
 }
-# Their groups, for what was started inside without their variables.
+# Parts of their cgroup paths, for a job that was started without their variables.
 SCHEDULED = ("/slurm", "/pbs_jobs", "/pbspro", "/lsf/", "/htcondor", "/condor_", "/kubepods", "/oar/")
 CONTAINED = (
     "/docker",
@@ -34,7 +34,7 @@ MARKS = (".dockerenv", "run/.containerenv", "run/systemd/container", ".singulari
 
 
 def scheduler(environment: Mapping[str, str], root: Path = Path("/")) -> str:
-    """Whose it is; empty where nobody's."""
+    """The scheduler that started the job; empty where there is none."""
     named = next((name for variable, name in SCHEDULERS.items() if environment.get(variable)), "")
     return named or ("a scheduler" if _inside(SCHEDULED, root) else "")
 
@@ -45,7 +45,7 @@ def in_a_container(environment: Mapping[str, str], root: Path = Path("/")) -> bo
 
 
 def at_a_terminal() -> bool:
-    """Also where the output goes to a file: the keyboard is still somebody's."""
+    """True also where the output goes to a file: any of the three standard descriptors counts."""
     return any(os.isatty(fd) for fd in (0, 1, 2))
 
 

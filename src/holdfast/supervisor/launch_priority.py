@@ -1,4 +1,4 @@
-"""The job's turn at processors and disks: after the person's who sits at the machine.
+"""Lower CPU and I/O priority for the job where a person sits at the machine.
 
 Only where there is one. Elsewhere a job would lose to its neighbours and nobody would gain. Alone on the machine it is as
 fast as before: these weigh only against others who want the same at the same time.
@@ -15,7 +15,7 @@ from pathlib import Path
 from holdfast.supervisor.launch_context import at_a_terminal, in_a_container, scheduler
 from holdfast.vocabulary import Policy
 
-NICE = 5
+NICE = 5  # the kernel's weight is 335, against 1024 for nice 0
 IO_LEVEL = 6  # of 0 to 7 among the usual ones, where 4 is the usual
 IO_NONE, IO_USUAL = 0, 2
 IO_SHIFT, WHO_PROCESS = 13, 1
@@ -42,7 +42,7 @@ def give_way() -> None:
 
 
 def turn_of(pid: int) -> dict[str, int | None]:
-    """As it is now, for the record."""
+    """The present priorities, for the journal."""
     nice = None
     with contextlib.suppress(OSError):
         nice = os.getpriority(os.PRIO_PROCESS, pid)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from holdfast.vocabulary import Event, Sample, Window
 
 REMEMBERED = 120  # samples of each signal: two minutes when quiet, six seconds when tight
-EVENTS = 300
+EVENTS = 300  # of the kinds below: what detectors read, not the whole journal
 WHOLE_COURSE = (
     "train.rss_bytes",
     "train.rss_bytes_step_count",
@@ -49,7 +49,7 @@ class LiveWindow:
 
 
 class _Course:
-    """The latest as they came; of what is older an even choice over the whole run, coarser as it gets longer."""
+    """The latest samples in full; older ones thinned evenly over the whole run, more as the run gets longer."""
 
     def __init__(self) -> None:
         self._latest: deque[Sample] = deque()

@@ -43,7 +43,7 @@ class NeverStarted(Exception):
 
 class Relay:
     def __init__(self, spec: RunSpec, streams: Streams, link: Link, watcher_pid: int) -> None:
-        self._task = spec
+        self._spec = spec
         self._streams = streams
         self._link: Link | None = link
         self._watcher_pid = watcher_pid
@@ -300,7 +300,7 @@ class Relay:
             raise NeverStarted(0)
         from holdfast.supervisor.relay_watch import RelayWatch  # noqa: PLC0415 - only a relay that is alone needs it
 
-        self._lone = RelayWatch(self._task, self._script_pid, self.say)
+        self._lone = RelayWatch(self._spec, self._script_pid, self.say)
         self._tell("watcher.lost", pid=self._watcher_pid, reason=self._failed)
         self._lone.do(_let_the_job_go_on)
         if not self._script_pid and self._status is None:

@@ -11,7 +11,7 @@ from typing import Any
 from holdfast.vocabulary import Output
 
 STREAMS = ("stdout", "stderr", "terminal")
-PIECE_BYTES = 64 << 10
+PIECE_BYTES = 64 << 10  # of output in one packet: well below the socket buffer of 208 KiB
 _OUTPUT = struct.Struct("<cBdQ")
 
 

@@ -14,7 +14,7 @@ from holdfast.supervisor.guard.cgroup_placement import groups_of
 from holdfast.supervisor.run_spec import RunSpec
 from holdfast.supervisor.tick import Watch
 
-FINISH_S = 15.0
+FINISH_S = 15.0  # for the last readings; then the relay ends without them
 
 
 class RelayWatch:
@@ -23,7 +23,7 @@ class RelayWatch:
         self._finished = threading.Event()
         self._lost = 0
         self._give_up_at = float("inf")
-        threading.excepthook = lambda failed: None  # it ends the thread; there is nobody to tell
+        threading.excepthook = lambda failed: None  # an exception ends the thread; the script and its output go on
         self._thread = threading.Thread(target=self._live, args=(spec, script_pid, say), daemon=True, name="watch")
         try:
             self._thread.start()

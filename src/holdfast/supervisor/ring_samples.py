@@ -15,7 +15,7 @@ from holdfast.vocabulary import Event, Sample
 RINGS = 64  # processes; a job with more has its first ones read
 EVENTS_OF_A_KIND = 200  # an attempt: phases and batch shapes come with every epoch…
 RARE = ("checkpoint.", "rescue.", "command.")  # …while of these the last one matters
-RARE_OF_A_KIND = 20_000
+RARE_OF_A_KIND = 20_000  # a checkpoint a minute for two weeks
 
 
 class RingSamples:
@@ -65,7 +65,7 @@ class RingSamples:
         with contextlib.suppress(OSError):
             for name in os.listdir(self._channel):  # noqa: PTH208 - every tick
                 if name.endswith(".ring") and name not in self._processes and len(self._processes) < RINGS:
-                    with contextlib.suppress(OSError, ValueError):  # being made just now: next time
+                    with contextlib.suppress(OSError, ValueError):  # being created right now: read at the next look
                         self._processes[name] = _Process(Reader(str(self._channel / name)))
 
 

@@ -15,7 +15,7 @@ FORWARDED = tuple(sorted(signal.valid_signals() - {getattr(signal, f"SIG{name}")
 HANDLED = (*FORWARDED, signal.SIGTSTP, signal.SIGCONT, signal.SIGWINCH, signal.SIGCHLD)
 ASK_TO_STOP = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGXCPU)
 SI_KERNEL = 0x80
-TWICE_S = 0.05
+TWICE_S = 0.05  # the same signal within this time is one that was sent to process and group
 
 
 @dataclass(frozen=True, slots=True)

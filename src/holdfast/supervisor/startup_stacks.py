@@ -19,12 +19,12 @@ from holdfast.vocabulary import Event, Sample
 GROWN_BYTES = 96 << 20  # since the framework was there: below it nothing is worth asking
 GROWN_RATIO = 1.12  # since the last answer: so a run asks some dozens of times, however large it gets
 GROWING_BYTES = 4 << 20  # between two looks
-MOST = 80
+MOST = 80  # stacks of a run
 EAGER_PACE_S = 0.1  # an array is read from the page cache at gigabytes a second
 EAGER_FOR_S = 60.0  # after the framework was there; longer only while memory rises
-FRAMES = 40
+FRAMES = 40  # of a stack, innermost first
 FILES, LEAST_FILE_BYTES = 3, 16 << 20
-LONGEST_ANSWER = 32 << 10
+LONGEST_ANSWER = 32 << 10  # bytes of stacks read at a time
 FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+) in (?P<function>.+?)\s*$')
 LIBRARY = re.compile(r"site-packages|dist-packages|/lib/python\d|^<|holdfast[/\\]inside[/\\]")
 

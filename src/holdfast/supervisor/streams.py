@@ -15,7 +15,7 @@ import termios
 import tty
 from dataclasses import dataclass, field
 
-PIPE_BYTES = 1 << 20
+PIPE_BYTES = 1 << 20  # the most a plain user may ask for: a script that prints much waits less often
 
 
 @dataclass(slots=True)

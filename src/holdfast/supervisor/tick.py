@@ -41,11 +41,11 @@ from holdfast.vocabulary import (
     Window,
 )
 
-QUIET_PACE_S = 1.0
+QUIET_PACE_S = 1.0  # between two turns while nothing is tight
 
 
 class Watch:
-    """The eyes and the record of one run. Lives in the watcher; in the relay, should the watcher be killed."""
+    """Watches and records one run: in the watcher or, where that was killed, in the relay."""
 
     def __init__(self, spec: RunSpec, stream: str, script_pid: int, say: Callable[[str], bool]) -> None:
         self._spec = spec
@@ -144,7 +144,7 @@ class Watch:
         self.unheard.close()
         self._attempt.begin_again()
         self._begin(script_pid)
-        # What grows is found anew in each process, and each attempt is judged by its own record.
+        # Memory growth starts from zero in a new process, so it is examined and told again.
         anew = (examine.KEY, *LEAKS)
         self._decided_at = {key: at for key, at in self._decided_at.items() if not key.startswith(anew)}
         started = started_at(script_pid)
@@ -162,7 +162,7 @@ class Watch:
     # -- what others ask of the watch
 
     def ask(self, do: str, id: str) -> bool:
-        """A wish of the guard's to the training process; the answer goes to `guard_questions.on_answer`, soon."""
+        """Passes a request of the guard to the training process; the answer goes to `guard_questions.on_answer`."""
         return self.guard_questions.ask(self._sources.training, do, id)
 
     def trainers(self) -> list[int]:
@@ -188,7 +188,7 @@ class Watch:
         self.record(Acted(decision.key, decision.text, result).event(time.time()))
 
     def script_gone(self) -> None:
-        """A process that is not our child has ended: its status is its parent's to know. A goodbye means it was well."""
+        """For a process that is not our child: its exit status is unknown, and a goodbye from inside means success."""
         gone = Event("script.gone", time.time())
         self.record(Exit(0).event(time.time()) if self._attempt.said_goodbye else gone)
 

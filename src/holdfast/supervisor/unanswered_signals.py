@@ -21,7 +21,7 @@ UNTIL_THE_END_S = 2 * PATIENCE_S + 5.0
 
 
 class UnansweredSignals:
-    """Of one script, by its number."""
+    """Signals of one script, by signal number."""
 
     def __init__(self, script_pid: int, channel: Path | None) -> None:
         self._pid = script_pid
@@ -31,7 +31,7 @@ class UnansweredSignals:
         self._due: dict[int, float] = {}
 
     def given(self, number: int) -> None:
-        """It has got this signal, from us or from whoever signalled every process."""
+        """The script has received this signal, from us or from a scheduler that signals every process."""
         if number in self._taken:
             self._due.setdefault(number, time.monotonic() + PATIENCE_S)
 
@@ -48,7 +48,7 @@ class UnansweredSignals:
                 self._due[int(event.data["signal"])] = time.monotonic() + UNTIL_THE_END_S
 
     def overdue(self) -> int | None:
-        """The signal that should have ended it by now. One that is stopped hears nothing, with or without us."""
+        """The signal that should have ended the script by now. A stopped process is not counted: it would not react anyway."""
         now = time.monotonic()
         late = [number for number, at in self._due.items() if at <= now]
         return late[0] if late and not _is_stopped(self._pid) else None

@@ -1,4 +1,4 @@
-"""The watching process: parent of the script, keeper of the record. Holds the script's output should the relay die."""
+"""The watcher process: parent of the script; records it, and drains its output if the relay dies."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from holdfast.supervisor.tick import Watch
 from holdfast.vocabulary import Decision, DecisionKind, Exit, Output, Policy, Restart, signal_name
 
 SETTLED_S = 5.0  # all probes have started: NVML takes 15 MiB for it and frees 10 of them
-LAST_WORDS_S = 2.0  # the relay may sit in a write to a terminal that does not take it
+LAST_WORDS_S = 2.0  # the relay may be blocked in a write to a stalled terminal
 WITNESS_S = 0.06  # how long a forwarded signal waits to see whether everybody got it
 TOGETHER_S = 1.5  # on a loaded machine the two of us notice the same signal that far apart
-DRAINED_LIMIT_BYTES = 256 << 20
+DRAINED_LIMIT_BYTES = 256 << 20  # of output.log, once the relay is gone
 
 
 class Watcher:
@@ -48,7 +48,7 @@ class Watcher:
         guard: Guarding | None,
     ) -> None:
         self._link = link
-        self._task = spec
+        self._spec = spec
         self._sources = list(streams.sources)
         self._launcher = launcher
         self._script_pid = script_pid
@@ -82,7 +82,7 @@ class Watcher:
         while True:
             status = self._until_it_ends()
             self._relieve_the_guard()
-            if status == 0 or not self._task.may_restart:
+            if status == 0 or not self._spec.may_restart:
                 self._link.tell("exit", status=status)
                 after_the_script(self._watch, status, idle=self._serve)
                 if status == 0:
@@ -121,22 +121,22 @@ class Watcher:
         self._ended_for = number
         signals.give(
             self._script_pid, signal.SIGKILL, to_group=False
-        )  # our child, not collected yet: nobody else's pid
+        )  # an unreaped child: its pid cannot have been reused
         self._watch.acted(decision, warn.carry_out(decision, self._watch.say))
 
     def _as_asked(self, status: int | None) -> int | None:
-        """Ended by our SIGKILL in place of another signal: seen from outside, that one."""
+        """Where our SIGKILL stood in for another signal, the status is reported as that signal."""
         return self._ended_for if self._ended_for and status == signal.SIGKILL else status
 
     def _clear_checkpoints(self) -> None:
         """A run that has finished is not resumed, and its state may be gigabytes."""
-        if self._task.checkpoints is not None and self._task.checkpoints.is_dir():
-            shutil.rmtree(self._task.checkpoints, ignore_errors=True)
+        if self._spec.checkpoints is not None and self._spec.checkpoints.is_dir():
+            shutil.rmtree(self._spec.checkpoints, ignore_errors=True)
             self._watch.event("checkpoints.removed")
 
     def _close(self) -> None:
         self._link.tell("over")
-        while self._relay_here and not self._flushed:  # it may sit in a write to a pager that nobody scrolls
+        while self._relay_here and not self._flushed:  # the relay may be blocked in a write to a pager
             self._serve(0.5)
         if self._drained:
             self._drain_all()
@@ -148,7 +148,9 @@ class Watcher:
     def _try_again(self, status: int) -> bool:
         """True when another attempt is running; else its end is recorded as that of the run."""
         exit, ended_at = Exit.by(status), time.time()
-        self._link.tell("attempt-over", status=status)  # should we be killed from here on, it was the last
+        self._link.tell(
+            "attempt-over", status=status
+        )  # if the watcher is killed from here on, this attempt was the last
         self._hear_its_last_words()
         look_for_the_reason(self._watch, status, idle=self._serve)
         decision = self._attempts.judge(self._watch, exit.event(ended_at))
@@ -296,7 +298,7 @@ class Watcher:
         self._selector.unregister(self._link)
         if self._flushed:
             return
-        self._drained = _DrainedOutput(self._task)
+        self._drained = _DrainedOutput(self._spec)
         self._watch.event("relay.lost", output=self._drained.path)
         for source in self._sources:
             os.set_blocking(source.fd, False)
@@ -330,7 +332,7 @@ class Watcher:
 
 
 class _DrainedOutput:
-    """What the script prints after nobody is there to show it."""
+    """Output of the script after the relay has died."""
 
     def __init__(self, spec: RunSpec) -> None:
         self.path = str(spec.directory / "output.log") if spec.directory else os.devnull

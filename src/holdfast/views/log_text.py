@@ -14,7 +14,7 @@ from holdfast.views.safe_text import safe
 from holdfast.vocabulary import Acted, Decided, Event, Sample, Told
 
 TEXT_CHARACTERS = 300  # of a value in a line; --json has all of it
-KIND_WIDTH = 16
+KIND_WIDTH = 16  # `process.appeared`
 
 
 def as_line(record: Sample | Event, attempt: int) -> str:
