@@ -10,7 +10,8 @@ import pytest
 
 from holdfast.detectors import WHILE_RUNNING, runner
 from holdfast.detectors.runner import Detector, DetectorRunner, HeldUp, held_up
-from holdfast.vocabulary import DetectorOff, Evidence, Finding, Window
+from holdfast.recorded_events import DetectorOff
+from holdfast.vocabulary import Evidence, Finding, Window
 
 SEEN = Finding("disk-full", 0.6, (Evidence("full", "telemetry"),))
 
@@ -91,6 +92,24 @@ def test_a_call_that_hangs_is_enough(hanging: Detector) -> None:
         detectors.find(Window())
         time.sleep(0.02)
     assert off[0].reason.startswith("did not answer for")
+
+
+def test_an_endless_loop_does_not_keep_its_processor() -> None:
+    ended = threading.Event()
+
+    def endless(_: Window) -> None:
+        try:
+            while True:
+                pass
+        finally:
+            ended.set()
+
+    detectors = DetectorRunner([Detector("endless", endless)], slow_s=0.01, hung_s=0.1)
+    while not _off(detectors):
+        detectors.find(Window())
+        time.sleep(0.02)
+    assert ended.wait(60)
+    assert detectors.find(Window()) == [] and _off(detectors) == []
 
 
 def test_two_slow_calls_long_ago_are_forgiven() -> None:

@@ -7,21 +7,8 @@ import signal
 
 import pytest
 
-from holdfast.vocabulary import (
-    Acted,
-    Decided,
-    Decision,
-    DecisionKind,
-    DetectorOff,
-    Event,
-    Evidence,
-    Exit,
-    Finding,
-    MemoryGrowth,
-    MicroBatches,
-    Policy,
-    Told,
-)
+from holdfast.recorded_events import Acted, Decided, DetectorOff, Exit, MicroBatches, Told
+from holdfast.vocabulary import Decision, DecisionKind, Event, Evidence, Finding, MemoryGrowth, Policy
 
 GROWTH = MemoryGrowth(10.0, 20.0, 30.0, 5.0, bounded=False, unexplained=False, holder="Model.history")
 LEAK = Finding("host-memory-leak", 0.85, (Evidence("memory grows", "telemetry"),), headline="Leaks", growth=GROWTH)

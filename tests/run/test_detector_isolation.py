@@ -11,7 +11,8 @@ import textwrap
 import pytest
 
 from holdfast.journal import Journal
-from holdfast.vocabulary import DetectorOff, Event
+from holdfast.recorded_events import DetectorOff
+from holdfast.vocabulary import Event
 from lab.case import Limits
 from tests.fake_training import fake_training
 from tests.staging import staged

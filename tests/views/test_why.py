@@ -87,3 +87,12 @@ def test_what_of_holdfast_does_not_work_stands_in_the_verdict() -> None:
     assert json.loads(as_json("r1", window, diagnose(window, [])))["actions"][0]["decision"] == said
     healthy = story(0, None, {}, [other])
     assert "Not working here" not in as_text("r1", healthy, diagnose(healthy, []), [], colour=False)
+
+
+def test_a_watcher_that_failed_was_not_killed() -> None:
+    """The relay hands on the traceback of one that raised; of one that was killed there is none."""
+    reason = "Traceback (most recent call last):\n  File x\nKeyError: 'k'\n"
+    for told, words in ((reason, "failed, which is a bug of its own (KeyError: 'k')"), ("", "was killed")):
+        window = story(0, events=[Event("watcher.lost", START + 3, {"pid": 4, "reason": told})])
+        text = as_text("r1", window, diagnose(window, []), [], colour=False)
+        assert f"Holdfast's watcher {words}; the relay watched on." in " ".join(text.split())

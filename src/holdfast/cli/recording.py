@@ -18,7 +18,8 @@ from holdfast.journal import Journal, NewerJournal
 from holdfast.probes import Missing, Scope
 from holdfast.probes.heartbeat import boot_id
 from holdfast.probes.vmstat import Vmstat
-from holdfast.vocabulary import Decided, DecisionKind, Diagnosis, Event, Exit, Sample, Window
+from holdfast.recorded_events import Decided, Exit
+from holdfast.vocabulary import DecisionKind, Diagnosis, Event, Sample, Window
 
 ATTEMPTS_TOLD = 8  # the last ones of a run that was started again very often
 LASTING = (

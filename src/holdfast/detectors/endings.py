@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from holdfast.vocabulary import Evidence, Exit, Window, signal_name
+from holdfast.recorded_events import Exit
+from holdfast.vocabulary import Evidence, Window, signal_name
 
 # What the kernel writes when it kills for memory, in two forms: one line of keys and one sentence.
 OOM_KEYS = re.compile(

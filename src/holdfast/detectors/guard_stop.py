@@ -6,40 +6,33 @@ from dataclasses import dataclass
 
 from holdfast.detectors.endings import ending
 from holdfast.detectors.units import amount
-from holdfast.vocabulary import Event, Evidence, Finding, Window
+from holdfast.recorded_events import GuardAct
+from holdfast.vocabulary import Evidence, Finding, Window
 
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
     helper_s: float = 60.0  # a job that loses a worker ends with an error soon after, or lives
+    stalled_s: float = 1.0  # everybody waited for memory so long: the machine was swapping
 
 
 def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
-    how, stopped = ending(window), window.event("guard.stopped")
+    how, stopped = ending(window), window.event(GuardAct.STOPPED)
     if stopped is None or (how is not None and how.code == 0):
         return None
-    exit_event = window.event("script.exit")
-    whole = bool(stopped.data.get("whole_job"))
-    if not whole and exit_event is not None and exit_event.at - stopped.at > thresholds.helper_s:
+    act = GuardAct.of(stopped)
+    if not act.whole_job and how is not None and how.at - stopped.at > thresholds.helper_s:
         return None
-    evidence = [Evidence(_text(stopped), "telemetry", stopped.at, float(stopped.data["taken_bytes"]))]
+    evidence = [Evidence(_text(act), "telemetry", stopped.at, act.taken_bytes)]
     if how is not None:
         evidence.insert(0, how.evidence())
-    cause = str(stopped.data.get("cause"))
-    if float(stopped.data.get("stalled_s") or 0.0) > 1.0:
-        cause = "swap-thrash"
-    headline = f"Stopped by Holdfast: {_where(stopped)} ran out"
-    return Finding(cause, 0.95 if whole else 0.85, tuple(evidence), headline=headline)
+    cause = "swap-thrash" if act.stalled_s > thresholds.stalled_s else act.cause
+    headline = f"Stopped by Holdfast: {act.what} ran out"
+    return Finding(cause, 0.95 if act.whole_job else 0.85, tuple(evidence), headline=headline)
 
 
-def _where(stopped: Event) -> str:
-    return str(stopped.data.get("what", "memory"))
-
-
-def _text(stopped: Event) -> str:
-    data = stopped.data
-    whom = "the job" if data.get("whole_job") else f"the helper {data.get('victim')}"
-    taken, whole, per_s = (float(data[key]) for key in ("taken_bytes", "whole_bytes", "per_s"))
-    growing = f", growing {amount(per_s, 'bytes')}/s" if per_s > 0 else ""
-    state = f"{amount(taken, 'bytes')} of {amount(whole, 'bytes')} in use{growing}"
-    return f"Holdfast stopped {whom}: {_where(stopped)}: {state}"
+def _text(act: GuardAct) -> str:
+    whom = "the job" if act.whole_job else f"the helper {act.victim}"
+    growing = f", growing {amount(act.per_s, 'bytes')}/s" if act.per_s > 0 else ""
+    state = f"{amount(act.taken_bytes, 'bytes')} of {amount(act.whole_bytes, 'bytes')} in use{growing}"
+    return f"Holdfast stopped {whom}: {act.what}: {state}"

@@ -15,7 +15,8 @@ from holdfast.detectors import trend
 from holdfast.detectors.endings import ending
 from holdfast.detectors.trend import Growth, growth, points, points_by_clock
 from holdfast.detectors.units import amount
-from holdfast.vocabulary import Detail, Event, Evidence, Finding, MemoryGrowth, Told, Window
+from holdfast.recorded_events import Told
+from holdfast.vocabulary import Detail, Event, Evidence, Finding, MemoryGrowth, Window
 
 LEAKS = HOST, GPU = "host-memory-leak", "gpu-memory-leak"
 SUSPECTED, NAMED = 0.4, 0.85

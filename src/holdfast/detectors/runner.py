@@ -6,6 +6,7 @@ another worker goes on with the rest: so a turn is late by at most `slow_s` for 
 
 from __future__ import annotations
 
+import ctypes
 import queue
 import threading
 import time
@@ -16,7 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from holdfast.vocabulary import DetectorOff, Event, Finding, Window
+from holdfast.recorded_events import DetectorOff
+from holdfast.vocabulary import Event, Finding, Window
 
 SLOW_S = 0.2  # the pace of a watcher that sees memory get tight; all detectors together take about 2 ms
 SLOW_CALLS = 3
@@ -68,12 +70,12 @@ class Turn:
         self._running: Slot | None = None
         self._began = time.monotonic()
         self._held_up = HeldUp(0.0, 0)
-        self._thread_id = 0
+        self._thread_id = self._python_thread = 0
         self._finished = False
 
     def carry_out(self) -> None:
         """By the worker."""
-        self._thread_id = threading.get_native_id()
+        self._thread_id, self._python_thread = threading.get_native_id(), threading.get_ident()
         self._held_up = held_up(self._thread_id)
         while (slot := self._next()) is not None:
             findings, error = _call(slot.detector, self._window)
@@ -108,6 +110,10 @@ class Turn:
         with self._changed:
             answers, self._answers = self._answers, []
         return answers
+
+    def interrupt(self) -> None:
+        """Ends an endless loop in Python, which would keep a processor busy; native code is not reached by it."""
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._python_thread), ctypes.py_object(SystemExit))
 
     def running_s(self) -> float:
         """How long the call has lasted that is going on."""
@@ -223,8 +229,11 @@ class DetectorRunner:
                 self._switch_off(slot, DetectorOff(slot.detector.name, reason))
 
     def _switch_off_if_hung(self, slot: Slot) -> None:
-        if slot.left_in is not None and not slot.off and (seconds := slot.left_in.running_s()) >= self._hung_s:
+        turn = slot.left_in
+        if turn is not None and (seconds := turn.running_s()) >= self._hung_s:
             self._switch_off(slot, DetectorOff(slot.detector.name, f"did not answer for {seconds:.0f} s"))
+            slot.left_in = None  # nobody touches that turn again: its thread may be ended while it holds the lock
+            turn.interrupt()
 
     def _switch_off(self, slot: Slot, off: DetectorOff) -> None:
         slot.off = True

@@ -7,6 +7,7 @@ import signal
 
 from holdfast.detectors.endings import Ending, ending, kernel_kills, kills_may_be_ours, last_moments
 from holdfast.detectors.units import amount
+from holdfast.recorded_events import GuardAct
 from holdfast.vocabulary import Event, Evidence, Finding, Window, signal_name
 
 ASKED = {
@@ -65,7 +66,7 @@ def _at_the_limit_of_timeout(window: Window, how: Ending) -> Finding | None:
 
 
 def _killed_for_nothing_else(window: Window, how: Ending) -> bool:
-    return how.signal == signal.SIGKILL and not kernel_kills(window) and window.event("guard.stopped") is None
+    return how.signal == signal.SIGKILL and not kernel_kills(window) and window.event(GuardAct.STOPPED) is None
 
 
 def _was_over(timeout: Event, how: Ending) -> bool:

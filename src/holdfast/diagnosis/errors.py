@@ -13,7 +13,8 @@ from holdfast.diagnosis.reading.clues import TAKEN_CARE_OF, from_chain, from_fat
 from holdfast.diagnosis.reading.log import clues_of
 from holdfast.diagnosis.reading.ranking import SURE, findings_of
 from holdfast.diagnosis.tracebacks import FatalError, Raised, last_chain, last_fatal
-from holdfast.vocabulary import Exit, Finding, Window
+from holdfast.recorded_events import Exit
+from holdfast.vocabulary import Finding, Window
 
 WORDS_LINES = 25
 LAST_LINES = 2  # "training failed, see above"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast.vocabulary import Event, Evidence, Finding, MicroBatches, Window
+from holdfast.recorded_events import MicroBatches
+from holdfast.vocabulary import Event, Evidence, Finding, Window
 
 MIB = 1 << 20
 

@@ -17,7 +17,8 @@ from holdfast.diagnosis.reading.log import clues_of, read_excerpt
 from holdfast.diagnosis.reading.ranking import findings_of
 from holdfast.diagnosis.reading.scan import Excerpt
 from holdfast.diagnosis.survived import rescued
-from holdfast.vocabulary import Cause, Diagnosis, Exit, Finding, Window
+from holdfast.recorded_events import Exit
+from holdfast.vocabulary import Cause, Diagnosis, Finding, Window
 
 SURE = 0.5  # below it a finding is a guess, named under `also`
 GUESS = 0.4

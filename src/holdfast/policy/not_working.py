@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from holdfast.vocabulary import NOT_WORKING, Decision, DecisionKind, DetectorOff, Event, Policy
+from holdfast.recorded_events import DetectorOff
+from holdfast.vocabulary import NOT_WORKING, Decision, DecisionKind, Event, Policy
 
 REASON_CHARACTERS = 200  # of a reason within a line
 SENTENCE_CHARACTERS = 300  # a whole line with its reason

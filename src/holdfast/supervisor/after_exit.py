@@ -7,9 +7,10 @@ import signal
 import time
 from collections.abc import Callable
 
+from holdfast.recorded_events import Exit
 from holdfast.supervisor.job_processes import stop_left_behind
 from holdfast.supervisor.tick import Watch
-from holdfast.vocabulary import Exit, Policy
+from holdfast.vocabulary import Policy
 
 KERNEL_LOG_LAG_S = 0.2  # after a SIGKILL: the kernel may log the reason after the process is gone
 

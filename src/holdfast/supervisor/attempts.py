@@ -14,13 +14,14 @@ from holdfast.detectors.runner import DetectorRunner
 from holdfast.inside import checkpoint_store
 from holdfast.policy import restart
 from holdfast.policy.restart import Attempt
+from holdfast.recorded_events import GuardAct, MicroBatches
 from holdfast.supervisor import signals
 from holdfast.supervisor.known_micro_batches import newest
 from holdfast.supervisor.launch import Launcher
 from holdfast.supervisor.run_spec import PLACEHOLDER, RunSpec
 from holdfast.supervisor.script_checkpoints import newest_own
 from holdfast.supervisor.tick import Watch
-from holdfast.vocabulary import Cause, Decision, Diagnosis, Event, MicroBatches, Window
+from holdfast.vocabulary import Cause, Decision, Diagnosis, Event, Window
 
 JUDGING_S = 5.0  # for each detector; all of them together take some milliseconds, and nothing runs meanwhile
 UNDIAGNOSED = Diagnosis("unknown", None)
@@ -65,7 +66,7 @@ class Attempts:
         return Attempt(
             cause=_cause(cause, number),
             killed=number in IMPLIED  # also native code that crashed at the memory budget: Python saw no error
-            or window.event("guard.stopped") is not None
+            or window.event(GuardAct.STOPPED) is not None
             or (cause is not None and any(item.source == "kernel-log" for item in cause.evidence)),
             step=_last_step(window),
             begun=_has_begun(window),

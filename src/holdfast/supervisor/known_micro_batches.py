@@ -12,9 +12,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from holdfast.recorded_events import MicroBatches
 from holdfast.supervisor.budget import container_limit
 from holdfast.supervisor.run_spec import RunSpec
-from holdfast.vocabulary import Event, MicroBatches
+from holdfast.vocabulary import Event
 
 FILE = "learned.json"
 ENTRIES = 200  # the oldest are dropped

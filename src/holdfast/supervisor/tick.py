@@ -18,6 +18,7 @@ from holdfast.detectors.leak import LEAKS
 from holdfast.detectors.runner import DetectorRunner
 from holdfast.inside import ring_location
 from holdfast.policy import examine, not_working, warn
+from holdfast.recorded_events import Acted, Decided, Exit, Told
 from holdfast.supervisor import known_micro_batches, notices
 from holdfast.supervisor.attempt_record import AttemptRecord
 from holdfast.supervisor.guard_questions import GuardQuestions
@@ -27,19 +28,7 @@ from holdfast.supervisor.run_spec import RunSpec
 from holdfast.supervisor.run_start import opening_events, started_at
 from holdfast.supervisor.sources import Sources
 from holdfast.supervisor.unanswered_signals import UnansweredSignals
-from holdfast.vocabulary import (
-    Acted,
-    Decided,
-    Decision,
-    DecisionKind,
-    Event,
-    Exit,
-    Finding,
-    Output,
-    Sample,
-    Told,
-    Window,
-)
+from holdfast.vocabulary import Decision, DecisionKind, Event, Finding, Output, Sample, Window
 
 QUIET_PACE_S = 1.0  # between two turns while nothing is tight
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from holdfast.actions import warn
 from holdfast.actions.job_cgroups import Groups
+from holdfast.recorded_events import Exit
 from holdfast.supervisor import signals
 from holdfast.supervisor.after_exit import after_the_script, leave_nothing_behind, look_for_the_reason
 from holdfast.supervisor.attempts import Attempts
@@ -26,7 +27,7 @@ from holdfast.supervisor.relay_link import Link
 from holdfast.supervisor.run_spec import RunSpec
 from holdfast.supervisor.streams import Source, Streams
 from holdfast.supervisor.tick import Watch
-from holdfast.vocabulary import Decision, DecisionKind, Exit, Output, Policy, Restart, signal_name
+from holdfast.vocabulary import Decision, DecisionKind, Output, Policy, Restart, signal_name
 
 SETTLED_S = 5.0  # all probes have started: NVML takes 15 MiB for it and frees 10 of them
 LAST_WORDS_S = 2.0  # the relay may be blocked in a write to a stalled terminal

@@ -10,8 +10,9 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
+from holdfast.recorded_events import Acted, Decided, Told
 from holdfast.views.safe_text import safe
-from holdfast.vocabulary import Acted, Decided, Event, Sample, Told
+from holdfast.vocabulary import Event, Sample
 
 TEXT_CHARACTERS = 300  # of a value in a line; --json has all of it
 KIND_WIDTH = 16  # `process.appeared`

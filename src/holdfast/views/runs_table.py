@@ -5,9 +5,10 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
+from holdfast.recorded_events import Exit
 from holdfast.views.safe_text import safe
 from holdfast.views.why_json import stamp
-from holdfast.vocabulary import Diagnosis, Exit, Window
+from holdfast.vocabulary import Diagnosis, Window
 
 COLUMNS = ("run", "outcome", "cause", "exit", "command")
 

@@ -6,9 +6,10 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
+from holdfast.recorded_events import Acted
 from holdfast.views.resuming import resume_command
 from holdfast.views.why_text import not_working
-from holdfast.vocabulary import Acted, Cause, Diagnosis, Evidence, Window
+from holdfast.vocabulary import Cause, Diagnosis, Evidence, Window
 
 
 def as_json(run: str, window: Window, diagnosis: Diagnosis) -> str:

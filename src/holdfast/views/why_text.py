@@ -8,9 +8,10 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from holdfast.recorded_events import Acted, DetectorOff, Exit
 from holdfast.views.resuming import last_checkpoint, resume_command
 from holdfast.views.safe_text import safe
-from holdfast.vocabulary import Acted, Cause, DetectorOff, Diagnosis, Exit, Window, signal_name
+from holdfast.vocabulary import Cause, Diagnosis, Window, signal_name
 
 WIDTH = 80
 MOST_GUESSES = 5
@@ -181,7 +182,9 @@ def _notes(window: Window) -> Iterator[str]:
             if not acted.is_about_us:
                 yield f"{at(event.at)}  {acted.decision}"
         elif event.kind == "watcher.lost":
-            yield f"{at(event.at)}  Holdfast's watcher was killed; the relay watched on."
+            failed = str(event.data.get("reason") or "").strip().rpartition("\n")[2]
+            how = f"failed, which is a bug of its own ({failed})" if failed else "was killed"
+            yield f"{at(event.at)}  Holdfast's watcher {how}; the relay watched on."
         elif event.kind == "relay.lost":
             yield f"{at(event.at)}  Holdfast's relay was killed; the output went on into {event.data['output']}"
         elif event.kind == "signal.received":

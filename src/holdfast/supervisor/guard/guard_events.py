@@ -6,7 +6,8 @@ import time
 from typing import TYPE_CHECKING
 
 from holdfast.detectors.units import amount, duration
-from holdfast.vocabulary import Acted, Event
+from holdfast.recorded_events import Acted, GuardAct
+from holdfast.vocabulary import Event
 
 if TYPE_CHECKING:
     from holdfast.supervisor.tick import Watch
@@ -15,37 +16,34 @@ if TYPE_CHECKING:
 def take(watch: Watch, event: Event) -> None:
     """Journals one packet of the guard's, says what the user should know, carries out what it asks for."""
     watch.record(event)
-    data = event.data
-    key = f"{data.get('cause')}:{data.get('what')}"
-    if event.kind == "guard.ask":
-        sent = watch.ask(do=str(data["do"]), id=str(data["id"]))
-        text = f"asked for {_words(str(data['do']))}: {_state(event)}"
-        result = "asked" if sent else "could not be asked: nobody trains"
-        watch.record(Acted(str(data["id"]), text, result).event(time.time()))
-    elif event.kind == "guard.held":
-        watch.record(Acted(f"guard:hold:{key}", f"held the job: {_state(event)}", "held").event(time.time()))
-    elif event.kind == "guard.stopped":
-        text = stopped_text(event)
-        watch.record(Acted(f"guard:stop:{key}", text, f"ended {data.get('victim')}").event(time.time()))
-        watch.say(f"holdfast: {text}")
+    if event.kind not in (GuardAct.ASKED, GuardAct.HELD, GuardAct.STOPPED):
+        return
+    act = GuardAct.of(event)
+    subject = f"{act.cause}:{act.what}"
+    if event.kind == GuardAct.ASKED:
+        do, id = str(event.data["do"]), str(event.data["id"])
+        result = "asked" if watch.ask(do=do, id=id) else "could not be asked: nobody trains"
+        acted = Acted(id, f"asked for {_words(do)}: {_state(act)}", result)
+    elif event.kind == GuardAct.HELD:
+        acted = Acted(f"guard:hold:{subject}", f"held the job: {_state(act)}", "held")
+    else:
+        acted = Acted(f"guard:stop:{subject}", stopped_text(act), f"ended {act.victim}")
+        watch.say(f"holdfast: {acted.decision}")
+    watch.record(acted.event(time.time()))
 
 
-def stopped_text(event: Event) -> str:
-    data = event.data
-    whom = "the job" if data.get("whole_job") else f"a helper process, {data.get('victim')},"
-    saved = data.get("checkpoint_saved_s_ago")
-    checkpoint = f"; the last checkpoint is {duration(float(saved))} old" if saved is not None else ""
-    return f"stopped {whom} before memory ran out: {_state(event)}{checkpoint}"
+def stopped_text(act: GuardAct) -> str:
+    whom = "the job" if act.whole_job else f"a helper process, {act.victim},"
+    saved = act.checkpoint_saved_s_ago
+    checkpoint = f"; the last checkpoint is {duration(saved)} old" if saved is not None else ""
+    return f"stopped {whom} before memory ran out: {_state(act)}{checkpoint}"
 
 
-def _state(event: Event) -> str:
-    data = event.data
-    if float(data.get("stalled_s") or 0) > 0.5:
-        return f"{data['what']}: everything waited for it for {duration(float(data['stalled_s']))}"
-    per_s = float(data["per_s"])
-    growing = f", growing {amount(per_s, 'bytes')}/s" if per_s > 0 else ""
-    taken, whole = float(data["taken_bytes"]), float(data["whole_bytes"])
-    return f"{data['what']}: {amount(taken, 'bytes')} of {amount(whole, 'bytes')} in use{growing}"
+def _state(act: GuardAct) -> str:
+    if act.stalled_s > 0.5:
+        return f"{act.what}: everything waited for it for {duration(act.stalled_s)}"
+    growing = f", growing {amount(act.per_s, 'bytes')}/s" if act.per_s > 0 else ""
+    return f"{act.what}: {amount(act.taken_bytes, 'bytes')} of {amount(act.whole_bytes, 'bytes')} in use{growing}"
 
 
 def _words(do: str) -> str:

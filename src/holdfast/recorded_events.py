@@ -1,0 +1,204 @@
+"""Events that one room records and another reads: their names and keys on disk stand here and nowhere else."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from holdfast.vocabulary import NOT_WORKING, Decision, Event, Finding
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A finding that was decided about while the run went on."""
+
+    KIND: ClassVar[str] = "finding"
+
+    cause: str
+    confidence: float
+    key: str
+    evidence: tuple[str, ...]
+    headline: str = ""
+    holder: str = ""
+
+    @classmethod
+    def by(cls, finding: Finding) -> Told:
+        evidence = tuple(item.text for item in finding.evidence)
+        holder = finding.growth.holder if finding.growth is not None else ""
+        return cls(finding.cause, finding.confidence, finding.key, evidence, finding.headline, holder)
+
+    def event(self, at: float) -> Event:
+        about = {"cause": self.cause, "confidence": self.confidence, "key": self.key, "evidence": list(self.evidence)}
+        return Event(self.KIND, at, about | {"headline": self.headline or None, "holder": self.holder or None})
+
+    @classmethod
+    def of(cls, event: Event) -> Told:
+        data = event.data
+        cause, confidence = str(data.get("cause", "")), float(data.get("confidence") or 0.0)
+        evidence = tuple(str(text) for text in data.get("evidence") or ())
+        headline, holder = str(data.get("headline") or ""), str(data.get("holder") or "")
+        return cls(cause, confidence, str(data.get("key", "")), evidence, headline, holder)
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """The intent, recorded before it is carried out."""
+
+    KIND: ClassVar[str] = "decision"
+
+    decision: str  # a DecisionKind, or what a later version calls one
+    key: str
+    text: str
+
+    @classmethod
+    def by(cls, decision: Decision) -> Decided:
+        return cls(decision.kind, decision.key, decision.text)
+
+    def event(self, at: float) -> Event:
+        return Event(self.KIND, at, {"decision": str(self.decision), "key": self.key, "text": self.text})
+
+    @classmethod
+    def of(cls, event: Event) -> Decided:
+        data = event.data
+        return cls(str(data.get("decision", "")), str(data.get("key", "")), str(data.get("text", "")))
+
+
+@dataclass(frozen=True, slots=True)
+class Acted:
+    """What became of a decision."""
+
+    KIND: ClassVar[str] = "action"
+
+    key: str
+    decision: str  # in words
+    result: str
+
+    @property
+    def is_about_us(self) -> bool:
+        """About something of Holdfast's that does not work, not about the run."""
+        return self.key.startswith(NOT_WORKING)
+
+    def event(self, at: float) -> Event:
+        return Event(self.KIND, at, {"key": self.key, "decision": self.decision, "result": self.result})
+
+    @classmethod
+    def of(cls, event: Event) -> Acted:
+        data = event.data
+        return cls(str(data.get("key", "")), str(data.get("decision", "")), str(data.get("result", "")))
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """How a script ended: the run's last attempt, or one that was followed by another."""
+
+    KIND: ClassVar[str] = "script.exit"
+    OF_AN_ATTEMPT: ClassVar[str] = "attempt.exit"
+
+    code: int  # 128+N for a signal
+    signal: int | None = None
+    waiting: bool = False  # asked to stop between two attempts, while no script ran
+
+    @classmethod
+    def by(cls, status: int, waiting: bool = False) -> Exit:
+        """By a status as `waitpid` gives it."""
+        code = os.waitstatus_to_exitcode(status)
+        return cls(code if code >= 0 else 128 - code, -code if code < 0 else None, waiting)
+
+    def event(self, at: float, attempt: int | None = None) -> Event:
+        about: dict[str, Any] = {"code": self.code, "signal": self.signal}
+        if self.waiting:
+            about["waiting"] = True
+        return (
+            Event(self.KIND, at, about)
+            if attempt is None
+            else Event(self.OF_AN_ATTEMPT, at, {"attempt": attempt, **about})
+        )
+
+    @classmethod
+    def of(cls, event: Event) -> Exit:
+        data, number = event.data, event.data.get("signal")
+        return cls(int(data.get("code", 1)), None if number is None else int(number), bool(data.get("waiting")))
+
+
+@dataclass(frozen=True, slots=True)
+class MicroBatches:
+    """Into how many pieces a training process has come to cut its batches."""
+
+    KIND: ClassVar[str] = "rescue.k"
+
+    k: int
+    where: str = "train"
+
+    @classmethod
+    def of(cls, event: Event) -> MicroBatches:
+        return cls(int(event.data.get("k") or 1), str(event.data.get("where") or "train"))
+
+
+@dataclass(frozen=True, slots=True)
+class GuardAct:
+    """What the guard saw of one place where memory may end, when it asked, held or stopped the job."""
+
+    STOPPED: ClassVar[str] = "guard.stopped"
+    HELD: ClassVar[str] = "guard.held"
+    ASKED: ClassVar[str] = "guard.ask"
+
+    what: str  # the place, in words
+    cause: str
+    taken_bytes: float
+    whole_bytes: float
+    per_s: float  # how fast it grew, in bytes
+    stalled_s: float  # for how long everybody had waited for memory
+    victim: str
+    whole_job: bool  # or one helper of it
+    checkpoint_saved_s_ago: float | None
+
+    @classmethod
+    def of(cls, event: Event) -> GuardAct:
+        data = event.data
+        taken, whole, per_s, stalled_s = (
+            float(data.get(name) or 0.0) for name in ("taken_bytes", "whole_bytes", "per_s", "stalled_s")
+        )
+        saved = data.get("checkpoint_saved_s_ago")
+        return cls(
+            what=str(data.get("what", "memory")),
+            cause=str(data.get("cause", "")),
+            taken_bytes=taken,
+            whole_bytes=whole,
+            per_s=per_s,
+            stalled_s=stalled_s,
+            victim=str(data.get("victim", "")),
+            whole_job=bool(data.get("whole_job")),
+            checkpoint_saved_s_ago=None if saved is None else float(saved),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DetectorOff:
+    """A detector that raised or was too slow, and is not called any more."""
+
+    KIND: ClassVar[str] = "detector.off"
+
+    detector: str
+    reason: str
+    frames: tuple[str, ...] = ()  # the last ones of the traceback, outermost first
+
+    @property
+    def key(self) -> str:
+        """Of the decision that tells it."""
+        return f"{NOT_WORKING}detector:{self.detector}"
+
+    @property
+    def sentence(self) -> str:
+        return (
+            f"a check of Holdfast's failed and is switched off: {self.detector}: {self.reason}; everything else goes on"
+        )
+
+    def event(self, at: float) -> Event:
+        return Event(self.KIND, at, {"detector": self.detector, "reason": self.reason, "frames": list(self.frames)})
+
+    @classmethod
+    def of(cls, event: Event) -> DetectorOff:
+        data = event.data
+        frames = tuple(str(frame) for frame in data.get("frames") or ())
+        return cls(str(data.get("detector", "?")), str(data.get("reason", "no reason was given")), frames)
