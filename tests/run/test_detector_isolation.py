@@ -148,3 +148,41 @@ def test_a_restart_is_decided_although_a_detector_fails(workplace: Workplace) ->
     assert done.returncode == 0, done.stderr
     assert b"killed by somebody at step 25; starting again from step 20" in done.stderr
     assert [event.data["reason"] for event in _off(workplace)] == ["ValueError: ours"]
+
+
+TICK_RAISES = """
+    import sys
+    from holdfast import cli
+    from holdfast.supervisor import tick
+
+    ticks, tick_as_it_is = 0, tick.Watch.tick
+
+    def failing(self, now):
+        global ticks
+        ticks += 1
+        if ticks == 3:
+            raise KeyError("a bug")
+        return tick_as_it_is(self, now)
+
+    tick.Watch.tick = failing
+    sys.exit(cli.main())
+"""
+
+
+def test_a_bug_in_the_tick_itself_costs_neither_the_run_nor_its_record(workplace: Workplace) -> None:
+    """First the watcher fails, then the relay that watches in its place: each has three turns and then the bug."""
+    (workplace.path / "patched_holdfast.py").write_text(textwrap.dedent(TICK_RAISES))
+    holdfast = [sys.executable, str(workplace.path / "patched_holdfast.py")]
+    command = [*workplace.script(SCRIPT), "80"]
+    done = subprocess.run(
+        [*holdfast, "run", "--", *command], cwd=workplace.path, capture_output=True, timeout=200, check=False
+    )
+    assert done.returncode == 7 and done.stdout.endswith(b"step 79\n")
+    journal = _journal(workplace)
+    (lost,) = journal.events("watcher.lost")
+    (failed,) = journal.events("watcher.failed")
+    assert "KeyError: 'a bug'" in lost.data["reason"] and "KeyError: 'a bug'" in failed.data["reason"]
+    told = _ask([sys.executable, "-m", "holdfast"], workplace, "why")
+    assert "Holdfast's watcher failed, which is a bug of its own (KeyError: 'a bug'); the relay watched on." in re.sub(
+        r"\s+", " ", told
+    )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import queue
+import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable
 
 from holdfast.actions.job_cgroups import remove_groups
@@ -23,7 +25,7 @@ class RelayWatch:
         self._finished = threading.Event()
         self._lost = 0
         self._give_up_at = float("inf")
-        threading.excepthook = lambda failed: None  # an exception ends the thread; the script and its output go on
+        threading.excepthook = lambda failed: None  # not on the user's terminal: `_live` has recorded it
         self._thread = threading.Thread(target=self._live, args=(spec, script_pid, say), daemon=True, name="watch")
         try:
             self._thread.start()
@@ -51,6 +53,14 @@ class RelayWatch:
 
     def _live(self, spec: RunSpec, script_pid: int, say: Callable[[str], bool]) -> None:
         watch = Watch(spec, "relay", script_pid, say)
+        try:
+            self._watch_until_told(watch)
+        finally:
+            if (error := sys.exception()) is not None:  # it ends this thread; the script and its output go on
+                watch.event("watcher.failed", reason="".join(traceback.format_exception(error))[-2000:])
+            self._lost = watch.close()
+
+    def _watch_until_told(self, watch: Watch) -> None:
         due = time.monotonic()
         while True:
             if time.monotonic() >= due:
@@ -64,4 +74,3 @@ class RelayWatch:
             job(watch)
         remove_groups(groups_of(os.getpid()))
         watch.event("run.end")
-        self._lost = watch.close()
