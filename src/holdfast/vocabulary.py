@@ -12,6 +12,8 @@ UNITS = ("bytes", "bytes_per_s", "s", "ratio", "celsius", "watts", "count", "per
 
 NOT_WORKING = "not-working:"  # how the key of a decision begins that tells what of Holdfast does not work in a run
 
+JOB_GROUP_PREFIX = "holdfast-job-"  # how the name of a control group begins that Holdfast made for a job
+
 
 def unit_of(name: str) -> str:
     """The unit a signal's name carries: `host.memory_available_bytes` -> `bytes`."""

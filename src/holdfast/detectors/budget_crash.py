@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from holdfast.detectors import reported_out_of_memory
 from holdfast.detectors.endings import Ending, ending
+from holdfast.detectors.held_memory import most_held
 from holdfast.detectors.reported_out_of_memory import device
 from holdfast.detectors.units import amount
 from holdfast.vocabulary import Evidence, Finding, Window
@@ -41,13 +42,8 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | Non
 
 def _at_budget(window: Window, how: Ending, thresholds: Thresholds) -> list[Evidence]:
     budget = window.value("job.memory_budget_bytes")
-    held = [
-        sample for sample in window.series("job.rss_bytes", how.at - thresholds.before_s) if sample.value is not None
-    ]
-    if not budget or not held:
-        return []
-    highest = max(held, key=lambda sample: sample.value or 0.0)
-    if (highest.value or 0.0) < thresholds.at_budget_ratio * budget:
+    highest = most_held(window, how.at - thresholds.before_s)
+    if not budget or highest is None or (highest.value or 0.0) < thresholds.at_budget_ratio * budget:
         return []
     text = (
         f"the job held {amount(highest.value or 0.0, 'bytes')} of its budget of {amount(budget, 'bytes')} right before"

@@ -34,6 +34,7 @@ class Exhaustible:
     level: str
     whole: str
     counts: str
+    slows_from: str = ""  # where the kernel slows the job down before that: then this is the whole
     ours: str = ""  # what of it the job holds; where it holds next to nothing, others fill it and it is their affair
     ours_of: str = ""  # what that is measured against, where it is not the whole
     ours_ratio: float = 0.01
@@ -48,9 +49,10 @@ EDGES = (
         "cgroup.memory_working_bytes",
         "cgroup.memory_limit_bytes",
         "taken",
+        slows_from="cgroup.memory_high_bytes",
     ),
     Exhaustible(
-        "the job's memory budget", "host-memory-exhausted", "job.rss_bytes", "job.memory_budget_bytes", "taken"
+        "the job's memory budget", "host-memory-exhausted", "job.held_bytes", "job.memory_budget_bytes", "taken"
     ),
     Exhaustible(
         "the job's GPU memory budget (*)",
@@ -104,7 +106,7 @@ def pace_s(window: Window) -> float:
     pace = 1.0
     for edge in MEMORY_EDGES:
         for instance in _instances(window, edge):
-            whole = window.value(instance.whole)
+            whole = _whole(window, instance)
             left = [_left(instance, sample, whole) for sample in window.series(instance.level)[-2:]]
             if not whole or len(left) < 2 or left[-1] is None or left[0] is None:
                 continue
@@ -118,7 +120,7 @@ def pace_s(window: Window) -> float:
 
 
 def _find(window: Window, edge: Exhaustible, thresholds: Thresholds) -> Finding | None:
-    newest, whole = window.last(edge.level), window.value(edge.whole)
+    newest, whole = window.last(edge.level), _whole(window, edge)
     if newest is None or not whole:
         return None
     left = _left(edge, newest, whole)
@@ -141,6 +143,11 @@ def _find(window: Window, edge: Exhaustible, thresholds: Thresholds) -> Finding 
         text = f"{edge.what}: {whole - left:.0f} °C, rising; the limit of {whole:.0f} °C in about {duration(seconds)}"
     evidence = Evidence(text, "telemetry", newest.at, newest.value)
     return Finding(edge.cause, 0.6, (evidence,), {"key": f"{edge.cause}:{edge.what}", "seconds_left": seconds})
+
+
+def _whole(window: Window, edge: Exhaustible) -> float | None:
+    found = (window.value(name) for name in (edge.whole, edge.slows_from) if name)
+    return min((value for value in found if value is not None), default=None)
 
 
 def _not_ours(window: Window, edge: Exhaustible, whole: float) -> bool:

@@ -7,8 +7,9 @@ import signal
 from dataclasses import dataclass
 
 from holdfast.detectors.endings import Ending, KernelKill, ending, kernel_kills, kills_may_be_ours, last_moments
+from holdfast.detectors.held_memory import held_series, most_held
 from holdfast.detectors.units import amount
-from holdfast.vocabulary import Evidence, Finding, Window
+from holdfast.vocabulary import JOB_GROUP_PREFIX, Evidence, Finding, Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +20,6 @@ class Thresholds:
 
 CONTAINER = "container-memory-limit"
 HOST = "host-memory-exhausted"
-OWN_GROUP = "/holdfast-job-"  # the group that Holdfast keeps the job in
 
 
 def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
@@ -84,7 +84,7 @@ def at_own_limit(kills: list[KernelKill]) -> bool:
 
     That is a container's limit, the budget or the machine's memory. A limit further up is named as such.
     """
-    return any(OWN_GROUP in kill.limited for kill in kills)
+    return any(f"/{JOB_GROUP_PREFIX}" in kill.limited for kill in kills)
 
 
 def _near_limit(window: Window, thresholds: Thresholds) -> bool:
@@ -98,7 +98,8 @@ def _limit_binds(window: Window) -> bool:
     available, budget = window.value("host.memory_available_bytes"), window.value("job.memory_budget_bytes")
     if not limit or working is None or available is None:
         return False
-    left = budget - (window.value("job.rss_bytes") or 0.0) if budget else available
+    held = [sample.value or 0.0 for sample in held_series(window)[-1:]]
+    left = budget - sum(held) if budget else available
     return limit - working < min(available, left)
 
 
@@ -136,9 +137,10 @@ def _state(window: Window) -> list[Evidence]:
             f"the machine had {amount(available.value, 'bytes')} of {amount(total, 'bytes')} available at the last look"
         )
         state.append(Evidence(text, "telemetry", available.at, available.value))
-    rss = _highest(window, "job.rss_bytes")
-    if rss:
-        state.append(Evidence(f"the job's processes held up to {amount(rss, 'bytes')}", "telemetry", None, rss))
+    most = most_held(window)
+    if most is not None and most.value:
+        text = f"the job's processes held up to {amount(most.value, 'bytes')}"
+        state.append(Evidence(text, "telemetry", None, most.value))
     return state
 
 
@@ -152,8 +154,8 @@ def _headline(window: Window, cause: str) -> str:
 
 def _details(window: Window) -> dict[str, str]:
     """A round limit to try next: twice what it had, in whole GiB or quarters of one."""
-    limit, rss = window.value("cgroup.memory_limit_bytes"), _highest(window, "job.rss_bytes")
-    wanted = max(limit or 0, rss or 0) * 2
+    limit, most = window.value("cgroup.memory_limit_bytes"), most_held(window)
+    wanted = max(limit or 0, (most.value or 0) if most is not None else 0) * 2
     if not wanted:
         return {}
     gib = math.ceil(wanted / (1 << 30))

@@ -6,11 +6,12 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from holdfast.inside.headroom import GROUP_FILES
 from holdfast.probes.kernel_files import read, under
 from holdfast.probes.mounts import Mount, mounts_of
 
 # The file that only a group with this controller has, by version.
-MARKS = {("memory", 1): "memory.usage_in_bytes", ("memory", 2): "memory.current"}
+MARKS = {("memory", version): files.usage for version, files in GROUP_FILES.items()}
 
 
 @dataclass(frozen=True, slots=True)

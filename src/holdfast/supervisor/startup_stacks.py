@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from holdfast.inside.held_memory import held_bytes
 from holdfast.vocabulary import Event, Sample
 
 GROWN_BYTES = 96 << 20  # since the framework was there: below it nothing is worth asking
@@ -138,11 +139,9 @@ class StartupStacks:
         return [{"path": path, "bytes": size} for size, path in largest]
 
     def _held(self, pid: int) -> int | None:
-        """Without the libraries it has mapped: no limit counts those against it."""
         try:
-            _, resident, shared, *_ = (self._proc / str(pid) / "statm").read_bytes().split()
-            return (int(resident) - int(shared)) * os.sysconf("SC_PAGE_SIZE")
-        except (OSError, ValueError):
+            return held_bytes((self._proc / str(pid) / "status").read_bytes())
+        except OSError:
             return None
 
     def _listens(self, process: _Process) -> bool:

@@ -10,10 +10,12 @@ from pathlib import Path
 
 from holdfast.actions import job_cgroups
 from holdfast.actions.hold import Freezer
-from holdfast.actions.job_cgroups import OURS, PREFIX, Groups, below, find_groups, make_groups, process_name
+from holdfast.actions.job_cgroups import OURS, Groups, below, find_groups, make_groups, process_name
+from holdfast.inside.headroom import GROUP_FILES
 from holdfast.probes.cgroup_paths import hierarchy_of, membership
 from holdfast.supervisor.guard.gauges import Gauge, Use
 from holdfast.supervisor.launch_context import scheduler
+from holdfast.vocabulary import JOB_GROUP_PREFIX
 
 CONTROLLERS = ("memory", "freezer")
 ROOT = Path("/")
@@ -71,7 +73,7 @@ def _in_scope(relay_pid: int) -> Groups:
     for pid in below(relay_pid):
         with contextlib.suppress(OSError):
             place = hierarchy_of("memory", membership(ROOT, pid), ROOT, pid, mark="cgroup.procs")
-            if place is not None and place.path.endswith(f"/{PREFIX}{process_name(relay_pid)}"):
+            if place is not None and place.path.endswith(f"/{JOB_GROUP_PREFIX}{process_name(relay_pid)}"):
                 return Groups(place.version, dict.fromkeys(CONTROLLERS, place.folders[0]))
     return Groups()
 
@@ -83,7 +85,7 @@ def let_go(groups: Groups) -> None:
             Freezer(groups.folders["freezer"], groups.version).release()
     if "memory" in groups.folders:
         with contextlib.suppress(OSError):
-            limit = Path(groups.folders["memory"]) / limit_name(groups.version)
+            limit = Path(groups.folders["memory"]) / GROUP_FILES[groups.version].limit
             limit.write_text("-1" if groups.version == 1 else "max")
 
 
@@ -114,7 +116,7 @@ class LastLine:
     STEP_BYTES, STEP_RATIO = 1 << 20, 0.125  # of the margin that stays beyond it
 
     def __init__(self, folder: str, version: int) -> None:
-        self._fd = os.open(f"{folder}/{limit_name(version)}", os.O_WRONLY | os.O_CLOEXEC)
+        self._fd = os.open(f"{folder}/{GROUP_FILES[version].limit}", os.O_WRONLY | os.O_CLOEXEC)
         self._set = float("inf")
 
     def follow(self, before_bytes: float, own: Use, gauges: Iterable[Gauge]) -> None:
@@ -130,7 +132,3 @@ class LastLine:
         with contextlib.suppress(OSError):  # grown meanwhile: next time
             os.write(self._fd, str(int(wanted)).encode())
             self._set = wanted
-
-
-def limit_name(version: int) -> str:
-    return "memory.limit_in_bytes" if version == 1 else "memory.max"

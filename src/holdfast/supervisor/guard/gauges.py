@@ -1,4 +1,5 @@
-"""Where memory may run out, read through descriptors that were opened beforehand.
+"""Where memory may run out, read through descriptors that were opened beforehand; what the numbers mean is defined in
+`holdfast.inside.headroom`.
 
 Measured: 5 µs for /proc/meminfo, 1 µs for a group's usage, 7 µs for its memory.stat, 2 µs for a pressure file.
 """
@@ -8,19 +9,23 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from holdfast.probes.cgroup import NO_LIMIT_FROM, V1, V2
+from holdfast.inside.headroom import (
+    GROUP_FILES,
+    V1_SWAP,
+    arcstats_path,
+    field,
+    host_memory,
+    limit_bytes,
+    swap_allowed_bytes,
+    working_bytes,
+)
 from holdfast.probes.cgroup_paths import Hierarchy, hierarchy_of, membership
 from holdfast.probes.kernel_files import under
 
 MIB = 1 << 20
 HOST, CONTAINER = "host-memory-exhausted", "container-memory-limit"
 # A mapped data set is read by major faults too, so those are the last choice: kernels before 5.9.
-PAGES_BACK = (
-    b"\ntotal_workingset_refault_anon ",
-    b"\nworkingset_refault_anon ",
-    b"\ntotal_pgmajfault ",
-    b"\npgmajfault ",
-)
+PAGES_BACK = (b"total_workingset_refault_anon ", b"workingset_refault_anon ", b"total_pgmajfault ", b"pgmajfault ")
 
 
 class Gauge:
@@ -67,27 +72,21 @@ class Machine(Gauge):
     def __init__(self, root: Path = Path("/")) -> None:
         super().__init__()
         self._fd = _open(under(root, "/proc/meminfo"))
-        self._arc = _try_open(under(root, "/proc/spl/kstat/zfs/arcstats"))
+        arcstats = arcstats_path(under(root, "/proc"))
+        self._arcstats = None if arcstats is None else _try_open(arcstats)
 
     def read(self) -> bool:
-        data = os.pread(self._fd, 4096, 0)
-        self.whole = _field(data, b"MemTotal:") * 1024.0
-        self.taken = self.whole - _field(data, b"MemAvailable:") * 1024.0 - self._cache_of_zfs()
-        self.swap_left = _field(data, b"SwapFree:") * 1024.0
-        self.swapped = _field(data, b"SwapTotal:") * 1024.0 - self.swap_left
+        arcstats = b"" if self._arcstats is None else os.pread(self._arcstats, 1 << 15, 0)
+        found = host_memory(os.pread(self._fd, 4096, 0), arcstats)
+        if not found.total or found.available is None:
+            return False
+        self.whole = float(found.total)
+        self.taken = self.whole - found.available
+        self.swap_left = float(found.swap_free or 0)
+        self.swapped = (found.swap_total or 0) - self.swap_left
         # Without swap the programs' own code is what gets dropped and read again below this.
         self.reserve = min(max(0.025 * self.whole, 96.0 * MIB), 768.0 * MIB)
-        return self.whole > 0
-
-    def _cache_of_zfs(self) -> float:
-        """It gives way as the page cache does, and MemAvailable leaves it out."""
-        if self._arc is None:
-            return 0.0
-        data = os.pread(self._arc, 1 << 15, 0)
-        size, least = (data.find(key) for key in (b"\nsize ", b"\nc_min "))
-        if size < 0 or least < 0:
-            return 0.0
-        return float(max(0, int(data[size:].split(None, 3)[2]) - int(data[least:].split(None, 3)[2])))
+        return True
 
     @property
     def left_to_the_end(self) -> float:
@@ -99,12 +98,11 @@ class Use:
     """What a group holds, its cache not counted, and what of it was swapped out."""
 
     def __init__(self, folder: str, version: int) -> None:
-        self._names = names = V1 if version == 1 else V2
-        self._cache = tuple(b"\n" + key.encode() + b" " for key in names.cache)
-        self._usage = _open(f"{folder}/{names.usage}")
+        self._files = files = GROUP_FILES[version]
+        self._usage = _open(f"{folder}/{files.usage}")
         self._stat = _open(f"{folder}/memory.stat")
-        self._swap = _try_open(f"{folder}/memory.swap.current") if version == 2 else None
-        self._kills = _try_open(f"{folder}/{names.kills}")
+        self._swap = _try_open(f"{folder}/{files.swap_usage}") if files.swap_usage else None
+        self._kills = _try_open(f"{folder}/{files.kills}")
         self.taken = 0.0
         self.swapped = 0.0
         self.usage = 0.0
@@ -112,17 +110,18 @@ class Use:
 
     def read(self) -> bool:
         try:
-            usage, stat = _number(self._usage), b"\n" + os.pread(self._stat, 8192, 0)
+            usage, stat = int(os.pread(self._usage, 64, 0)), os.pread(self._stat, 8192, 0)
+            swapped = field(stat, V1_SWAP) if self._swap is None else int(os.pread(self._swap, 64, 0))
         except OSError:  # the group is gone
             return False
-        self.usage = float(usage or 0)
-        self.taken = max(0.0, self.usage - sum(_field(stat, key) for key in self._cache))
-        self.swapped = float(_field(stat, b"\ntotal_swap ") if self._swap is None else _number(self._swap) or 0)
-        self.pages_back = next((_field(stat, key) for key in PAGES_BACK if key in stat), 0)
-        return usage is not None
+        self.usage = float(usage)
+        self.taken = float(working_bytes(usage, stat, self._files))
+        self.swapped = float(swapped or 0)
+        self.pages_back = next((count for key in PAGES_BACK if (count := field(stat, key)) is not None), 0)
+        return True
 
     def kernel_kills(self) -> int:
-        return _field(b"\n" + os.pread(self._kills, 512, 0), b"\noom_kill ") if self._kills is not None else 0
+        return (field(os.pread(self._kills, 512, 0), b"oom_kill ") or 0) if self._kills is not None else 0
 
 
 class Group(Gauge):
@@ -136,27 +135,23 @@ class Group(Gauge):
         super().__init__()
         self.folder = folder
         self.use = Use(folder, version)
-        self._version = version
-        self._limit = _open(f"{folder}/{(V1 if version == 1 else V2).limit}")
-        self._swap_limit = _try_open(f"{folder}/{'memory.memsw.limit_in_bytes' if version == 1 else 'memory.swap.max'}")
+        self._files = files = GROUP_FILES[version]
+        self._limit = _open(f"{folder}/{files.limit}")
+        self._high = _try_open(f"{folder}/{files.throttled_from}") if files.throttled_from else None
+        self._swap_limit = _try_open(f"{folder}/{files.swap_limit}")
 
     def read(self) -> bool:
         try:
-            limit = _number(self._limit)
+            limit = limit_bytes(os.pread(self._limit, 64, 0), _content(self._high))
+            swap_limit = _content(self._swap_limit)
         except OSError:
             return False
-        if limit is None or limit >= NO_LIMIT_FROM or not self.use.read():
+        if limit is None or not self.use.read():
             return False
         self.whole, self.taken, self.swapped = float(limit), self.use.taken, self.use.swapped
-        self.swap_left = max(0.0, self._swap_allowed() - self.swapped)
+        self.swap_left = max(0.0, swap_allowed_bytes(swap_limit, limit, self._files) - self.swapped)
         self.reserve = min(max(0.015 * self.whole, 8.0 * MIB), 256.0 * MIB)
         return True
-
-    def _swap_allowed(self) -> float:
-        limit = _number(self._swap_limit)
-        if limit is None or limit >= NO_LIMIT_FROM:
-            return float("inf")
-        return limit - self.whole if self._version == 1 else float(limit)
 
 
 class Budget(Gauge):
@@ -216,18 +211,5 @@ def _try_open(path: str) -> int | None:
         return None
 
 
-def _number(fd: int | None) -> int | None:
-    """v2 writes `max` for none."""
-    if fd is None:
-        return None
-    data = os.pread(fd, 64, 0).strip()
-    return int(data) if data.isdigit() else None
-
-
-def _field(data: bytes, key: bytes) -> int:
-    at = data.find(key)
-    if at < 0:
-        return 0
-    at += len(key)
-    end = data.find(b"\n", at)
-    return int(data[at:end].split()[0])
+def _content(fd: int | None) -> bytes:
+    return b"" if fd is None else os.pread(fd, 64, 0)

@@ -9,7 +9,7 @@ from collections import deque
 from pathlib import Path
 
 from holdfast.probes.contract import Missing, Scope
-from holdfast.probes.kernel_files import read
+from holdfast.probes.job_memory import JobMemory
 from holdfast.probes.tree import Stat, Tree, stat_of
 from holdfast.supervisor.guard.new_highs import NewHighs
 
@@ -31,8 +31,8 @@ class Job:
         self._took_s = 0.0
         self.trainers: set[int] = set()
         self.rss = 0.0
+        self._memory = JobMemory()
         self._weighed_at = 0.0
-        self._weighed = (0.0, 0.0)  # what it holds by itself, and the sum of sizes at that time
         self.climb = NewHighs()
 
     def look(self, now: float, job_time: float, count: bool) -> None:
@@ -53,16 +53,11 @@ class Job:
         return max(wanted_s, self._took_s / SHARE_OF_TIME)
 
     def own_bytes(self, now: float, weigh: bool) -> float:
-        """What the job would give back: pages that its processes share counted once, program code not at all.
-
-        Between two weighings it grows as the sum of sizes does.
-        """
-        if weigh and now - self._weighed_at > WEIGH_EVERY_S:
-            held = sum(_anonymous(pid) for pid in self._members)
-            if held:
-                self._weighed_at, self._weighed = now, (held, self.rss)
-        held, at_rss = self._weighed
-        return held + self.rss - at_rss
+        """What the job would give back: pages that its processes share counted once, program code not at all."""
+        due = weigh and now - self._weighed_at > WEIGH_EVERY_S
+        if due and self._memory.weigh(self._members, self.rss):
+            self._weighed_at = now
+        return self._memory.held_bytes(self.rss)
 
     def forget(self) -> None:
         """After one of them was stopped: what was read before says nothing about the rest."""
@@ -121,14 +116,6 @@ class Job:
     def still_there(self, stat: Stat) -> bool:
         now = stat_of("/proc", stat.pid)
         return now is not None and now.started == stat.started and now.parent == stat.parent
-
-
-def _anonymous(pid: int) -> float:
-    try:
-        lines = read(f"/proc/{pid}/smaps_rollup").splitlines()
-    except OSError:
-        return 0.0
-    return float(sum(int(line.split()[1]) * 1024 for line in lines if line.startswith((b"Pss_Anon:", b"Pss_Shmem:"))))
 
 
 def _program(pid: int) -> str:
