@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from statistics import median
 
+from holdfast.detectors.slope import slope
 from holdfast.detectors.units import amount, duration
 from holdfast.vocabulary import Evidence, Finding, Sample, Window, unit_of
 
@@ -157,7 +157,7 @@ def _not_ours(window: Window, edge: Exhaustible, whole: float) -> bool:
 
 
 def fall(edge: Exhaustible, samples: Sequence[Sample], whole: float, at_least: int) -> float | None:
-    """How fast the room shrinks, by the median of all pairwise slopes (Theil-Sen): one jump does not make a trend.
+    """How fast the room shrinks.
 
     A jump in the middle crosses more than half of the pairs: so a trend has to be there without its two largest ones.
     """
@@ -167,24 +167,14 @@ def fall(edge: Exhaustible, samples: Sequence[Sample], whole: float, at_least: i
     )[-24:]
     if len(points) < at_least:
         return None
-    steepness = _slope(points)
-    return steepness if _slope(_without_jumps(points)) > steepness / 4 else 0.0
+    steepness, steady = (-(slope(course) or 0.0) for course in (points, _without_jumps(points)))
+    return steepness if steady > steepness / 4 else 0.0
 
 
 def _without_jumps(points: list[tuple[float, float]], jumps: int = 2) -> list[tuple[float, float]]:
     falls = [before[1] - after[1] for before, after in pairwise(points)]
     largest = sorted(range(len(falls)), key=lambda i: falls[i])[-jumps:]
     return [(at, left + sum(falls[jump] for jump in largest if jump < i)) for i, (at, left) in enumerate(points)]
-
-
-def _slope(points: list[tuple[float, float]]) -> float:
-    slopes = [
-        (earlier[1] - later[1]) / (later[0] - earlier[0])
-        for i, earlier in enumerate(points)
-        for later in points[i + 1 :]
-        if later[0] > earlier[0]
-    ]
-    return median(slopes) if slopes else 0.0
 
 
 def _spread(points: list[tuple[float, float]], apart_s: float) -> list[tuple[float, float]]:

@@ -14,10 +14,12 @@ from typing import Any
 from holdfast.detectors import guard_stop, memory_kill
 from holdfast.detectors.endings import ending
 from holdfast.detectors.units import amount
+from holdfast.inside.frameworks import FRAMEWORKS
+from holdfast.inside.library_paths import is_library
 from holdfast.vocabulary import Event, Evidence, Finding, Window
 
 CAUSE = "dataset-in-memory"
-SEES_STEPS = {"torch", "tensorflow", "keras"}  # elsewhere "no step was seen" says nothing
+SEES_STEPS = {one.module for one in FRAMEWORKS if one.counts_steps}  # elsewhere "no step was seen" says nothing
 MOST_OF_IT = 0.6
 A_LARGE_PART = 0.5
 COPIES = frozenset({"from_tensor_slices", "from_tensors"})
@@ -69,8 +71,6 @@ MODELS = re.compile(
     r"|backend[/\\]common[/\\]variables|backend[/\\]\w+[/\\](?:core|random))|tf_keras|safetensors|huggingface_hub|init_ops"
     r"|variable_ops|transformers[/\\]|timm[/\\]|torchvision[/\\]models"
 )
-# Ours may lie anywhere: its words are of rows and batches, and it stands in every stack of a step.
-LIBRARY = re.compile(r"site-packages|dist-packages|/lib/python\d|^<|[/\\]holdfast[/\\]inside[/\\]")
 # What runs a model, in the script's own words; data is named in the same line more often than not.
 STEP_WORDS = re.compile(
     r"\b(?:forward|backward|train_step|training_step|train_one_epoch|train_epoch|loss\w*|criterion|logits|hidden|predict\w*)\b"
@@ -167,7 +167,7 @@ def _confidence(
 
 
 def place_of(frames: Sequence[Mapping[str, Any]]) -> str:
-    libraries = [file for frame in frames if LIBRARY.search(file := str(frame.get("file", "")))]
+    libraries = [file for frame in frames if is_library(file := str(frame.get("file", "")))]
     if any(IMPORTS.search(file) for file in libraries):
         return IMPORT
     if any(HANDLES_DATA.search(file) for file in libraries):
@@ -177,7 +177,7 @@ def place_of(frames: Sequence[Mapping[str, Any]]) -> str:
 
 def _of_frame(frame: Mapping[str, Any]) -> str:
     file, function = str(frame.get("file", "")), str(frame.get("function", ""))
-    if LIBRARY.search(file):
+    if is_library(file):
         if STEPS.search(file) or (MODELS.search(file) and STEP_FUNCTIONS.match(function)):
             return STEP
         return MODEL if MODELS.search(file) else LOADING if HANDLES_DATA.search(file) else ""
@@ -192,11 +192,11 @@ def _of_frame(frame: Mapping[str, Any]) -> str:
 
 def _told_by_library(event: Event) -> bool:
     files = [str(frame.get("file", "")) for frame in event.data.get("frames", ())]
-    return any(LIBRARY.search(file) and HANDLES_DATA.search(file) for file in files)
+    return any(is_library(file) and HANDLES_DATA.search(file) for file in files)
 
 
 def _says_so(event: Event) -> bool:
-    own = [frame for frame in event.data.get("frames", ()) if not LIBRARY.search(str(frame.get("file", "")))]
+    own = [frame for frame in event.data.get("frames", ()) if not is_library(str(frame.get("file", "")))]
     return any(LOADING_WORDS.search(f"{frame.get('function')} {frame.get('code', '')}") for frame in own)
 
 
@@ -245,7 +245,7 @@ def _line(loading: Sequence[tuple[float, Event]]) -> tuple[tuple[str, int, str, 
     rises: dict[tuple[str, int, str, str], float] = {}
     depth: dict[tuple[str, int, str, str], int] = {}
     for rise, event in loading:
-        own = [frame for frame in event.data.get("frames", ()) if not LIBRARY.search(str(frame.get("file", "")))]
+        own = [frame for frame in event.data.get("frames", ()) if not is_library(str(frame.get("file", "")))]
         for level, frame in enumerate(reversed(own)):
             line = (str(frame["file"]), int(frame["line"]), str(frame["function"]), str(frame.get("code", "")))
             rises[line] = rises.get(line, 0.0) + rise

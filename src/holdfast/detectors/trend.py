@@ -6,8 +6,8 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from statistics import median
 
+from holdfast.detectors.slope import slope
 from holdfast.vocabulary import Window
 
 MOST_POINTS = 48  # pairwise slopes of more cost milliseconds and say the same
@@ -129,7 +129,7 @@ def _steady(stretch: Sequence[Point], course: Sequence[Point], thresholds: Thres
         return None
     if _fall(stretch) > thresholds.fall_ratio * amount:
         return None
-    per_step = slope(stretch)
+    per_step = _slope(stretch)
     if per_step is None or per_step * steps < 0.5 * amount:
         return None  # one jump made most of it
     rates = _part_rates(stretch, thresholds.parts)
@@ -148,15 +148,8 @@ def _rises(stretch: Sequence[Point]) -> float:
     return sum(rises) ** 2 / squares if squares else 0.0
 
 
-def slope(stretch: Sequence[Point]) -> float | None:
-    """The median of all pairwise slopes (Theil-Sen): a jump does not make a trend."""
-    slopes = [
-        (later.level - earlier.level) / (later.step - earlier.step)
-        for i, earlier in enumerate(stretch)
-        for later in stretch[i + 1 :]
-        if later.step > earlier.step
-    ]
-    return median(slopes) if slopes else None
+def _slope(stretch: Sequence[Point]) -> float | None:
+    return slope([(point.step, point.level) for point in stretch])
 
 
 def _part_rates(stretch: Sequence[Point], parts: int) -> list[float]:
@@ -188,9 +181,9 @@ def _survived(course: Sequence[Point], per_step: float, thresholds: Thresholds) 
         steps, grown = since[-1].step - since[0].step, since[-1].level - since[0].level
         if len(since) < thresholds.points / 2 or steps < thresholds.steps / 2:
             continue
-        expected = max(per_step, slope(before[-thresholds.points :]) or 0.0)
+        expected = max(per_step, _slope(before[-thresholds.points :]) or 0.0)
         kept = min(point.level for point in since) >= before[-1].level - 0.25 * (before[-1].level - before[0].level)
-        rate = min(slope(since) or 0.0, grown / steps)
+        rate = min(_slope(since) or 0.0, grown / steps)
         return kept and grown >= thresholds.grown_bytes / 2 and rate >= thresholds.border_ratio * expected
     return False
 

@@ -15,6 +15,7 @@ from statistics import median
 
 from holdfast.detectors import guard_stop, killed_while_loading, memory_kill
 from holdfast.detectors.units import amount, duration
+from holdfast.inside.library_paths import is_library
 from holdfast.vocabulary import Event, Evidence, Finding, Window
 
 CAUSE = "host-memory-leak"
@@ -84,9 +85,7 @@ def _held(event: Event) -> float:
 
 def _own(event: Event) -> list[str]:
     """The script's own frames, innermost first."""
-    frames = [
-        f for f in event.data.get("frames", ()) if not killed_while_loading.LIBRARY.search(str(f.get("file", "")))
-    ]
+    frames = [f for f in event.data.get("frames", ()) if not is_library(str(f.get("file", "")))]
     return [f"{f['file']}:{f['line']} in {f['function']}: {f.get('code', '')}" for f in frames]
 
 
