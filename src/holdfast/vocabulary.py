@@ -32,12 +32,16 @@ def signal_name(number: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One reading. A missing one is None with the reason, never zero."""
+    """One reading. A missing one is None with the reason, never zero.
+
+    `step` is the training step that it belongs to, where it was read at a step's boundary.
+    """
 
     name: str
     value: float | None
     at: float
     reason: str = ""
+    step: int | None = None
 
     @property
     def unit(self) -> str:

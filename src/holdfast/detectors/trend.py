@@ -57,19 +57,12 @@ class Growth:
 
 def points(window: Window, signal: str) -> list[Point]:
     """Levels that were read together with the step they belong to."""
-    steps: dict[float, list[float | None]] = {}
-    for sample in window.series(f"{signal}_step_count"):
-        steps.setdefault(sample.at, []).append(sample.value)  # several of one look share its time in the journal
-    epochs = _epochs(window)
-    starts = [at for at, _ in epochs]
-    found = []
-    for sample in window.series(signal):
-        step = steps[sample.at].pop(0) if steps.get(sample.at) else None
-        if sample.value is not None and step is not None:
-            # The epoch as it was at the look before: a border is seen late rather than early.
-            known = bisect_right(starts, sample.at)
-            found.append(Point(step, sample.value, sample.at, epochs[known - 1][1] if known else None))
-    return found
+    epochs = _Epochs(window)
+    return [
+        Point(sample.step, sample.value, sample.at, epochs.at(sample.at))
+        for sample in window.series(signal)
+        if sample.value is not None and sample.step is not None
+    ]
 
 
 def points_by_clock(window: Window, signal: str, less: str) -> list[Point]:
@@ -77,7 +70,7 @@ def points_by_clock(window: Window, signal: str, less: str) -> list[Point]:
     known_less = [sample for sample in window.series(less) if sample.value is not None]
     less_at = [sample.at for sample in known_less]
     steps = [sample for sample in window.series("train.steps_count") if sample.value is not None]
-    epochs = dict(_epochs(window))
+    epochs = _Epochs(window)
     starts = [sample.at for sample in steps]
     found = []
     for sample in window.series(signal):
@@ -88,20 +81,28 @@ def points_by_clock(window: Window, signal: str, less: str) -> list[Point]:
             step = (before.value or 0.0) + share * ((after.value or 0.0) - (before.value or 0.0))
             told = bisect_right(less_at, sample.at)
             level = sample.value - ((known_less[told - 1].value or 0.0) if told else 0.0)
-            found.append(Point(step, level, sample.at, epochs.get(before.at)))
+            found.append(Point(step, level, sample.at, epochs.at(before.at)))
     return found
 
 
-def _epochs(window: Window) -> list[tuple[float, float | None]]:
+class _Epochs:
     """Counted on over several fits: each begins at zero again, and a search has many short ones."""
-    counted: list[tuple[float, float | None]] = []
-    begun, last = 0.0, None
-    for sample in window.series("train.epoch_count"):
-        if sample.value is not None and last is not None and sample.value < last:
-            begun += last + 1
-        last = last if sample.value is None else sample.value
-        counted.append((sample.at, None if sample.value is None else begun + sample.value))
-    return counted
+
+    def __init__(self, window: Window) -> None:
+        self._starts: list[float] = []
+        self._epochs: list[float | None] = []
+        begun, last = 0.0, None
+        for sample in window.series("train.epoch_count"):
+            if sample.value is not None and last is not None and sample.value < last:
+                begun += last + 1
+            last = last if sample.value is None else sample.value
+            self._starts.append(sample.at)
+            self._epochs.append(None if sample.value is None else begun + sample.value)
+
+    def at(self, moment: float) -> float | None:
+        """As it was at the look before: a border is seen late rather than early."""
+        known = bisect_right(self._starts, moment)
+        return self._epochs[known - 1] if known else None
 
 
 def growth(course: Sequence[Point], thresholds: Thresholds = Thresholds()) -> Growth | None:  # noqa: B008 - frozen
