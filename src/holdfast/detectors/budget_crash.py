@@ -5,17 +5,14 @@ Measured: TensorFlow with oneDNN segfaults in a convolution whose output could n
 
 from __future__ import annotations
 
-import signal
 from dataclasses import dataclass
 
 from holdfast.detectors import reported_out_of_memory
-from holdfast.detectors.endings import Ending, ending
+from holdfast.detectors.endings import ALLOCATION_CRASHES, Ending, ending
 from holdfast.detectors.held_memory import most_held
 from holdfast.detectors.reported_out_of_memory import device
 from holdfast.detectors.units import amount
 from holdfast.vocabulary import Evidence, Finding, Window
-
-BROKEN = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +24,7 @@ class Thresholds:
 
 def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
     how = ending(window)
-    if how is None or how.signal not in BROKEN:
+    if how is None or how.signal not in ALLOCATION_CRASHES:
         return None
     on_a_device = reported_out_of_memory.find(window)
     if on_a_device is not None and on_a_device.cause == "gpu-memory-exhausted":

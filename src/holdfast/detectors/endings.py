@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -15,6 +16,8 @@ OOM_KEYS = re.compile(
 OOM_SENTENCE = re.compile(r"Killed process (?P<pid>\d+) \((?P<name>[^)]*)\)")
 
 
+# How native code ends that uses memory it was not given: a null pointer, or a check that fails.
+ALLOCATION_CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS)
 STARTS = ("run.start", "attempt.start")
 LAST_S = 60.0  # a trainer may take that long to notice that its worker is dead
 

@@ -13,9 +13,8 @@ import time
 from typing import Optional
 
 from .held_memory import file_bytes, status_of_this_process
-from .telemetry import Recorder
+from .telemetry import AT_FIRST_FOR_S, AT_FIRST_S, Recorder
 
-AT_FIRST_S, AT_FIRST_FOR_S = 0.02, 3.0  # a leak of gigabytes a second is over by then
 OFTEN_S, OFTEN_FOR_S = 0.1, 120.0  # most leaks show in the first minutes…
 SELDOM_S = 1.0  # …and a slow one has time
 MAPPED_BYTES = 8 << 20  # more of it shared than when last looked up: are those files, or memory shared with workers?

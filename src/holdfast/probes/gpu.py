@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from holdfast.probes.contract import Missing, Reading, Scope
-from holdfast.probes.kernel_files import missing, read, under
+from holdfast.probes.kernel_files import missing, pid_namespace, read
 from holdfast.probes.tree import belongs
 from holdfast.vocabulary import Event, Sample
 
-FIRST_PID_NAMESPACE = "pid:[4026531836]"  # the kernel gives the host's own this number, always
 XIDS_A_READ = 16
 SLOW_EVERY_S = 1.0  # per GPU: the first of these questions in a second takes up to 4 ms each on an H200
 ALMOST = 0.95
@@ -138,7 +136,7 @@ class Gpu:
 
     def _job_memory(self, card: Card, now: float) -> list[Reading]:
         name = f"gpu{card.index}.job_memory_bytes"
-        if not self._pids_are_ours():
+        if pid_namespace(self._scope.root, self._scope.watcher_pid) != "initial":
             return [Sample(name, None, now, "in a container NVML names processes by the host's ids")]
         processes = self._ask(card, lambda: self._nvml.nvmlDeviceGetComputeRunningProcesses(card.handle))
         if isinstance(processes, Exception):
@@ -147,13 +145,6 @@ class Gpu:
         if any(used is None for used in ours):
             return [Sample(name, None, now, "the driver does not tell memory by process")]
         return [Sample(name, sum(ours), now)]
-
-    def _pids_are_ours(self) -> bool:
-        link = under(self._scope.root, f"/proc/{self._scope.watcher_pid}/ns/pid")
-        try:
-            return os.readlink(link) == FIRST_PID_NAMESPACE  # noqa: PTH115
-        except OSError:
-            return False
 
     def _register_xids(self) -> None:
         nvml = self._nvml

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from holdfast.vocabulary import Sample
 
+INITIAL_PID_NAMESPACE = "pid:[4026531836]"  # PROC_PID_INIT_INO of the kernel's proc_ns.h
+
 
 def under(root: Path, path: str) -> str:
     """`path` (absolute) as seen below `root`."""
@@ -36,6 +38,15 @@ def numbers(data: bytes) -> dict[str, int]:
         scale = 1024 if len(words) > 2 and words[2] == b"kB" else 1
         found[words[0].rstrip(b":").decode("ascii", "replace")] = int(words[1]) * scale
     return found
+
+
+def pid_namespace(root: Path, pid: int | str = "self") -> str:
+    """`initial` where process ids are the kernel's own; a container has a namespace with others."""
+    try:
+        name = os.readlink(under(root, f"/proc/{pid}/ns/pid"))  # noqa: PTH115
+    except OSError:
+        return "unknown"
+    return "initial" if name == INITIAL_PID_NAMESPACE else name
 
 
 def why(error: OSError, what: str = "") -> str:
