@@ -24,16 +24,19 @@ from holdfast.probes.kernel_files import under
 
 MIB = 1 << 20
 HOST, CONTAINER = "host-memory-exhausted", "container-memory-limit"
-# A mapped data set is read by major faults too, so those are the last choice: kernels before 5.9.
+# Pages read back from swap. Reading a mapped data set counts as major faults too, so those are used last (before 5.9).
 PAGES_BACK = (b"total_workingset_refault_anon ", b"workingset_refault_anon ", b"total_pgmajfault ", b"pgmajfault ")
 
 
 class Gauge:
-    """`taken` of `whole`, less what can be dropped; `swapped` came out of it, `swap_left` may still go there."""
+    """A place where memory may run out: `taken` of `whole` bytes, page cache not counted.
+
+    `swapped` bytes of it have been moved to swap, `swap_left` more may be.
+    """
 
     what = ""
     cause = HOST
-    MARGIN_RATIO = 0.0  # of the reserve, kept free by the kernel's line around a job that has a group of its own
+    MARGIN_RATIO = 0.0  # of the reserve: kept free by the limit of the job's own group
 
     def __init__(self) -> None:
         self.taken = 0.0
@@ -44,7 +47,7 @@ class Gauge:
 
     @property
     def left(self) -> float:
-        """Until the line that is ours to keep."""
+        """Until the reserve is touched."""
         return self.whole - self.reserve - self.taken
 
     @property
@@ -53,12 +56,12 @@ class Gauge:
 
     @property
     def left_alone(self) -> float:
-        """Until the kernel's line around the job alone."""
+        """Until the limit of the job's own group, where the kernel kills inside that group."""
         return self.whole - self.margin - self.taken
 
     @property
     def left_to_the_end(self) -> float:
-        """Where the job has no group of its own."""
+        """Until nothing is left: what counts for a job without a group of its own."""
         return self.whole - self.taken
 
     def read(self) -> bool:
@@ -68,6 +71,8 @@ class Gauge:
 class Machine(Gauge):
     what = "memory of this machine"
     MARGIN_RATIO = 0.5
+    # With less left, a machine without swap drops programs' code pages and reads them from disk again.
+    RESERVE_RATIO, RESERVE_LEAST, RESERVE_MOST = 0.025, 96.0 * MIB, 768.0 * MIB
 
     def __init__(self, root: Path = Path("/")) -> None:
         super().__init__()
@@ -84,18 +89,17 @@ class Machine(Gauge):
         self.taken = self.whole - found.available
         self.swap_left = float(found.swap_free or 0)
         self.swapped = (found.swap_total or 0) - self.swap_left
-        # Without swap the programs' own code is what gets dropped and read again below this.
-        self.reserve = min(max(0.025 * self.whole, 96.0 * MIB), 768.0 * MIB)
+        self.reserve = min(max(self.RESERVE_RATIO * self.whole, self.RESERVE_LEAST), self.RESERVE_MOST)
         return True
 
     @property
     def left_to_the_end(self) -> float:
-        """A machine stands still before its last page is taken."""
+        """A machine stops responding before its last page is taken."""
         return self.left_alone
 
 
 class Use:
-    """What a group holds, its cache not counted, and what of it was swapped out."""
+    """What a group holds, page cache not counted, and how much of it was swapped out."""
 
     def __init__(self, folder: str, version: int) -> None:
         self._files = files = GROUP_FILES[version]
@@ -106,7 +110,7 @@ class Use:
         self.taken = 0.0
         self.swapped = 0.0
         self.usage = 0.0
-        self.pages_back = 0  # that had been swapped out
+        self.pages_back = 0  # how many were read back from swap
 
     def read(self) -> bool:
         try:
@@ -130,6 +134,7 @@ class Group(Gauge):
     what = "memory of this container"
     cause = CONTAINER
     MARGIN_RATIO = 0.25
+    RESERVE_RATIO, RESERVE_LEAST, RESERVE_MOST = 0.015, 8.0 * MIB, 256.0 * MIB
 
     def __init__(self, folder: str, version: int) -> None:
         super().__init__()
@@ -150,7 +155,7 @@ class Group(Gauge):
             return False
         self.whole, self.taken, self.swapped = float(limit), self.use.taken, self.use.swapped
         self.swap_left = max(0.0, swap_allowed_bytes(swap_limit, limit, self._files) - self.swapped)
-        self.reserve = min(max(0.015 * self.whole, 8.0 * MIB), 256.0 * MIB)
+        self.reserve = min(max(self.RESERVE_RATIO * self.whole, self.RESERVE_LEAST), self.RESERVE_MOST)
         return True
 
 
@@ -158,7 +163,7 @@ class Budget(Gauge):
     """What the user allowed the job with `--memory`."""
 
     what = "the job's memory budget"
-    BEYOND_RATIO = 0.1  # nothing breaks at a budget: the kernel's line is drawn so far behind it
+    BEYOND_RATIO = 0.1  # nothing breaks at a budget, so the group's limit is set this far above it
 
     def __init__(self, budget_bytes: int) -> None:
         super().__init__()
@@ -173,7 +178,7 @@ class Budget(Gauge):
         return self.left_alone
 
     def read(self) -> bool:
-        """Set from outside: by the job's own group, or by the sum of its processes."""
+        """`taken` is set by the controller: what the job's own group or its processes hold."""
         return True
 
 
