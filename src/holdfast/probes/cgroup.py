@@ -1,4 +1,4 @@
-"""The control group the job lives in: the limit that binds, how near it is, and what the kernel did about it."""
+"""The control group of the job: the limit that binds, how near it is, and what the kernel did about it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from holdfast.probes.contract import Missing, Reading, Scope
 from holdfast.probes.kernel_files import missing, numbers, read, under, why
 from holdfast.vocabulary import JOB_GROUP_PREFIX, Event, Sample
 
-LIMITS_EVERY_S = 5.0
+LIMITS_EVERY_S = 5.0  # limits change rarely, usage is read every time
 NO_LIMIT = "no limit"
 
 MEMORY_SIGNALS = (
@@ -89,7 +89,7 @@ class Cgroup:
         root, pid = self._scope.root, self._scope.script_pid
         memory = hierarchy_of("memory", belonging, root, pid)
         if self._memory is not None and (memory is None or (memory.path == "/" and self._memory.path != "/")):
-            return  # a process on its way out: v1 then shows it in the root group
+            return  # the process is exiting: version 1 shows it in the root group then
         self._to_announce = memory != self._memory or self._to_announce
         self._memory, self._pids = memory, hierarchy_of("pids", belonging, root, pid)
         self._belonging = belonging
@@ -102,7 +102,7 @@ class Cgroup:
             if belonging and belonging != self._belonging:
                 self._settle(belonging)
         except OSError:
-            return  # it has ended; its group is read on for the last counters
+            return  # it has ended; its group is still read, for the last counters
 
     def _read_memory(self, group: Hierarchy, now: float) -> list[Reading]:
         files = GROUP_FILES[group.version]
@@ -196,7 +196,7 @@ def _number(name: str, path: str, now: float) -> Sample:
 
 
 def _limit_hits(group: Hierarchy, binding: Use, now: float) -> Sample:
-    """v2: how often an allocation failed at the limit that binds. v1 counts every touch of it, reclaim included."""
+    """Version 2: allocations that failed at the binding limit. Version 1 counts each time it was reached, reclaim included."""
     name = "cgroup.limit_hit_count"
     if group.version == 2:
         return _count(name, f"{binding.folder}/memory.events", "oom", now)

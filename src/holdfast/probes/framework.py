@@ -9,7 +9,7 @@ from holdfast.probes.tree import Tree
 from holdfast.vocabulary import Event
 
 PROCESSES = 8
-LOOKS = 60  # after five minutes a job without a framework is taken for one that has none
+LOOKS = 60  # five minutes: a job without a framework until then has none
 
 
 class Framework:

@@ -13,9 +13,9 @@ from holdfast.probes.tree import belongs
 from holdfast.vocabulary import Event, Sample
 
 XIDS_A_READ = 16
-SLOW_EVERY_S = 1.0  # per GPU: the first of these questions in a second takes up to 4 ms each on an H200
-ALMOST = 0.95
-GPUS_AT_FULL_RATE = 2
+SLOW_EVERY_S = 1.0  # per GPU: the first of these queries in a second takes up to 4 ms each on an H200
+ALMOST = 0.95  # of it: a tick that comes slightly early still reads them
+GPUS_AT_FULL_RATE = 2  # with more, each is read more rarely
 
 
 @dataclass(slots=True)
@@ -28,7 +28,7 @@ class Card:
 
 
 class Lost(Exception):
-    """The GPU does not answer any more."""
+    """The GPU does not respond any more."""
 
 
 class Gpu:
@@ -64,7 +64,7 @@ class Gpu:
             self._nvml.nvmlShutdown()
 
     def _start(self, now: float) -> list[Reading]:
-        """Here and not in the constructor: a wedged driver can keep nvmlInit for ever."""
+        """Not in the constructor: a wedged driver can block nvmlInit for ever."""
         try:
             import pynvml as nvml  # noqa: PLC0415 -- 4 MiB, and nvmlInit 15 more, of which 10 come back
         except ImportError:
@@ -89,7 +89,7 @@ class Gpu:
             name = _text(self._nvml.nvmlDeviceGetName(card.handle))
             total = self._nvml.nvmlDeviceGetMemoryInfo(card.handle).total
         except self._nvml.NVMLError:
-            pass  # the event still says that it is there; the samples say what is wrong
+            pass  # the event still says that the GPU exists; the samples say what is wrong
         about = {"index": card.index, "name": name, "driver": driver, "memory_total_bytes": total}
         return Event("gpu.found", now, about)
 
@@ -180,7 +180,7 @@ class Gpu:
 
 
 def _sample(card: Card, what: str, answer: Any, now: float, scale: float = 1) -> list[Sample]:
-    """A question this GPU cannot answer is reported once and not asked again."""
+    """A query that this GPU does not support is reported once and not made again."""
     name = f"gpu{card.index}.{what}"
     if not isinstance(answer, Exception):
         return [Sample(name, answer * scale, now)]
@@ -208,7 +208,7 @@ def _other_maker(root: Path) -> str:
             continue
         if maker == b"0x1002":
             return "AMD"
-        # Intel's graphics inside the processor sit at this address, always; a card of theirs does not.
+        # Intel's integrated graphics always has this address; a discrete card does not.
         if maker == b"0x8086" and vendor.parent.resolve().name != "0000:00:02.0":
             return "Intel"
     return "AMD" if (root / "dev/kfd").exists() else ""

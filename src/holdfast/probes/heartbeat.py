@@ -1,4 +1,4 @@
-"""Which machine this is, that it is still up, and how busy it is."""
+"""Which machine this is, how long it has been up, and its load."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from holdfast.vocabulary import Event, Sample
 
 
 def boot_id(root: Path = Path("/")) -> str | None:
-    """A name that changes with every boot: two readings that differ mean that the machine went down between."""
+    """Changes with every boot: two different readings mean that the machine went down in between."""
     try:
         return read(under(root, "/proc/sys/kernel/random/boot_id")).decode("ascii", "replace").strip() or None
     except OSError:

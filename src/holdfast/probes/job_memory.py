@@ -1,4 +1,4 @@
-"""What all processes of a job hold together: the one definition, for the guard and for the record."""
+"""What all processes of a job hold together: the one definition, for the guard and for the journal."""
 
 from __future__ import annotations
 

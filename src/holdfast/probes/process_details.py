@@ -1,6 +1,6 @@
-"""What costs more to ask of each process: open files, bytes read and written, and the memory that is its own.
+"""What is more costly to read of each process: open files, bytes read and written, and the memory that is its own.
 
-Apart from `processes`, because smaps and fd can wait for a lock that a thrashing process holds.
+Separate from `processes`, because reading smaps and fd can wait for a lock that a thrashing process holds.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from holdfast.probes.tree import Tree
 from holdfast.vocabulary import Sample
 
 PROCESSES_A_READ = 24  # at about 60 µs each
-AGAIN_AFTER_S = 1.5
-WEIGH_EVERY_S = 10.0
-WEIGH_COST_RATIO = 0.001
+AGAIN_AFTER_S = 1.5  # before the same process is read again
+WEIGH_EVERY_S = 10.0  # what the job holds exactly; in between it follows the resident sizes
+WEIGH_COST_RATIO = 0.001  # of the time, at most
 
 
 @dataclass(slots=True)
@@ -66,7 +66,7 @@ class ProcessDetails:
         return [*self._open_files(now), *self._io(now), self._held(alive, rss_bytes, now)]
 
     def _keep(self, detail: Detail, parent_lives: bool) -> None:
-        """A parent that waits for a child takes over what it read and wrote; without one it is kept here."""
+        """A parent that waits for a child takes over its counts; otherwise they are kept here."""
         if not parent_lives:
             self._kept[0] += detail.read_bytes or 0
             self._kept[1] += detail.written_bytes or 0
@@ -74,7 +74,7 @@ class ProcessDetails:
     def _look(self, pid: int, now: float) -> Detail:
         detail, folder = Detail(now), f"{self._tree.proc}/{pid}"
         try:
-            # Linux 6.2 and later tell the number of descriptors as the folder's size.
+            # From Linux 6.2 on the folder's size is the number of descriptors.
             detail.open_files = os.stat(f"{folder}/fd").st_size or len(os.listdir(f"{folder}/fd"))  # noqa: PTH208
             detail.open_files_limit = _soft_limit(read(f"{folder}/limits"))
         except OSError as error:
