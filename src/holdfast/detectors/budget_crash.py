@@ -1,4 +1,4 @@
-"""Native code broke while the job stood at its memory budget: an allocation failed, and nobody looked whether it had.
+"""Native code crashed while the job was at its memory budget: an allocation failed and was not checked.
 
 Measured: TensorFlow with oneDNN segfaults in a convolution whose output could not be allocated.
 """
@@ -17,9 +17,9 @@ from holdfast.vocabulary import Evidence, Finding, Window
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    at_budget_ratio: float = 0.9
-    before_s: float = 15.0
-    after_rescue_s: float = 60.0
+    at_budget_ratio: float = 0.9  # of the budget held
+    before_s: float = 15.0  # the crash
+    after_rescue_s: float = 60.0  # from an error that was caught to the crash
 
 
 def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen

@@ -17,12 +17,14 @@ from holdfast.vocabulary import Evidence, Finding, Sample, Window, unit_of
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    tight_ratio: float = 0.10  # of the whole is left…
-    tight_s: float = 300.0  # …and it will be gone within this
-    steep_ratio: float = 0.15  # at 0.25, importing a framework in a small container was announced as its end
+    tight_ratio: float = 0.10  # less of the whole is left, and it will be used up within
+    tight_s: float = 300.0
+    steep_ratio: float = (
+        0.15  # or this is left (at 0.25 importing a framework in a small container was reported) within
+    )
     steep_s: float = 5.0
-    samples: int = 8  # fewer say nothing about a trend; one jump among eight has a median slope of zero
-    span_s: float = 30.0
+    samples: int = 8  # at least; one jump among eight readings has a median slope of zero
+    span_s: float = 30.0  # of readings that count
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +37,10 @@ class Exhaustible:
     whole: str
     counts: str
     slows_from: str = ""  # where the kernel slows the job down before that: then this is the whole
-    ours: str = ""  # what of it the job holds; where it holds next to nothing, others fill it and it is their affair
-    ours_of: str = ""  # what that is measured against, where it is not the whole
+    ours: str = ""  # the job's part of it; where that is next to nothing, others fill it and nothing is reported
+    ours_of: str = ""  # what the job's part is compared with, where that is not the whole
     ours_ratio: float = 0.01
-    patience_s: float = 2.0  # a trend lasts at least so long; a framework may take a whole card within a second or two
+    patience_s: float = 2.0  # a trend lasts at least this long; a framework may allocate a whole GPU in a second or two
 
 
 EDGES = (
@@ -99,9 +101,9 @@ def find_edges(window: Window, thresholds: Thresholds = Thresholds()) -> list[Fi
 
 
 def pace_s(window: Window) -> float:
-    """Seconds until the next look: a second when quiet, down to a twentieth as memory gets tight.
+    """Seconds until the next look: one at rest, down to a twentieth as memory gets tight.
 
-    Four looks in the time the last two readings leave, since a fast allocator gives no longer notice.
+    Eight looks in the time that the last two readings leave.
     """
     pace = 1.0
     for edge in MEMORY_EDGES:
@@ -159,7 +161,7 @@ def _not_ours(window: Window, edge: Exhaustible, whole: float) -> bool:
 def fall(edge: Exhaustible, samples: Sequence[Sample], whole: float, at_least: int) -> float | None:
     """How fast the room shrinks.
 
-    A jump in the middle crosses more than half of the pairs: so a trend has to be there without its two largest ones.
+    A jump in the middle affects more than half of the pairs, so a trend has to remain without the two largest falls.
     """
     points = _spread(
         [(sample.at, left) for sample in samples if (left := _left(edge, sample, whole)) is not None],
@@ -178,7 +180,7 @@ def _without_jumps(points: list[tuple[float, float]], jumps: int = 2) -> list[tu
 
 
 def _spread(points: list[tuple[float, float]], apart_s: float) -> list[tuple[float, float]]:
-    """So that a second of looking twenty times does not outweigh the minute before it."""
+    """Evenly spaced, so that a second with twenty readings does not outweigh the minute before it."""
     kept: list[tuple[float, float]] = []
     for point in reversed(points):
         if not kept or kept[-1][0] - point[0] >= apart_s:

@@ -14,8 +14,8 @@ from holdfast.vocabulary import JOB_GROUP_PREFIX, Evidence, Finding, Window
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    near_limit_ratio: float = 0.8  # the last look may be a second before the kill
-    host_short_ratio: float = 0.08
+    near_limit_ratio: float = 0.8  # the last reading may be a second older than the kill
+    host_short_ratio: float = 0.08  # of the machine's memory available: short of it
 
 
 CONTAINER = "container-memory-limit"
@@ -43,7 +43,7 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | Non
 
 
 def _by_counters(window: Window, how: Ending | None) -> float:
-    """Counters name no process. Our group's are nearly ours; the machine's may be about anybody."""
+    """Counters name no process. Those of the job's group are most likely about the job; the machine's may be about any."""
     killed = how is None or how.signal == signal.SIGKILL
     if window.rise("cgroup.oom_kill_count", last_moments(window)) > 0:
         return 0.93 if killed else 0.7
@@ -80,9 +80,9 @@ def _where(window: Window, kills: list[KernelKill], thresholds: Thresholds) -> s
 
 
 def at_own_limit(kills: list[KernelKill]) -> bool:
-    """The last line that Holdfast draws around the job, just before the end of what binds it.
+    """At the limit that Holdfast sets for the job's own group, just below what binds it.
 
-    That is a container's limit, the budget or the machine's memory. A limit further up is named as such.
+    That is a container's limit, the budget or the machine's memory. A limit further up is reported as such.
     """
     return any(f"/{JOB_GROUP_PREFIX}" in kill.limited for kill in kills)
 

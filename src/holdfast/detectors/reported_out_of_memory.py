@@ -1,4 +1,4 @@
-"""The training process told that memory ran out, and ended soon after; or the GPU's allocator broke after it had run out.
+"""The training process reported that memory ran out and ended soon after, or the GPU's allocator failed after that.
 
 Measured: after an out-of-memory error in code compiled by XLA, TensorFlow's allocator aborts the process in a later step or
 at exit (`bfc_allocator.cc … Check failed`). That abort is the lack of memory, and no crash of its own.
@@ -49,7 +49,7 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | Non
 
 
 def last_told(window: Window) -> Event | None:
-    """What the training process said last about memory that had run out."""
+    """The last report of the training process that memory ran out."""
     told = window.events("rescue.caught", "rescue.needs")
     return told[-1] if told else None
 
@@ -59,7 +59,7 @@ def device(told: Event | None) -> str:
 
 
 def _seen(window: Window, how: Ending, thresholds: Thresholds) -> tuple[list[Evidence], float]:
-    """The evidence, and how sure it makes."""
+    """The evidence, and the confidence it gives."""
     told = last_told(window)
     on_gpu = device(told) == "gpu"
     if how.signal in ALLOCATION_CRASHES:

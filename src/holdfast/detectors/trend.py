@@ -1,4 +1,4 @@
-"""Whether a quantity keeps growing with the steps: told from a jump, from a fill that levels off, from a saw."""
+"""Whether a quantity keeps growing with the steps, as opposed to a jump, a cache that fills up, or a sawtooth."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from itertools import pairwise
 from holdfast.detectors.slope import slope
 from holdfast.vocabulary import Window
 
-MOST_POINTS = 48  # pairwise slopes of more cost milliseconds and say the same
+MOST_POINTS = 48  # pairwise slopes of more points cost milliseconds and give the same answer
 
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    warm_up_steps: int = 10  # building, tracing, first arenas
-    points: int = 8
-    steps: int = 20
-    seconds: float = 0.7
-    grown_bytes: float = 32 << 20  # small Keras programs took 1 to 6 MiB after their first step
-    grown_ratio: float = 0.02  # of what is held: large jobs breathe in larger amounts
-    parts: int = 4
-    border_ratio: float = 0.5  # of the slope before an epoch's border, after it
-    fall_ratio: float = 0.3  # of the growth, given back at once: a saw
-    part_ratio: float = 0.4  # of the whole slope, in all parts but one, and in the last
-    later_ratio: float = 0.25  # of the growth, in the second half of the steps: a cache that is full creeps on a little
+    warm_up_steps: int = 10  # not counted: building, tracing, the allocator's first arenas
+    points: int = 8  # at least that many readings,
+    steps: int = 20  # over at least so many steps
+    seconds: float = 0.7  # and so long
+    grown_bytes: float = 32 << 20  # small Keras programs were measured to take 1 to 6 MiB more after their first step
+    grown_ratio: float = 0.02  # of what is held: the memory of large jobs varies by larger amounts
+    parts: int = 4  # that the stretch is divided into
+    border_ratio: float = 0.5  # of the slope before the end of an epoch, to be reached after it
+    fall_ratio: float = 0.3  # of the growth, freed at once: a sawtooth
+    part_ratio: float = 0.4  # of the whole slope, to be reached in the last part and in all others but one
+    later_ratio: float = 0.25  # of the growth, in the second half of the steps: a full cache still grows a little
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """`survived`: it went on growing in a later epoch, without falling back at the border. `rises`: in how many it came."""
+    """`survived`: it went on in a later epoch and did not fall at the end of one. `rises`: how many equal rises it amounts to."""
 
     per_step: float
     first: Point
@@ -66,7 +66,7 @@ def points(window: Window, signal: str) -> list[Point]:
 
 
 def points_by_clock(window: Window, signal: str, less: str) -> list[Point]:
-    """Levels read from outside, with the step that had been reached by then; `less` what was known not to count."""
+    """Levels read from outside, with the step reached by then; the signal `less` is subtracted."""
     known_less = [sample for sample in window.series(less) if sample.value is not None]
     less_at = [sample.at for sample in known_less]
     steps = [sample for sample in window.series("train.steps_count") if sample.value is not None]
@@ -106,7 +106,7 @@ class _Epochs:
 
 
 def growth(course: Sequence[Point], thresholds: Thresholds = Thresholds()) -> Growth | None:  # noqa: B008 - frozen
-    """The longest stretch up to now that grows steadily; None where there is none."""
+    """The longest stretch up to now with steady growth; None where there is none."""
     course = [point for point in course if point.step >= thresholds.warm_up_steps]
     if not course:
         return None
@@ -143,7 +143,7 @@ def _steady(stretch: Sequence[Point], course: Sequence[Point], thresholds: Thres
 
 
 def _rises(stretch: Sequence[Point]) -> float:
-    """The number of equal rises that would be as even: five jumps are about five, a steady growth is one a reading."""
+    """How many equal rises the growth amounts to: about five for five jumps, one a reading for steady growth."""
     rises = [max(0.0, after.level - before.level) for before, after in pairwise(stretch)]
     squares = sum(rise * rise for rise in rises)
     return sum(rises) ** 2 / squares if squares else 0.0
@@ -161,7 +161,7 @@ def _part_rates(stretch: Sequence[Point], parts: int) -> list[float]:
 
 
 def _level_at(stretch: Sequence[Point], step: float) -> float:
-    """Between two readings, as if it had gone straight: of what is long past only a few readings are kept."""
+    """Interpolated between two readings: only a few of those long past are kept."""
     for before, after in pairwise(stretch):
         if step <= after.step and after.step > before.step:
             return before.level + (after.level - before.level) * (step - before.step) / (after.step - before.step)
@@ -169,9 +169,9 @@ def _level_at(stretch: Sequence[Point], step: float) -> float:
 
 
 def _survived(course: Sequence[Point], per_step: float, thresholds: Thresholds) -> bool:
-    """A cache stops growing when the data has been seen once; a list for the epoch's figures is dropped at its end.
+    """A cache stops growing once all data has been seen; a list of an epoch's figures is dropped at its end.
 
-    So the growth since the last border has to be like the growth before it, and nothing was given back there.
+    So the growth since the end of an epoch has to be like the growth before it, with nothing freed there.
     """
     if _fall(course) > thresholds.fall_ratio * (course[-1].level - course[0].level):
         return False
@@ -190,7 +190,7 @@ def _survived(course: Sequence[Point], per_step: float, thresholds: Thresholds) 
 
 
 def _fall(stretch: Sequence[Point]) -> float:
-    """The deepest fall from a height that had been reached."""
+    """The deepest fall below an earlier maximum."""
     highest, fall = stretch[0].level, 0.0
     for point in stretch:
         highest = max(highest, point.level)
