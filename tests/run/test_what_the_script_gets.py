@@ -32,6 +32,7 @@ print(json.dumps(told))
 """
 CRASHES = {int(number) for number in (signal.SIGSEGV, signal.SIGFPE, signal.SIGABRT, signal.SIGBUS, signal.SIGILL)}
 WATCHED = {"PYTHONFAULTHANDLER", "PYTHONPATH", "HOLDFAST_CHANNEL"}
+ROOT = Path(__file__).parents[2]
 OF_OURS = ("PYTHONFAULTHANDLER", "PYTHONPATH", "PYTHONHASHSEED", "HOLDFAST_CHANNEL", "HOLDFAST_DIR")
 
 
@@ -72,6 +73,8 @@ def test_the_environment_gains_what_the_policy_needs(
     without = bare(script, workplace.path)["environment"]
     found = under_holdfast(workplace, script, *options)["environment"]
     assert {name for name in {*found, *without} if found.get(name) != without.get(name)} == gained
+    for page in ("README.md", "docs/inside.md"):
+        assert {name for name in gained if name not in (ROOT / page).read_text()} == set(), page
 
 
 def test_what_the_user_has_set_stays(workplace: Workplace, script: list[str]) -> None:
