@@ -12,5 +12,5 @@ fi
 # For other processors than x86 the plain package is the one without a GPU's libraries.
 [ "$(uname -m)" = x86_64 ] && tensorflow=tensorflow-cpu || tensorflow=tensorflow
 echo "first_run: installing Holdfast and $tensorflow into .venv (about 250 MB the first time)"
-.venv/bin/python -m pip install --quiet --disable-pip-version-check . "$tensorflow>=2.18,<3"
+.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable . "$tensorflow>=2.18,<3"
 exec .venv/bin/python -m examples.first_run

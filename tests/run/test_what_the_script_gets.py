@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -109,3 +110,36 @@ def test_another_program_gets_the_environment_alone(workplace: Workplace) -> Non
     source = "import sys; print(sorted(name for name in sys.modules if 'holdfast' in name))"
     done = workplace.run([sys.executable, "-c", source])
     assert done.stdout.strip() == b"[]"
+
+
+FITS = """
+import json, keras, numpy, signal
+
+def handled(number):
+    caught = int(next(line for line in open("/proc/self/status") if line.startswith("SigCgt")).split()[1], 16)
+    return bool(caught >> (number - 1) & 1)
+
+def seen():
+    return {name: handled(getattr(signal, name)) for name in ("SIGTERM", "SIGUSR1", "SIGUSR2", "SIGXCPU")}
+
+class See(keras.callbacks.Callback):
+    def on_train_batch_begin(self, batch, logs=None):
+        told["in fit"] = seen()
+
+signal.signal(signal.SIGUSR2, lambda *_: None)
+told = {"before": seen()}
+model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+model.fit(numpy.ones((8, 1)), numpy.ones((8, 1)), verbose=0, callbacks=[See()])
+told["theirs"] = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL and callable(signal.getsignal(signal.SIGUSR2))
+print(json.dumps(told))
+"""
+THEIRS = {"SIGTERM": False, "SIGUSR1": False, "SIGUSR2": True, "SIGXCPU": False}
+
+
+@pytest.mark.skipif(find_spec("tensorflow") is None, reason="needs Keras and TensorFlow")
+@pytest.mark.parametrize(("options", "taken"), [((), True), (("--checkpoint", "off"), False)])
+def test_signals_are_taken_only_to_save_a_fit(workplace: Workplace, options: tuple[str, ...], taken: bool) -> None:
+    told = under_holdfast(workplace, workplace.script(FITS), *options)
+    ours = dict.fromkeys(THEIRS, True) if taken else THEIRS
+    assert told == {"before": THEIRS, "in fit": ours, "theirs": True}
