@@ -25,8 +25,8 @@ def fits_of(recorder: Recorder, tf: Any, wanted: dict[str, Any], module: Module)
     if seed:
         guarded(_shuffle_alike)(seed)
     keeper = CheckpointWriter(recorder, tf, wanted, Seeds())
-    guarded(Preemption(recorder, keeper.save_then).install)()
-    return Fits(keeper, module("backend.tensorflow.trainer").TFEpochIterator)
+    take_signals = guarded(Preemption(recorder, keeper.save_then).install)
+    return Fits(keeper, module("backend.tensorflow.trainer").TFEpochIterator, take_signals)
 
 
 def _shuffle_alike(seed: int) -> None:
