@@ -62,11 +62,11 @@ class Steps(keras.callbacks.Callback):
         self.epoch = epoch
 
     def on_train_batch_begin(self, batch, logs=None):
-        note("begin", self.epoch * self.params["steps"] + batch)
+        note("begin", self.epoch * (self.params["steps"] or 0) + batch)
 
     def on_train_batch_end(self, batch, logs=None):
         time.sleep(self.pause_s)
-        note("end", self.epoch * self.params["steps"] + batch)
+        note("end", self.epoch * (self.params["steps"] or 0) + batch)
 
     def on_test_batch_begin(self, batch, logs=None):
         note("begin", f"test {batch}")
@@ -195,6 +195,70 @@ def conv():
     return model
 
 
+def embedding():
+    """Most of the weights are rows of which a batch touches some; Adam's update is dense all the same."""
+    words, width, rows, length = (500, 8, 8, 16) if TINY else (200_000, 256, 2048, 256)
+    inputs = layers.Input((length,))
+    hidden = layers.Dense(width, activation="relu")(layers.Embedding(words, width)(inputs))
+    model = keras.Model(inputs, layers.Dense(10)(layers.GlobalAveragePooling1D()(hidden)))
+    model.compile(keras.optimizers.Adam(1e-4), CROSS_ENTROPY)
+    x, y = random.integers(0, words, (rows * 2, length)), random.integers(0, 10, rows * 2)
+    model.fit(x, y, batch_size=rows, epochs=EPOCHS, shuffle=False, verbose=0, callbacks=[Steps()])
+    return model
+
+
+def lstm():
+    rows, length, width = (8, 8, 8) if TINY else (1024, 200, 256)
+    body = [layers.LSTM(width, return_sequences=True), layers.LSTM(width)]
+    model = keras.Sequential([layers.Input((length, 32)), *body, layers.Dense(10)])
+    model.compile(keras.optimizers.SGD(1e-2, momentum=0.9), CROSS_ENTROPY)
+    x, y = random.normal(size=(rows * 2, length, 32)).astype("f"), random.integers(0, 10, rows * 2)
+    data = tf.data.Dataset.from_tensor_slices((x, y)).batch(rows).prefetch(2)
+    model.fit(data, epochs=EPOCHS, verbose=0, callbacks=[Steps()])
+    return model
+
+
+class OwnStep(keras.Model):
+    """A loss and a step of the user's own, with clipping by hand."""
+
+    def train_step(self, data):
+        x, y = data
+        with tf.GradientTape() as tape:
+            loss = self.compute_loss(x, y, self(x, training=True))
+        gradients, _ = tf.clip_by_global_norm(tape.gradient(loss, self.trainable_variables), 1.0)
+        self.optimizer.apply(gradients, self.trainable_variables)
+        return {"loss": loss}
+
+
+def own_train_step():
+    inputs = layers.Input((FEATURES,))
+    hidden = inputs
+    for _ in range(6):
+        hidden = layers.Dense(WIDTH, activation="relu")(hidden)
+    model = OwnStep(inputs, layers.Dense(1)(hidden))
+    model.compile(keras.optimizers.SGD(1e-3, momentum=0.9), "mse")
+    return fitted(model)
+
+
+def frozen():
+    """A backbone that is not trained, and a head that is."""
+    rows, side = (4, 32) if TINY else (512, 224)
+    backbone = keras.applications.MobileNetV2(
+        input_shape=(side, side, 3), include_top=False, weights=None, pooling="avg"
+    )
+    backbone.trainable = False
+    model = keras.Sequential(
+        [layers.Input((side, side, 3)), backbone, layers.Dense(256, activation="relu"), layers.Dense(10)]
+    )
+    model.compile(keras.optimizers.SGD(1e-2, momentum=0.9), CROSS_ENTROPY)
+    x, y = random.normal(size=(rows * 2, side, side, 3)).astype("f"), random.integers(0, 10, rows * 2)
+    data = tf.data.Dataset.from_generator(
+        lambda: zip(x, y), output_signature=(tf.TensorSpec((side, side, 3)), tf.TensorSpec((), tf.int64))
+    ).batch(rows)
+    model.fit(data, epochs=2, verbose=0, callbacks=[Steps()])
+    return model
+
+
 def whole_card():
     """Six activations of 1.2 million by 4096 are 118 GB, their gradients not counted: no card of 141 GB holds that."""
     tf.config.experimental.enable_tensor_float_32_execution(True)
@@ -228,6 +292,10 @@ VARIANTS = {
     "train-on-batch": train_on_batch,
     "transformer": transformer,
     "conv": conv,
+    "embedding": embedding,
+    "lstm": lstm,
+    "own-train-step": own_train_step,
+    "frozen": frozen,
     "whole-card": whole_card,
     "steady": steady,
 }

@@ -178,6 +178,9 @@ def _card(case: Case, reference: Trained | None) -> tuple[list[str], int | None]
 
 def _what_is_wrong(case: Case, bare: Trained, held: Trained, distance: float | None, cap: int | None) -> list[str]:
     wrong = []
+    if case.refused:
+        said = "refused" in held.how and held.cause == "gpu-memory-exhausted"
+        return [] if held.exit and said else ["not refused with a reason"]
     if bare.exit == OVERTIME:
         wrong.append("bare it ran past its time: this shows nothing")
     elif case.bare_dies and bare.exit == 0:

@@ -27,6 +27,7 @@ class Case:
     has_reference: bool = True
     within: float = FLOAT32
     fits: bool = False  # nothing is to be touched
+    refused: bool = False  # it cannot be cut: the error goes on, with the reason
 
     @property
     def compared_with(self) -> str | None:
@@ -57,13 +58,18 @@ CASES: tuple[Case, ...] = (
     Case("mixed-bfloat16", "mixed-bfloat16", share=0.85, within=HALF),
     Case("batch-norm", "batch-norm", share=0.8, within=OTHER_BY_DESIGN),
     Case("steps-per-execution-4", "several", share=0.85),
-    Case("catches-itself", "catches-itself", limit_mb=1500, reference="dense", bare_dies=False),
+    # Bare it dies in spite of its `except`: what failed is still held by the traceback when the smaller one is built.
+    Case("catches-itself", "catches-itself", limit_mb=1500, reference="dense"),
     Case("validation", "validation", share=0.6),
     Case("predict", "predict", share=0.6),
-    Case("tape-loop", "tape-loop", limit_mb=1500, reference="dense"),
+    Case("tape-loop", "tape-loop", limit_mb=1500, reference="dense", refused=True),
     Case("train-on-batch", "train-on-batch", limit_mb=1500, reference="dense"),
     Case("transformer", "transformer", share=0.4),
     Case("conv", "conv", share=0.4),
+    Case("embedding", "embedding", share=0.7),
+    Case("lstm", "lstm", share=0.5),
+    Case("own-train-step", "own-train-step", limit_mb=1500),
+    Case("frozen", "frozen", share=0.5),
     Case("growth-and-budget", growth=True, options=_budget(1200), budget_mib=1200, bare_dies=False),
     Case("limit-and-budget", limit_mb=1500, options=_budget(1200), budget_mib=1200),
     Case("budget", options=_budget(1200), budget_mib=1200, bare_dies=False, alone=True),

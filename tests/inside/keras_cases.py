@@ -131,6 +131,25 @@ class OwnStep(keras.Model):
         return {"raw": loss, **{metric.name: metric.result() for metric in self.metrics}}
 
 
+class ClipsByHand(OwnStep):
+    """What the optimizer gets is no longer a sum over rows."""
+
+    def train_step(self, data: Any) -> Any:
+        x, y = data
+        with tf.GradientTape() as tape:
+            y_pred = self(x, training=True)
+            loss = self.compute_loss(y=y, y_pred=y_pred)
+        weights = self.trainable_variables
+        gradients, _ = tf.clip_by_global_norm(tape.gradient(loss, weights), 0.05)
+        self.optimizer.apply_gradients(zip(gradients, weights, strict=True))
+        for metric in self.metrics:
+            if metric.name == "loss":
+                metric.update_state(loss)
+            else:
+                metric.update_state(y, y_pred)
+        return {metric.name: metric.result() for metric in self.metrics}
+
+
 class AfterUpdate(keras.Model):
     """Clips its weights, and keeps an average of them: after the update, and of the new ones."""
 
@@ -332,6 +351,7 @@ CASES: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     "convolution": (convolution, fit, {}),
     "two outputs": (two_outputs, lambda m: fit(m, X, {"kind": Y, "size": X[:, :1]}), {}),
     "own train_step": (lambda: dense(kind=OwnStep), fit, {}),
+    "clipped by hand": (lambda: dense(kind=ClipsByHand), fit, {}),
     "after the update": (after_update, fit, {}),
     "own loss, a mean": (lambda: dense(own_mean), fit, {}),
     "own loss, a sum": (lambda: dense(own_sum, lambda: keras.optimizers.SGD(1e-3)), fit, {}),

@@ -78,6 +78,7 @@ def logs_apart(one: dict[str, Any], other: dict[str, Any]) -> float:
 def compare(bare: dict[str, Any], healthy: dict[str, Any], rescued: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "healthy_equal": healthy["state"] == bare["state"] and healthy["history"] == bare["history"],
+        "healthy_apart": apart(bare, healthy),
         "apart": [apart(bare, run) for run in rescued],
         "logs_apart": [logs_apart(bare, run) for run in rescued],
         "between": apart(rescued[0], rescued[-1]),

@@ -28,7 +28,7 @@ WHOLE_BATCH = (
 )  # fmt: skip
 TRAINED = (
     "dense", "Adam", "embedding with Adam", "masked sequence", "draws of every kind", "an autoencoder's own step",
-    "after the update",
+    "after the update", "clipped by hand",
 )  # fmt: skip
 QUICK = (*TRAINED, WHOLE_BATCH[0], WHOLE_BATCH[-1])
 REST = (
@@ -64,8 +64,14 @@ def rest(group: int) -> dict[str, Any]:
     return found_in(REST[group::GROUPS])
 
 
+LAST_BIT = {"clipped by hand": 1e-7}  # under a budget its update waits for the gradients, and TensorFlow rewrites less
+
+
 def check(name: str, case: dict[str, Any]) -> None:
-    assert case["healthy_equal"], "with enough memory every bit is as without Holdfast"
+    if name in LAST_BIT:
+        assert case["healthy_apart"] < LAST_BIT[name]
+    else:
+        assert case["healthy_equal"], "with enough memory every bit is as without Holdfast"
     assert case["told_healthy"] == []
     assert min(case["refusals"]) > 0, "memory never ran out: the test proves nothing"
     assert case["same_order"], "iterations, learning rate and callback calls"

@@ -50,6 +50,7 @@ def _small(place: Path) -> None:
         writer.samples(
             at, [Sample(name, value, at, "" if value is not None else "gone") for name, value in series.items()]
         )
+        writer.samples(at, [Sample("train.rss_bytes", 5.0, at, step=step)])
     writer.output(Output("stdout", START + 5, b"secret of the script\n"))
     writer.event(Event("decision", START + 50, {"decision": "warn", "key": "k", "text": "disk /: \x1b[31mfull"}))
     writer.event(Event("action", START + 50, {"key": "k", "decision": "disk /: full", "result": "said"}))
@@ -81,7 +82,7 @@ def test_events_and_decisions_in_the_order_of_time_with_their_attempt(
 
 def test_samples_are_chosen_by_name(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _small(place)
-    _, lines, _ = _log(capsys, "--samples", "train.*", "--events", "none")
+    _, lines, _ = _log(capsys, "--samples", "train.l*", "--events", "none")
     assert len(lines) == 100 and all(" train.loss " in line for line in lines)
     assert lines[0].endswith("train.loss 1") and lines[99].endswith("train.loss nan")
     _, lines, _ = _log(capsys, "--samples", "disk[/]*,train.loss", "--events", "none", "--tail", "2")
@@ -96,7 +97,7 @@ def test_json_is_a_valid_object_a_line(place: Path, capsys: pytest.CaptureFixtur
 
     _, lines, _ = _log(capsys, "--samples", "*", "--json")
     records = [json.loads(line, parse_constant=no_constant) for line in lines]
-    assert len(records) == 306
+    assert len(records) == 406
     assert records[0] == {
         "at": "2023-11-14T22:13:20.000Z",
         "attempt": 1,
@@ -104,6 +105,7 @@ def test_json_is_a_valid_object_a_line(place: Path, capsys: pytest.CaptureFixtur
         "event": "run.start",
         "data": {"command": ["python", "a b.py"], "script_pid": None},
     }
+    assert [record["step"] for record in records if record.get("name") == "train.rss_bytes"] == list(range(100))
     last = [record for record in records if record.get("name") == "train.loss"][-1]
     assert (last["value"], last["reason"], last["unit"], last["attempt"]) == (None, "nan", "", 2)
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from holdfast.supervisor import launch
-from holdfast.supervisor.launch import leave_settings
+from holdfast.supervisor.launch import leave_settings, script_environment
 from holdfast.supervisor.run_spec import RunSpec
 
 
@@ -48,14 +46,9 @@ def test_advice_takes_over_nothing(tmp_path: Path) -> None:
     assert _left(tmp_path, policy="advise") == {"policy": "advise", "attempt": 1}
 
 
-def test_words_hash_the_same_in_every_attempt_unless_the_user_chose(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("PYTHONHASHSEED", raising=False)
+def test_strings_hash_the_same_in_every_attempt_of_a_run_and_otherwise_in_the_next_run(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
     one, two = (RunSpec(("python",), tmp_path / name, tmp_path) for name in ("one", "two"))
-    assert launch._alike(one) == launch._alike(one) != launch._alike(two)
-    assert launch._alike(replace(one, checkpoint="off")) == {}
-    monkeypatch.setenv("PYTHONHASHSEED", "5")
-    assert launch._alike(one) == {}
+    seeds = [script_environment({}, spec)["PYTHONHASHSEED"] for spec in (one, one, two)]
+    assert seeds[0] == seeds[1] != seeds[2]

@@ -12,7 +12,7 @@ from holdfast.vocabulary import Evidence, Finding, Window
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    helper_s: float = 60.0  # a job that loses a worker ends with an error soon after, or lives
+    helper_s: float = 60.0  # a job that loses a worker fails within this time, or survives
     stalled_s: float = 1.0  # everybody waited for memory so long: the machine was swapping
 
 

@@ -36,11 +36,14 @@ class Preemption:
         self._set, self._get = signal.signal, signal.getsignal
         self._pid = os.getpid()
         self._wire: Optional[int] = None
+        self._installed = False
 
     def install(self) -> None:
-        """In the main thread only: nowhere else may Python set a handler. What is ignored stays ignored."""
-        if threading.current_thread() is not threading.main_thread():
+        """Once there is something to save. In the main thread only: nowhere else may Python set a handler. What is
+        ignored stays ignored."""
+        if self._installed or threading.current_thread() is not threading.main_thread():
             return
+        self._installed = True
         for name in WARNINGS:
             number = getattr(signal, name, None)
             if number is not None and self._can_take(number, self._get(number)):

@@ -1,7 +1,8 @@
-"""Stacks on demand, also when nothing runs any more: signals that faulthandler answers in C.
+"""The main thread's stack on demand, also while native code runs: a signal that faulthandler answers in C.
 
-One is for all threads, when nothing moves. The other is for the thread that gets it, the main one, and may come while
-all is well: where other threads run on, walking through theirs is not safe.
+Asked for before the first step only, while memory rises (`supervisor/startup_stacks.py`). The handler stays: without it the
+signal's default effect is to end the process, and one may be on its way. Other threads run on meanwhile, and walking through
+their stacks is not safe.
 """
 
 from __future__ import annotations
@@ -13,19 +14,14 @@ from typing import Any
 
 from .telemetry import Recorder
 
-# Real-time signals near the top, which nobody was seen to use; left alone where somebody does.
-EVERY_THREAD, MAIN_THREAD = signal.SIGRTMAX - 7, signal.SIGRTMAX - 8
+SIGNAL = signal.SIGRTMAX - 8  # near the top, where nobody was seen to use one; left alone where somebody does
 
 
 def install(recorder: Recorder, channel: str) -> None:
-    _answer(recorder, EVERY_THREAD, os.path.join(channel, f"{os.getpid()}.stacks"), "stacks", True)
-    _answer(recorder, MAIN_THREAD, os.path.join(channel, f"{os.getpid()}.stack"), "stack", False)
-
-
-def _answer(recorder: Recorder, number: int, path: str, kind: str, all_threads: bool) -> None:
-    if signal.getsignal(number) is not signal.SIG_DFL:
-        recorder.event(f"{kind}.unavailable", reason=f"signal {int(number)} is in use")
+    if signal.getsignal(SIGNAL) is not signal.SIG_DFL:
+        recorder.event("stack.unavailable", reason=f"signal {int(SIGNAL)} is in use")
         return
+    path = os.path.join(channel, f"{os.getpid()}.stack")
     kept: Any = open(path, "w", encoding="utf-8")  # noqa: SIM115 - for the life of the process
-    faulthandler.register(number, file=kept, all_threads=all_threads, chain=False)
-    recorder.event(f"{kind}.ready", signal=int(number), path=path)
+    faulthandler.register(SIGNAL, file=kept, all_threads=False, chain=False)
+    recorder.event("stack.ready", signal=int(SIGNAL), path=path)

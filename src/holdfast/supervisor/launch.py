@@ -70,7 +70,7 @@ class Launcher:
         self.input.about_to_start()
         former = signal.pthread_sigmask(signal.SIG_BLOCK, signals.HANDLED)
         try:
-            return self._fork(command, {**script_environment(os.environ, spec.channel), **_alike(spec)})
+            return self._fork(command, script_environment(os.environ, spec))
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, former)
 
@@ -136,13 +136,16 @@ def _words_to_resume(spec: RunSpec) -> list[str]:
     return words_to_resume(spec.resume_args, spec.cwd, spec.began)
 
 
-def script_environment(environment: Mapping[str, str], channel: Path | None) -> dict[str, str]:
-    """A native crash prints the Python stack of every thread; and with a channel, Python finds our bootstrap."""
-    ours = {"PYTHONFAULTHANDLER": "1", **environment}
-    if channel is not None:
+def script_environment(environment: Mapping[str, str], spec: RunSpec) -> dict[str, str]:
+    """All that the script's environment gains; README.md lists it. What the user has set stays; `observe` sets nothing."""
+    if spec.policy == "observe":
+        return dict(environment)
+    # A native crash prints the Python stack of every thread.
+    gained = {"PYTHONFAULTHANDLER": "1", **_hash_seed(spec, environment), **environment}
+    if spec.channel is not None:
         paths = [str(BOOTSTRAP), *filter(None, [environment.get("PYTHONPATH")])]
-        ours |= {"PYTHONPATH": os.pathsep.join(paths), "HOLDFAST_CHANNEL": str(channel)}
-    return ours
+        gained |= {"PYTHONPATH": os.pathsep.join(paths), "HOLDFAST_CHANNEL": str(spec.channel)}
+    return gained
 
 
 def leave_settings(spec: RunSpec, attempt: int = 1, again: bool = False, k: int | None = None) -> None:
@@ -158,9 +161,10 @@ def leave_settings(spec: RunSpec, attempt: int = 1, again: bool = False, k: int 
         (spec.channel / settings.FILE).write_text(json.dumps(wanted))
 
 
-def _alike(spec: RunSpec) -> dict[str, str]:
-    """Python orders a set of words another way in each process: in every attempt the same, unless the user chose."""
-    if spec.checkpoints is None or "PYTHONHASHSEED" in os.environ:
+def _hash_seed(spec: RunSpec, environment: Mapping[str, str]) -> dict[str, str]:
+    """Only where checkpoints are kept. Python iterates over a set of strings in another order in each process, so the
+    order of the data could differ after a restart; and the seed cannot be set once Python runs."""
+    if spec.checkpoints is None or "PYTHONHASHSEED" in environment:
         return {}
     path = spec.checkpoints / "hash-seed"
     with contextlib.suppress(OSError):

@@ -33,7 +33,8 @@ def as_json_line(record: Sample | Event, attempt: int) -> str:
         value, reason = record.value, record.reason
         if value is not None and not math.isfinite(value):
             value, reason = None, str(value)
-        about |= {"kind": "sample", "name": record.name, "value": value, "unit": record.unit, "reason": reason}
+        about |= {"kind": "sample", "name": record.name, "value": value, "unit": record.unit, "step": record.step}
+        about["reason"] = reason
     return json.dumps(about, allow_nan=False)
 
 
@@ -62,7 +63,8 @@ def _sample(sample: Sample) -> str:
         return f"{'sample':<{KIND_WIDTH}}  {sample.name} - ({_short(sample.reason or 'missing')})"
     whole = math.isfinite(sample.value) and sample.value == int(sample.value)
     value = str(int(sample.value)) if whole else f"{sample.value:.6g}"
-    return f"{'sample':<{KIND_WIDTH}}  {sample.name} {value}"
+    step = f"  (step {sample.step})" if sample.step is not None else ""
+    return f"{'sample':<{KIND_WIDTH}}  {sample.name} {value}{step}"
 
 
 def _event(event: Event) -> str:

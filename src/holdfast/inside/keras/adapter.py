@@ -26,7 +26,7 @@ def install(recorder: Recorder) -> None:
         return
     backend = str(sys.modules["keras"].backend.backend())
     tf = sys.modules.get("tensorflow") if backend == "tensorflow" else None
-    values = Values(recorder, tf)
+    values = Values(recorder, tf, backend)
     fit = Fit(recorder, values)
     guarded(hide_frames)("keras.src.utils.traceback_utils")
     fits = guarded(_keep_checkpoints)(recorder, tf, backend)

@@ -10,14 +10,12 @@ from typing import Any, Callable
 from .. import randomness
 from ..never_raise import guarded
 from ..preemption import Preemption
-from ..ring import PHASES
+from ..ring import VALIDATE
 from ..telemetry import Recorder
 from .checkpoint import CheckpointWriter
 from .data_position import MADE
 from .resume import Fits
 from .saved_state import Seeds
-
-VALIDATE = PHASES.index("validate")
 
 Module = Callable[[str], Any]
 
@@ -27,8 +25,8 @@ def fits_of(recorder: Recorder, tf: Any, wanted: dict[str, Any], module: Module)
     if seed:
         guarded(_shuffle_alike)(seed)
     keeper = CheckpointWriter(recorder, tf, wanted, Seeds())
-    guarded(Preemption(recorder, keeper.save_then).install)()
-    return Fits(keeper, module("backend.tensorflow.trainer").TFEpochIterator)
+    take_signals = guarded(Preemption(recorder, keeper.save_then).install)
+    return Fits(keeper, module("backend.tensorflow.trainer").TFEpochIterator, take_signals)
 
 
 def _shuffle_alike(seed: int) -> None:

@@ -13,11 +13,12 @@ import sys
 import threading
 from typing import Any, Callable, Iterator, Optional
 
+from ..rescue_engine import CannotSplit
+from .gradient_sketch import sketch
 from .oom_advice import bytes_of
 from .undo import optimizers_of, replaced, replaced_here
 
 DENSE_TABLE_BYTES = 64 << 20  # up to this size a table's gradients are summed as a whole, not kept row by row
-SKETCH = 4096  # numbers of each variable's gradient that are compared, beside its sum
 
 
 class Redirected:
@@ -34,18 +35,19 @@ class Redirected:
         self.touched: dict[int, tuple[Any, Any]] = {}  # variables assigned before the update, each with a copy
         self.tables: dict[int, list[Any]] = {}  # by update: variables whose gradients are rows, some of one place
         self.late: set[int] = set()  # variables that the step assigns after its update
-        self.update: Callable[[Trace], None] = lambda state: None  # what the last slice does with the sums
+        self.update: Callable[[Trace, Any], None] = lambda state, grads: None  # what the last slice does with the sums
+        self.at_tape = False  # the step changes gradients before it hands them over: they are summed up before that
         self.means: dict[int, tuple[Any, Any, bool]] = {}  # by metric: itself, the mean so far, whether it was weighted
         self.divides_by_counts = False
         self.sums_rows = False  # a loss of the user's own adds rows up instead of taking their mean
 
     @contextlib.contextmanager
-    def on(self, share: Any, totals: Any, last: bool = False, sketch: bool = False) -> Iterator[Trace]:
+    def on(self, share: Any, totals: Any, last: bool = False, sketches: bool = False) -> Iterator[Trace]:
         self._thread = threading.get_ident()
         losses: Any = sys.modules["keras.src.losses.loss"]
         mean: Any = sys.modules["keras.src.metrics.reduction_metrics"].Mean
         state = Trace(share, totals, last)
-        state.sketches = [] if sketch else None
+        state.sketches = [] if sketches else None
         with contextlib.ExitStack() as stack:
             reduce = self._reduce(losses, losses.reduce_weighted_values, state)
             stack.enter_context(replaced(losses, "reduce_weighted_values", reduce))
@@ -54,6 +56,9 @@ class Redirected:
                 variable: Any = sys.modules["keras.src.backend.tensorflow.core"].Variable
                 assign = self._assign(variable._direct_assign, state)
                 stack.enter_context(replaced(variable, "_direct_assign", assign))
+            if share is not None and self._trains and self.at_tape:
+                tape: Any = self._tf.GradientTape
+                stack.enter_context(replaced(tape, "gradient", self._gradient(tape.gradient, state)))
             if share is not None and self._trains:
                 for optimizer in optimizers_of(self._model):
                     stack.enter_context(replaced_here(optimizer, "apply", self._apply(optimizer, state)))
@@ -84,20 +89,49 @@ class Redirected:
             order = list(trainable_variables or optimizer._trainable_variables)
             part = 1.0 if state.scaled else state.share
             state.scaled = False
-            if state.sketches is not None:
-                for gradient, variable in zip(grads, order):
-                    if gradient is not None:
-                        state.sketches.append(self._sketch(gradient, variable, part))
-            elif number == self.number:
+            if state.sketches is None and number == self.number:
                 self.targets[number] = (optimizer, order)
-                for gradient, variable in zip(grads, order):
-                    if gradient is not None:
-                        self._add(optimizer, gradient, variable, part, state)
-                if state.last:
-                    self.update(state)
+            if not self.at_tape:
+                self._gather(optimizer, grads, order, part, number, state)
+            if state.last and number == self.number:
+                self.update(state, grads)
             state.is_late = state.updates == self.updates
 
         return add
+
+    def _gather(self, optimizer: Any, grads: Any, order: Any, part: Any, number: int, state: Trace) -> None:
+        for gradient, variable in zip(grads, order):
+            if gradient is None:
+                continue
+            if state.sketches is not None:
+                state.sketches.append(sketch(gradient, part, self._tf))
+            elif number == self.number:
+                self._add(optimizer, gradient, variable, part, state)
+
+    def _gradient(self, original: Callable[..., Any], state: Trace) -> Callable[..., Any]:
+        """The tape's: summed up as it comes. In the last slice the sums come out, and the step goes on with them."""
+        tf = self._tf
+        own = {id(one): variable for variable in self._model.variables for one in (variable, variable._value)}
+
+        def gradient(tape: Any, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
+            found = original(tape, target, sources, *args, **kwargs)
+            order = [own.get(id(source)) for source in tf.nest.flatten(sources)]
+            others = any(one is None for one in order)  # by something else than weights: a gradient penalty
+            if others or threading.get_ident() != self._thread:
+                return found
+            number, state.tapes = state.tapes, state.tapes + 1
+            grads = tf.nest.flatten(found)
+            if number or any(isinstance(one, tf.IndexedSlices) for one in grads):
+                raise CannotSplit(
+                    "its training step changes gradients that are rows of a table, or those of two losses"
+                )
+            self._gather(None, grads, order, 1.0 if state.scaled else state.share, number, state)
+            if not state.last:
+                return found
+            sums = [None if one is None else tf.cast(self._sum_of(of), one.dtype) for one, of in zip(grads, order)]
+            return tf.nest.pack_sequence_as(found, sums)
+
+        return gradient
 
     def _add(self, optimizer: Any, gradient: Any, variable: Any, part: Any, state: Trace) -> None:
         tf = self._tf
@@ -115,17 +149,6 @@ class Redirected:
             total.scatter_add(tf.IndexedSlices(values, gradient.indices))
         else:
             total.assign_add(values)
-
-    def _sketch(self, gradient: Any, variable: Any, part: Any) -> Any:
-        """What is compared of a gradient, instead of copies of it: every so many numbers, and the sum of all."""
-        tf = self._tf
-        if isinstance(gradient, tf.IndexedSlices):
-            rows = tf.reduce_sum(tf.reshape(gradient.values, [tf.shape(gradient.values)[0], -1]), axis=1)
-            numbers = tf.math.unsorted_segment_sum(rows, tf.cast(gradient.indices, tf.int32) % SKETCH, SKETCH)
-        else:
-            flat = tf.reshape(gradient, [-1])
-            numbers = tf.concat([flat[:: max(1, _size(variable) // SKETCH)], [tf.reduce_sum(flat)]], axis=0)
-        return (tf.cast(numbers, tf.float64) * tf.cast(part, tf.float64)).numpy()
 
     def _assign(self, original: Callable[[Any, Any], None], state: Trace) -> Callable[[Any, Any], None]:
         def is_of_a_metric(variable: Any) -> bool:
@@ -256,6 +279,7 @@ class Trace:
         self.counts: list[Any] = []  # what each loss divides by, in the order of the losses
         self.scaled = False
         self.updates = 0
+        self.tapes = 0
         self.is_late = False  # after the update
         self.results: dict[int, Any] = {}
         self.alive: list[Any] = []
@@ -281,13 +305,6 @@ def _leaves(model: Any) -> list[Any]:
         inner = getattr(metric, "metrics", None)
         found += list(inner) if inner is not None else [metric]
     return found
-
-
-def _size(variable: Any) -> int:
-    size = 1
-    for dimension in variable.shape:
-        size *= int(dimension)
-    return size
 
 
 def table_rows(values: Any, where: Any, variable: Any, tf: Any) -> Any:

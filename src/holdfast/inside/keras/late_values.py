@@ -21,9 +21,10 @@ NAME_BYTES = 17  # of a layer, so that `gradient_norm[…]` fits the 32 of a slo
 class Values:
     """The optimizer is asked for by a function that holds it weakly: a model that its owner drops must go."""
 
-    def __init__(self, recorder: Recorder, tf: Any) -> None:
+    def __init__(self, recorder: Recorder, tf: Any, backend: str = "tensorflow") -> None:
         self._recorder = recorder
         self._tf = tf
+        self._readable = backend != "jax"  # where Keras empties its variables while `fit` runs
         self._optimizer: Callable[[], Any] = lambda: None
         self._offer_at = 0.0
         self._rate_at = 0.0
@@ -47,7 +48,7 @@ class Values:
     @guarded
     def _look(self, moment: float) -> None:
         """Between two steps: what the optimizer holds is of the step that has just ended."""
-        optimizer = self._optimizer()
+        optimizer = self._optimizer() if self._readable else None
         if optimizer is None or moment < self._rate_at:
             return
         self._rate_at = moment + READ_EVERY_S

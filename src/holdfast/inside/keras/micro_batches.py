@@ -97,7 +97,7 @@ class Micro:
         self._put_statistics_back()
         piece, of_whole = cut(data, begin, end, tf), tf.constant(share, tf.float64)
         is_last = self.calls.number == self.calls.updates - 1
-        if end == self._rows and is_last and self.calls.late:
+        if end == self._rows and is_last and (self.calls.late or self.calls.at_tape):
             log, of_tables = self._last_slice(piece, of_whole)
         else:
             log, of_tables = self._slice_of(self.calls.number)(piece, of_whole, self._totals)
@@ -158,9 +158,13 @@ class Micro:
         not worth its memory."""
         before = list(self._tables)
 
-        def update(state: Any) -> None:
+        def update(state: Any, grads: Any) -> None:
             self.stage = "update"
-            self._update(self._joined([*before, state.rows_of_tables]))
+            if self.calls.at_tape:
+                optimizer, order = self.calls.targets[self.calls.number]
+                type(optimizer).apply(optimizer, grads, order)
+            else:
+                self._update(self._joined([*before, state.rows_of_tables]))
 
         self.calls.update = update
         return self._slice_step(piece, share, self._totals, last=True)
@@ -339,7 +343,7 @@ class Micro:
         return sys.modules["numpy"].concatenate(found)
 
     def _sketched(self, piece: Any, share: Any, totals: Any) -> list[Any]:
-        with self.calls.on(share, totals, sketch=True) as state:
+        with self.calls.on(share, totals, sketches=True) as state:
             self._step(piece)
         if not state.updates:
             raise CannotSplit("its training step does not hand gradients to an optimizer of the model's")
@@ -370,7 +374,7 @@ class Micro:
         if last:
             for metric, mean, weighted in self.calls.means.values():
                 metric.update_state(mean.read_value(), sample_weight=rows if weighted else None)
-        if self._trains and not (last and self.calls.late):
+        if self._trains and not (last and (self.calls.late or self.calls.at_tape)):
             self._update(of_tables)
         return {key: metric.result() for key, metric in self._results.items()} if last else {}
 

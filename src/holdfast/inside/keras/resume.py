@@ -33,8 +33,11 @@ SHORT = 50.0  # a fit shorter than so many of its saves is not worth one of its 
 class Fits:
     """The `fit` calls of a script, in order."""
 
-    def __init__(self, keeper: CheckpointWriter, epoch_iterator_class: Any) -> None:
+    def __init__(
+        self, keeper: CheckpointWriter, epoch_iterator_class: Any, take_signals: Callable[[], None] = lambda: None
+    ) -> None:
         self.keeper = keeper
+        self._take_signals = take_signals  # not before a fit: a script that only predicts keeps its own
         self._epoch_iterator_class = epoch_iterator_class
         self._count = 0
         self._models: list[Callable[[], Any]] = []
@@ -90,6 +93,7 @@ class Fits:
         call.restore = self._to_restore(number)
         call.random_at_entry = random_state(keeper.tf)
         keeper.call = call
+        self._take_signals()
         return call
 
     def _refused(self, model: Any) -> str:

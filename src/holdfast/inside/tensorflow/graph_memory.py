@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections import Counter
 from importlib import import_module
+from math import prod
 from typing import Any, Iterator
 
 NO_BYTES = {"resource", "variant", "string"}
 HELD_ALREADY = {"Const", "Placeholder", "ReadVariableOp", "TensorListGetItem", "TensorListPopBack"}
 SAME_BUFFER = {"Identity", "Reshape", "ExpandDims", "Squeeze", "StopGradient", "PreventGradient", "EnsureShape"}
 AT_ONCE = {"Shape", "ShapeN", "Size", "Rank"}  # run as soon as their input is there, whoever made them later
+# What cuDNN keeps of a recurrent layer for its backward pass has no shape in the graph: at least the gates of each turn.
+RESERVED_OF, RESERVED, GATES = "CudnnRNNV3", 3, {b"lstm": 4, b"gru": 3}
 KEPT_BY_A_TURN = {"TensorListPushBack": 1, "TensorListSetItem": 2}  # which input is the tensor
 
 
@@ -37,6 +40,10 @@ def least_bytes(graph: Any, rows: int) -> int:
             for tensor in operation.outputs:
                 sizes[tensor.name] = _bytes(tensor, rows, 1)
                 alive += sizes[tensor.name]
+            if operation.type == RESERVED_OF:
+                gates = GATES.get(operation.get_attr("rnn_mode"), 1)
+                sizes[operation.outputs[RESERVED].name] += gates * _bytes(operation.outputs[0], rows, 1)
+                alive += gates * _bytes(operation.outputs[0], rows, 1)
         for tensor in operation.inputs if operation.type not in AT_ONCE else ():
             buffer = owner[tensor.name]
             uses[buffer] -= 1
@@ -105,10 +112,10 @@ def _called(graph: Any, operation: Any) -> Iterator[Any]:
 
 
 def _bytes(tensor: Any, rows: int, unknown: int) -> int:
-    """A first dimension that is not known is the batch's; of another one nothing is known."""
+    """The first dimension that is not known is the batch's (time comes before it in a recurrent layer); of others nothing
+    is known."""
     if tensor.dtype.name in NO_BYTES or tensor.shape.rank is None:
         return 0
-    size = tensor.dtype.size or 1
-    for number, dimension in enumerate(tensor.shape):
-        size *= dimension if dimension is not None else unknown if number else rows
-    return int(size)
+    sizes = [dimension for dimension in tensor.shape if dimension is not None]
+    missing = int(tensor.shape.rank) - len(sizes)
+    return int((tensor.dtype.size or 1) * prod(sizes) * (rows if missing else 1) * unknown ** max(0, missing - 1))

@@ -1,0 +1,266 @@
+"""Writes docs/measured.md from the dated outputs of the measuring commands: `python -m bench.report`."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs/measured.md"
+BENCH, LAB, CRASH = "bench/results", "lab/results", "tests/crash/results"
+HEAD = """# Measured
+
+Made by `python -m bench.report` from the dated outputs of the commands that measure; not edited by hand. A figure is the latest
+one in those files, and says what the machine was then: nothing here is re-measured for each change. A ratio is the median of
+paired rounds, with the middle half of them in brackets; 1 is the same as without Holdfast.
+"""
+TESTED = """## What was tested where
+
+- Keras on TensorFlow and PyTorch on the CPU under cgroup version 1 (Linux 6.18), and under version 2 beside one NVIDIA H200, on
+  which PyTorch, Keras on PyTorch, both trainers and Keras on TensorFlow ran (`tests/gpu/`, `lab/oom/`). What a step costs was not
+  measured for TensorFlow there; of unedited PyTorch loops four of twelve ran there.
+- The guard in versions 1 and 2 with the whole of `tests/guard/`, and with a real systemd in version 2. `bench.freeze` needs version 1.
+- The machine's own memory was never exhausted for a test: that ending, and a machine that went down, are tested from recorded
+  evidence. Xid errors and a lost GPU are tested with a stand-in for the driver.
+- Several machines, AMD and Intel GPUs, TPUs: not at all.
+- The laboratory's programs are the ones Holdfast was built with; twelve have been added since the run above.
+"""
+RATIO = r"ratio (?P<ratio>[\d.]+) \(middle half (?P<low>[\d.]+) to (?P<high>[\d.]+), (?P<rounds>\d+) rounds\)"
+
+
+class NotMeasured(Exception):
+    """No result has this figure."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A line of a result: what it is called here, how it is found, and how it is told."""
+
+    what: str
+    pattern: str
+    told: str
+    folder: str = BENCH
+
+
+FIGURES = (
+    Figure(
+        "until the script's first line",
+        r"start-up, first line, ms: bare (?P<bare>[\d.]+), .*added: (?P<added>\d+) ms",
+        "{added} ms more than {bare} ms",
+    ),
+    Figure(
+        "a run that only prints a line",
+        r"start-up, whole run, ms: bare (?P<bare>[\d.]+), .*added: (?P<added>\d+) ms",
+        "{added} ms more than {bare} ms",
+    ),
+    Figure(
+        "memory of all Holdfast processes, quiet",
+        r"weight: (?P<count>\d+) processes, RSS (?P<rss>[\d.]+) MiB \(shared pages counted once: (?P<pss>[\d.]+) MiB\)",
+        "{rss} MiB RSS in {count} processes, {pss} MiB with shared pages counted once",
+    ),
+    Figure(
+        "processor time, quiet",
+        r"processor time while quiet: (?P<share>[\d.]+)% of one core over (?P<seconds>\d+) s",
+        "{share} % of one core",
+    ),
+    Figure("journal, before thinning", r"journal: (?P<size>[\d.]+) MB an hour", "{size} MB an hour"),
+    Figure(
+        "300 MB of printed lines, against `cat`",
+        r"pass-through, 300 MB of lines, s: .*" + RATIO,
+        "{ratio} × the time ({low} to {high})",
+    ),
+    Figure(
+        "one line of 100 MB, against `cat`",
+        r"pass-through, one line of 100 MB, s: .*" + RATIO,
+        "{ratio} × the time ({low} to {high})",
+    ),
+    Figure(
+        "Holdfast's memory while 2 GB are printed",
+        r"memory while 2 GB pass through: (?P<more>\S+) MiB",
+        "{more} MiB",
+    ),
+    Figure(
+        "`why` of a log of 1 GB",
+        r"why, a log of 1000 MB: .*, (?P<speed>\d+) MB/s, peak (?P<peak>\d+) MiB",
+        "{speed} MB/s in {peak} MiB",
+    ),
+    Figure(
+        "failing programs of the laboratory, over {causes} causes",
+        r"right at first place: (?P<right>\d+) of (?P<all>\d+) .*over (?P<causes>\d+) causes; confidently wrong: (?P<wrong>\d+)",
+        "{right} of {all} right at first place, {wrong} confidently wrong ([docs/lab.md](lab.md))",
+        LAB,
+    ),
+    Figure(
+        "healthy programs of the laboratory",
+        r"(?P<false>\d+) false alarms on (?P<all>\d+) healthy programs",
+        "{false} false alarms on {all}",
+        LAB,
+    ),
+    Figure(
+        "watcher, relay or script killed at random instants",
+        r"(?m)^(?P<right>\d+) of (?P<all>\d+) right$",
+        "{right} of {all} endings and records right",
+        CRASH,
+    ),
+)
+
+
+def outputs(folder: str) -> list[Path]:
+    """Oldest first: a day's plain file came before those with a word after the date."""
+    return sorted((ROOT / folder).glob("*.txt"), key=lambda path: (path.stem[:10], path.stem[10:]))
+
+
+def latest(figure: Figure) -> tuple[re.Match[str], Path]:
+    for path in reversed(outputs(figure.folder)):
+        found = list(re.finditer(figure.pattern, path.read_text()))
+        if found:
+            return found[-1], path
+    raise NotMeasured(f"{figure.what}: no file in {figure.folder} has {figure.pattern}")
+
+
+def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    lines = [head, tuple("---" for _ in head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def single_figures() -> str:
+    rows = []
+    for figure in FIGURES:
+        match, path = latest(figure)
+        values = match.groupdict()
+        source = f"`{path.relative_to(ROOT)}`"
+        rows.append((figure.what.format(**values), figure.told.format(**values), source))
+    return "## Figures\n\n" + table(("what", "figure", "from"), rows)
+
+
+def sections(text: str) -> Iterator[tuple[str, str]]:
+    """Each line with the last line above it that says under which conditions it was measured."""
+    about = ""
+    for line in text.splitlines():
+        if re.match(r"step of ", line):
+            yield about, line
+        elif line:
+            about = line.rstrip(":")
+
+
+def steps() -> str:
+    rows = []
+    step = re.compile(r"step of (?P<of>.+?), ms: bare (?P<bare>[\d.]+), with Holdfast (?P<ours>[\d.]+), " + RATIO)
+    path = max(path for path in outputs(BENCH) if "overhead" in path.name)
+    for about, line in sections(path.read_text()):
+        if match := step.match(line):
+            found = match.groupdict()
+            ratio = f"{found['ratio']} ({found['low']} to {found['high']}, {found['rounds']} rounds)"
+            rows.append((found["of"], f"{found['bare']} ms", ratio, about))
+    if not rows:
+        raise NotMeasured(f"{path}: no step")
+    return f"## What a step costs (`{path.relative_to(ROOT)}`)\n\n" + table(
+        ("step", "bare", "with Holdfast, ratio", "conditions"), rows
+    )
+
+
+FREEZE = re.compile(r"(leak|fast) +(none|file|slow) +(\w+) +(\d+) ms +\d+ ms +(\w+) +code +-?\d+ +([\d.]+) s")
+GUARDS = {
+    "bare": "bare",
+    "earlyoom": "earlyoom",
+    "nohang": "nohang",
+    "cgroup": "Holdfast with a group",
+    "root": "Holdfast, root",
+    "user": "Holdfast, plain user",
+}
+
+
+def freeze() -> str:
+    path = max(path for path in outputs(BENCH) if "freeze" in path.name)
+    text = path.read_text()
+    found: defaultdict[tuple[str, str, str], list[tuple[float, float]]] = defaultdict(list)
+    for job, swap, guard, worst, _, lost in FREEZE.findall(text):
+        found[job, swap, guard].append((float(worst), float(lost)))
+    if not found:
+        raise NotMeasured(f"{path}: no row")
+    rows = []
+    for job, swap in dict.fromkeys((job, swap) for job, swap, _ in found):
+        cells = [_range(found.get((job, swap, guard), [])) for guard in GUARDS]
+        rows.append((f"{job}, swap {swap}", *cells))
+    title = (
+        f"## A neighbour's worst wait, and work lost, while a job runs out of memory (`{path.relative_to(ROOT)}`)\n\n"
+    )
+    return title + _conditions(text) + table(("job", *GUARDS.values()), rows)
+
+
+def _range(samples: list[tuple[float, float]]) -> str:
+    if not samples:
+        return "not run"
+    waits, losses = zip(*samples, strict=True)
+    return f"{_span(waits, '.0f')} ms, {_span(losses, '.1f')} s lost"
+
+
+def _span(values: tuple[float, ...], digits: str) -> str:
+    low, high = format(min(values), digits), format(max(values), digits)
+    return low if low == high else f"{low} to {high}"
+
+
+def _conditions(text: str) -> str:
+    return text.partition("\n\n")[0] + "\n\n"
+
+
+def out_of_memory() -> str:
+    path = max(path for path in outputs(BENCH) if "-oom" in path.name)
+    text = path.read_text()
+    found: defaultdict[tuple[str, str], list[tuple[float, int]]] = defaultdict(list)
+    for cap, who, facts in re.findall(r"(\d+)\.0 GiB, ([\w ]+): (\{.*\})", text):
+        told = ast.literal_eval(facts)
+        found[cap, who].append((float(told["first_s"]), int(told["rows_per_step"])))
+    for cap, who, seconds, rows in re.findall(r"(\d+) GiB  ([\w ]+?) +([\d.]+) s until .*?, (\d+) rows", text):
+        found[cap, who].append((float(seconds), int(rows)))
+    if not found:
+        raise NotMeasured(f"{path}: no row")
+    rows = [
+        (f"{cap} GiB", who, f"{_span(tuple(s for s, _ in of), '.1f')} s", str(of[0][1]))
+        for (cap, who), of in found.items()
+    ]
+    title = f"## Out of memory on a GPU, until a step was finished (`{path.relative_to(ROOT)}`)\n\n"
+    return title + _conditions(text) + table(("cap", "by", "seconds", "rows a step"), rows)
+
+
+def checkpoints() -> str:
+    path = max(path for path in outputs(BENCH) if "resume" in path.name)
+    text = path.read_text()
+    line = re.compile(r"^(\w+) +(\d+ MB[^:]*): (pause .*|.* useful.*)$", re.MULTILINE)
+    rows = [(who, size, re.sub(r"\s+", " ", told)) for who, size, told in line.findall(text)]
+    if not rows:
+        raise NotMeasured(f"{path}: no row")
+    about = text[: line.search(text).start()].strip()  # type: ignore[union-attr]
+    title = f"## Checkpoints (`{path.relative_to(ROOT)}`)\n\n"
+    return f"{title}{about}\n\n" + table(("by", "state", "figure"), rows)
+
+
+def resumed() -> str:
+    """Training killed at random instants: every series in the newest output, also one that was cut short."""
+    path = max(path for path in outputs(CRASH) if "resume" in path.name)
+    rows = []
+    for series in re.split(r"\n(?=\d{4}-\d\d-\d\d )", path.read_text()):
+        right = re.findall(r"^ +\d+ +(\w+) +right +killed (.*?); repeated", series, re.MULTILINE)
+        all_runs = re.findall(r"^ +\d+ +\w+ +\S+ +killed ", series, re.MULTILINE)
+        kills = sum(len(instants.split(", ")) for _, instants in right)
+        when = "inside a save" if "killed in the save" in series else "at random instants"
+        kinds = len({kind for kind, _ in right})
+        rows.append((when, f"{len(right)} of {len(all_runs)}", str(kills), str(kinds)))
+    if not rows:
+        raise NotMeasured(f"{path}: no series")
+    title = f"## Training killed, to the undisturbed run's weights (`{path.relative_to(ROOT)}`)\n\n"
+    return title + table(("killed", "runs right", "kills", "kinds of script"), rows)
+
+
+def page() -> str:
+    parts = (single_figures, steps, freeze, out_of_memory, checkpoints, resumed)
+    return "\n".join([HEAD, *(part() for part in parts), TESTED])
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())
+    print(PAGE.relative_to(ROOT))

@@ -1,0 +1,33 @@
+"""Keras on JAX: steps and loss are seen. Its variables are empty while `fit` runs, so the learning rate is not."""
+
+from __future__ import annotations
+
+import os
+from importlib.util import find_spec
+
+import pytest
+
+from holdfast.journal import Journal
+from tests.workplace import Workplace
+
+pytestmark = pytest.mark.skipif(not (find_spec("keras") and find_spec("jax")), reason="needs Keras and JAX")
+
+FIT = """
+import keras
+import numpy as np
+
+x = np.random.default_rng(0).random((512, 8), dtype="float32")
+model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(1)])
+model.compile("adam", "mse")
+model.fit(x, x.sum(axis=1), batch_size=32, epochs=2, verbose=0)
+"""
+
+
+def test_steps_are_counted_and_no_part_of_ours_fails(workplace: Workplace) -> None:
+    done = workplace.run(workplace.script(FIT), "--checkpoint", "off", env={**os.environ, "KERAS_BACKEND": "jax"})
+    assert done.returncode == 0 and b"holdfast:" not in done.stderr, done.stderr.decode()
+    (run,) = (workplace.path / ".holdfast/runs").iterdir()
+    journal = Journal(run / "journal")
+    assert not journal.events("inside.failed")
+    seen = {sample.name: sample.value for sample in journal.samples()}
+    assert seen["train.steps_count"] == 32 and seen["train.loss"] is not None
