@@ -1,9 +1,9 @@
-"""Which rung is next while memory runs out: pure, from what was read and what was done.
+"""Decides which rung comes next while memory runs out. Pure: readings and earlier actions in, one rung out.
 
-Each rung up costs the job more, so each needs more certainty. The lower ones go by the trend of seconds. To hold is
-cheap and is undone by itself: it needs a level never reached before, and speed. To stop is neither: it needs growth
-that has lasted, and an end so near that the job's next bite would not fit. Where the kernel keeps a line around the
-job alone that end hurts nobody else, so there the kernel has the last word: only the very last of it is ours.
+Each higher rung costs the job more and so needs more certainty. The lower rungs follow the trend over seconds. Holding
+is cheap and reversible: it needs fast growth to a level never reached before. Stopping is neither: it needs growth that
+has lasted, and so little memory left that the job's next allocation would not fit. Where a cgroup limits the job alone,
+running out hurts nobody else, so there the job is stopped only right before the kernel would kill it.
 """
 
 from __future__ import annotations
@@ -26,56 +26,56 @@ class Rung(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    warn_s: float = 45.0
+    warn_s: float = 45.0  # until the limit: from then on each of these is done
     relieve_s: float = 20.0
     checkpoint_s: float = 10.0
-    warn_ratio: float = 0.15  # of the whole is left, or nothing is said
-    ask_ratio: float = 0.3  # asking is cheap, and is asked only of what trains already
-    hold_s: float = 0.08  # a fast allocator gives no longer notice: 3 GB/s fill 240 MB in it
-    hold_near_s: float = 0.3
-    hold_near_ratio: float = 0.05
-    hold_most_s: float = 3.0  # in one episode; a heartbeat or a socket of the job's may not wait longer
-    looks_in_a_row: int = 4  # each with more than ever before: what loads and levels off had time to do so
-    bites: float = 2.0  # that no longer fit: a slice is counted in two looks, before and after it was held
-    jumps: float = 1.25
-    gone_s: float = 0.03  # until the end, at the present speed: six looks
-    last_ratio: float = 0.001  # of the whole, before the end: a little of the cache cannot be dropped…
-    last_bytes: float = 2 * MIB  # …or this, where that is nothing
-    helper_ratio: float = 0.005  # the same where a helper can go alone: the kernel would choose the largest
+    warn_ratio: float = 0.15  # no warning while more than this share is left
+    ask_ratio: float = 0.3  # no question while more than this share is left; asking is cheap
+    hold_s: float = 0.08  # one thread was measured to touch 3 GB/s: 240 MB in this time
+    hold_near_s: float = 0.3  # instead of `hold_s` where little is left…
+    hold_near_ratio: float = 0.05  # …less than this share
+    hold_most_s: float = 3.0  # in one episode: heartbeats and sockets of the job may time out if held longer
+    looks_in_a_row: int = 4  # readings, each a new high: loading that levels off does not reach this
+    bites: float = 2.0  # times the largest recent growth has to fit: a slice that was held spans two readings
+    jumps: float = 1.25  # the same for the largest growth within a second, of a job that grows in jumps
+    gone_s: float = 0.03  # until the end at the present speed: six readings at 200 Hz
+    last_ratio: float = 0.001  # of the whole: some page cache cannot be dropped…
+    last_bytes: float = 2 * MIB  # …or this, whichever is more
+    helper_ratio: float = 0.005  # the same where a helper is ended instead: the kernel would choose the largest process
     helper_bytes: float = 8 * MIB
-    kernel_kills: int = 2  # in one episode; one may have been a worker that the job can do without
-    stalled_hold_s: float = 0.2  # everybody waits for memory: the job is held so that the others get on
-    stalled_stop_s: float = 3.0
-    stalled_alone_factor: float = 3.0  # longer where the job is swapped and not its neighbours…
-    stalled_steady_factor: float = 5.0  # …and where it has stopped growing: that may pass by itself
-    again_s: float = 5.0  # between two askings for the same
+    kernel_kills: int = 2  # in one episode: the first may have been a worker that the job can do without
+    stalled_hold_s: float = 0.2  # all processes wait for memory: hold the job so that others can run
+    stalled_stop_s: float = 3.0  # and stopped after this long
+    stalled_alone_factor: float = 3.0  # waits longer where only the job is swapped…
+    stalled_steady_factor: float = 5.0  # …and where it has stopped growing: that may pass
+    again_s: float = 5.0  # between two requests of the same kind
     patience_s: float = 3.0  # for the answer
-    idle_s: float = 10.0  # without danger, and the episode is over
+    idle_s: float = 10.0  # without danger, then the episode is over
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One place where memory may run out. Rates are of the job's running time: what is held does not grow."""
+    """One place where memory may run out. Rates are per second of the job's running time, without the time it was held."""
 
     what: str
-    left_bytes: float  # until the line that is ours to keep
-    end_left_bytes: float  # until the kernel kills or the machine stands still
+    left_bytes: float  # until the limit the guard keeps
+    end_left_bytes: float  # until the kernel kills or the machine stalls
     whole_bytes: float
     slow_per_s: float = 0.0  # how fast it shrinks, over seconds
     fast_per_s: float = 0.0  # over hundredths
     ours: bool = True  # it is the job that grows
-    fresh: bool = True  # to where it has never been: what returns to a level it has held before breathes
-    in_a_row: int = 0  # looks that each found more than ever before
-    lasting: bool = False  # it has grown so for a second or more, in many small steps, until now
-    bite_bytes: float = 0.0  # the most that was taken between two of the last looks
-    jump_bytes: float = 0.0  # between two of the last second
-    alone: bool = False  # the kernel's line lies around the job alone
-    helper: bool = False  # it is a helper of the trainer that grows, and it could go by itself
-    stalled_s: float = 0.0  # for how long everybody has been waiting for memory, and the job is the reason
+    fresh: bool = True  # a new high: returning to a level held before is normal
+    in_a_row: int = 0  # readings in a row that were each a new high
+    lasting: bool = False  # it has grown for a second or more, in many small steps, until now
+    bite_bytes: float = 0.0  # the largest growth between two recent readings
+    jump_bytes: float = 0.0  # the largest within the last second
+    alone: bool = False  # the limit is that of the job's own cgroup
+    helper: bool = False  # a helper process of the trainer grows, and can be ended alone
+    stalled_s: float = 0.0  # how long all processes have waited for memory because of the job
 
     @property
     def seconds(self) -> float:
-        """Until the line, at the higher speed."""
+        """Until the guard's limit, at the higher of the two rates."""
         fast_s = _until(self.left_bytes, self.fast_per_s) if self.fresh else float("inf")
         return min(_until(self.left_bytes, self.slow_per_s), fast_s)
 
@@ -83,8 +83,8 @@ class Reading:
 @dataclass(frozen=True, slots=True)
 class Able:
     act: bool = True  # `advise` only warns
-    hold: bool = True  # not one rank of several
-    ask: bool = True  # a training process is there that listens
+    hold: bool = True  # not for one rank of several: the others would wait for it
+    ask: bool = True  # a training process answers requests
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ def in_danger(reading: Reading, limits: Thresholds = Thresholds()) -> bool:  # n
 
 
 def _lost(reading: Reading, done: Done, able: Able, now: float, limits: Thresholds) -> bool:
-    """It does not fit any more: or nobody gets on any more, whatever was done about it."""
+    """Memory is certain to run out, or everything stalls in spite of the lower rungs."""
     if done.kernel_kills >= limits.kernel_kills:
         return True
     if reading.stalled_s >= _bearable_s(reading, limits):
@@ -161,7 +161,7 @@ def _racing(reading: Reading, limits: Thresholds) -> bool:
 
 
 def _waits(done: Done, now: float, limits: Thresholds) -> bool:
-    """For an answer of the training process."""
+    """Whether an answer of the training process is awaited."""
     asked = max(done.relief_asked_at if not done.relief_answered else NEVER, done.checkpoint_asked_at)
     answered = asked == done.checkpoint_asked_at and done.checkpoint_answered_at >= done.checkpoint_asked_at
     return not answered and now - asked < limits.patience_s
@@ -176,7 +176,7 @@ def _checkpoint_due(done: Done, soon_s: float, now: float, limits: Thresholds) -
         return False
     if done.relief_asked_at == NEVER and soon_s > 0.5 * limits.checkpoint_s:
         return False  # relief is cheaper and there is time for it
-    rarer = min(8, 1 << max(0, done.checkpoints // 2 - 1))  # a danger that never comes true is not paid for for ever
+    rarer = min(8, 1 << max(0, done.checkpoints // 2 - 1))  # rarer each time, where the danger does not come true
     return now - max(done.checkpoint_saved_at, done.checkpoint_asked_at) > limits.again_s * rarer
 
 
