@@ -1,4 +1,4 @@
-"""The user's keyboard and terminal, while the script has a pty: what is typed, Ctrl-Z, who is in front."""
+"""The user's keyboard and terminal while the script runs on a pty: input, Ctrl-Z, foreground and background."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Keyboard:
             self._streams.terminal.copy_size(self._streams.master)
 
     def take(self) -> None:
-        """Something was typed."""
+        """Reads what was typed."""
         try:
             typed = os.read(self.fd, 4096)
         except OSError:
@@ -129,7 +129,7 @@ class Keyboard:
         return bool(modes[3] & termios.ISIG and isinstance(wanted, bytes) and wanted in typed)
 
     def _interrupt(self) -> None:
-        """The pty has given it to the script. Between two attempts there is none, and Holdfast is meant."""
+        """Ctrl-C: the pty has sent it to the script. Between two attempts there is no script, and it stops the run."""
         if not self.between_attempts:
             self._tell("key.interrupt")
         else:
@@ -153,7 +153,7 @@ class Keyboard:
     def suspend(self, whole_group: bool) -> None:
         if not self.script_pid or signals.nobody_would_continue_us():
             return
-        signals.give(self.script_pid, signal.SIGTSTP, to_group=True)  # its own handler, if it has one
+        signals.give(self.script_pid, signal.SIGTSTP, to_group=True)  # for a SIGTSTP handler of the script
         time.sleep(STOP_DELAY_S)
         signals.give(self.script_pid, signal.SIGSTOP, to_group=True)
         self._tell("run.suspended")

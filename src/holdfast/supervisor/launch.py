@@ -1,4 +1,4 @@
-"""Starts the script as it would have started without us: own session, own signals, own oom score."""
+"""Starts the script as it would start without Holdfast, in a session of its own: signal mask, ignored signals, OOM score."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class CannotStart(Exception):
 
 
 class Launcher:
-    """Starts the script, again if need be, each time as the first."""
+    """Starts the script; every attempt is started like the first one."""
 
     def __init__(
         self, spec: RunSpec, streams: Streams, signal_mask: set[int], oom_score: str | None, groups: Groups
@@ -65,7 +65,7 @@ class Launcher:
         leave_settings(spec, attempt, again, k)
         command = [*spec.command, *(_words_to_resume(spec) if again and spec.resume_args else [])]
         if attempt > 1 and self._modes is not None and self._streams.slave is not None:
-            with contextlib.suppress(termios.error):  # a script that died may have left it raw
+            with contextlib.suppress(termios.error):  # a script that died may have left the terminal in raw mode
                 termios.tcsetattr(self._streams.slave, termios.TCSANOW, self._modes)
         self.input.about_to_start()
         former = signal.pthread_sigmask(signal.SIG_BLOCK, signals.HANDLED)
@@ -75,7 +75,7 @@ class Launcher:
             signal.pthread_sigmask(signal.SIG_SETMASK, former)
 
     def contain(self, script_pid: int) -> None:
-        """Right after the start, and after the relay was told: the kernel takes its time for it."""
+        """After the start and after the relay was told: moving a process between cgroups takes the kernel some 12 ms."""
         bring_in(self.groups, script_pid)
 
     def contain_first(self, script_pid: int, relay_pid: int) -> None:
@@ -89,7 +89,9 @@ class Launcher:
 
     def _fork(self, command: Sequence[str], environment: Mapping[str, str]) -> int:
         told, tell = os.pipe()
-        with warnings.catch_warnings(action="ignore"):  # threads of ours, whose locks the child never touches
+        with warnings.catch_warnings(
+            action="ignore"
+        ):  # Python warns of threads at a fork; the child uses none of their locks
             pid = os.fork()
         if pid == 0:
             try:
@@ -111,7 +113,7 @@ class Launcher:
         os.setsid()
         if self._streams.slave is not None:
             fcntl.ioctl(self._streams.slave, termios.TIOCSCTTY, 0)
-        # Copied out of the way first: one of them may itself be numbered 0, 1 or 2.
+        # Duplicated first: one of the descriptors may itself be 0, 1 or 2.
         copies = [
             fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3) if fd > 2 or fd != i else fd
             for i, fd in enumerate((self.input.fd, *self._streams.script_fds[1:]))

@@ -30,7 +30,7 @@ FLUSH_S = 0.05
 PROMPT_BURST = 100  # pieces sent without delay before pieces are put together
 LAST_WORDS_S = 0.5
 RECORDED_PATIENCE_S = 3.0
-ADOPTING_ROUNDS = 500  # of 10 ms: on a loaded machine a process that was just forked may not have had a turn yet
+ADOPTING_ROUNDS = 500  # of 10 ms: on a loaded machine a process that was just forked may not have run yet
 
 
 class NeverStarted(Exception):
@@ -53,7 +53,7 @@ class Relay:
         self._told_passed_on = False
         self._starting = False  # the watcher is about to start another
         self._over = False
-        self._lone: RelayWatch | None = None  # ours only once the watcher is gone
+        self._lone: RelayWatch | None = None  # used only once the watcher is gone
         self._failed = ""
         self._buffer = memoryview(bytearray(PIPE_BYTES))
         self._tails = {source.stream: Tail(source.stream) for source in streams.sources}
@@ -143,7 +143,7 @@ class Relay:
 
     def _lose_sink(self, source: Source, trouble: int) -> None:
         if source.stream != "terminal" and trouble == errno.EPIPE:
-            # The reader has gone (`| head`): the script must see that as it would without us.
+            # The reader has gone (`| head`): the script must get EPIPE, as it would without Holdfast.
             self._close(source)
             self._tell("reader-gone", stream=source.stream)
         else:
@@ -313,7 +313,9 @@ class Relay:
 
         for _ in range(ADOPTING_ROUNDS):
             children = left_behind()
-            scripts = [child.pid for child in children if _leads_a_session(child.pid)]  # what else is ours does not
+            scripts = [
+                child.pid for child in children if _leads_a_session(child.pid)
+            ]  # our other processes do not lead a session
             if scripts:
                 self._streams.close_script_side()
                 return int(scripts[0])

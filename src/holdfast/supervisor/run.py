@@ -20,7 +20,7 @@ from holdfast.supervisor.relay_link import Link, link_pair
 from holdfast.supervisor.run_spec import RunSpec
 from holdfast.supervisor.streams import Streams, open_streams
 
-ATTEMPTS = 3  # at a watcher, should one be killed before it has started the command
+ATTEMPTS = 3  # to start a watcher, where one is killed before it has started the command
 
 
 def supervise(spec: RunSpec) -> int:
@@ -68,7 +68,7 @@ def supervise(spec: RunSpec) -> int:
 
 
 def _kept(ends: tuple[socket.socket, socket.socket] | None) -> Guarding | None:
-    """The watcher's end; the guard's is not its to keep open."""
+    """Keeps the watcher's end and closes the guard's."""
     if ends is None:
         return None
     ends[1].close()

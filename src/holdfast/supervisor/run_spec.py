@@ -25,8 +25,8 @@ class RunSpec:
     resume_args: str = ""  # for scripts that resume by an option of their own
     resumed_from: str = ""  # the run whose checkpoints are in this one's directory
     resumed_step: int | None = None
-    began: float = 0.0  # with the first of the runs it continues: an older checkpoint of the script is another run's
-    micro_batches: int | None = None  # to start with: what the resumed run had come to
+    began: float = 0.0  # start of the first run that this one continues: older checkpoints belong to other runs
+    micro_batches: int | None = None  # to start with, where a run is resumed
     options: tuple[str, ...] = ()  # as typed, for the command that resumes this run
 
     @property

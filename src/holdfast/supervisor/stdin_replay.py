@@ -66,7 +66,7 @@ def _waiting_in(fd: int) -> tuple[int, bool]:
 
 
 def _in_the_background(relay: int) -> bool:
-    """The terminal is the relay's, not ours, so only its own record tells who is in front."""
+    """By the relay's /proc entry: the terminal is the relay's, and this process cannot ask it for the foreground group."""
     try:
         fields = Path(f"/proc/{relay}/stat").read_bytes().rpartition(b")")[2].split()
         return fields[2] != fields[5]
