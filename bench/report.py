@@ -150,17 +150,17 @@ def sections(text: str) -> Iterator[tuple[str, str]]:
 def steps() -> str:
     rows = []
     step = re.compile(r"step of (?P<of>.+?), ms: bare (?P<bare>[\d.]+), with Holdfast (?P<ours>[\d.]+), " + RATIO)
-    path = max(path for path in outputs(BENCH) if "overhead" in path.name)
-    for about, line in sections(path.read_text()):
-        if match := step.match(line):
-            found = match.groupdict()
-            ratio = f"{found['ratio']} ({found['low']} to {found['high']}, {found['rounds']} rounds)"
-            rows.append((found["of"], f"{found['bare']} ms", ratio, about))
+    paths = sorted((path for path in outputs(BENCH) if "overhead" in path.name), reverse=True)
+    for path in paths:
+        for about, line in sections(path.read_text()):
+            if match := step.match(line):
+                found = match.groupdict()
+                ratio = f"{found['ratio']} ({found['low']} to {found['high']}, {found['rounds']} rounds)"
+                rows.append((found["of"], f"{found['bare']} ms", ratio, about))
     if not rows:
-        raise NotMeasured(f"{path}: no step")
-    return f"## What a step costs (`{path.relative_to(ROOT)}`)\n\n" + table(
-        ("step", "bare", "with Holdfast, ratio", "conditions"), rows
-    )
+        raise NotMeasured("no step in the results of bench.overhead")
+    files = ", ".join(f"`{path.relative_to(ROOT)}`" for path in paths)
+    return f"## What a step costs ({files})\n\n" + table(("step", "bare", "with Holdfast, ratio", "conditions"), rows)
 
 
 FREEZE = re.compile(r"(leak|fast) +(none|file|slow) +(\w+) +(\d+) ms +\d+ ms +(\w+) +code +-?\d+ +([\d.]+) s")
