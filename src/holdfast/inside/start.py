@@ -16,9 +16,8 @@ ADAPTERS = {"torch", "tensorflow", "keras"}
 TRAINERS = {  # built on torch: a module whose import completes one
     "transformers.trainer": "hf_trainer",
     **{
-        f"{package}.loops.optimization.{kind}": "lightning_trainer"
+        f"{package}.loops.optimization.automatic": "lightning_trainer"
         for package in ("lightning.pytorch", "pytorch_lightning")
-        for kind in ("automatic", "manual")
     },
 }
 

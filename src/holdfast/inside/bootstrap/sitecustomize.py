@@ -31,7 +31,7 @@ class _Waiting(object):
     def __init__(self, inside, channel):
         self.frameworks = {"keras", "tensorflow", "torch", "jax", "transformers.trainer"}
         for package in ("lightning.pytorch", "pytorch_lightning"):
-            self.frameworks |= {package + ".loops.optimization." + kind for kind in ("automatic", "manual")}
+            self.frameworks.add(package + ".loops.optimization.automatic")
         self.inside = inside
         self.channel = channel
         self.looking = set()

@@ -17,6 +17,7 @@ from typing import Any, Callable, NamedTuple, Optional
 
 from ..headroom import left
 from ..out_of_memory import is_out_of_memory
+from ..peak_memory import begin_of_peak, peak
 from .budget import card_limit, held_bytes
 from .graph_memory import least_bytes, most_bytes
 
@@ -116,16 +117,11 @@ class Forecast:
         before, resident = self._counted() or 0, self._begin_of_resident_peak()
         run()
         counted = int(self._tf.config.experimental.get_memory_info(self.device)["peak"]) - before
-        return max(counted, _resident_peak() - resident) if resident else counted
+        return max(counted, peak() - resident) if resident else counted
 
     def _begin_of_resident_peak(self) -> int:
         """What TensorFlow does not count: tensors under 256 KiB, which is all that a recurrent layer has."""
-        try:
-            with open("/proc/self/clear_refs", "w", encoding="ascii") as file:
-                file.write("5")
-        except OSError:
-            return 0
-        return _resident_peak()
+        return begin_of_peak()
 
     def probe(self, rows: int, run: Callable[[int], object], at_most: Optional[int] = None) -> Line:
         """Twice as many rows each time, as long as the next ones surely fit. Small tensors go uncounted, so the last two
@@ -187,18 +183,6 @@ class CardForecast(Forecast):
 
     def _begin_of_resident_peak(self) -> int:
         return 0
-
-
-def _resident_peak() -> int:
-    """Since the last reset."""
-    try:
-        with open("/proc/self/status", "rb") as status:
-            for line in status:
-                if line.startswith(b"VmHWM:"):
-                    return int(line.split()[1]) << 10
-    except (OSError, ValueError, IndexError):
-        pass
-    return 0
 
 
 class CannotMeasure(Exception):
