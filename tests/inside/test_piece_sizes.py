@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from holdfast.inside.out_of_memory import is_out_of_memory, wanted
-from holdfast.inside.piece_sizes import AGAIN_AFTER, Pieces, bounds
+from holdfast.inside.piece_sizes import AGAIN_AFTER, Pieces, PiecesByLength, bounds
 
 
 def test_a_batch_is_cut_without_a_row_lost_or_doubled() -> None:
@@ -65,3 +65,12 @@ def test_running_out_of_memory_is_known_by_type_or_text_and_other_errors_are_not
     assert not is_out_of_memory(RuntimeError("mat1 and mat2 shapes cannot be multiplied"))
     assert not is_out_of_memory(ValueError("out of memory"))
     assert wanted(resource("OOM when allocating tensor with shape[3,4] and type float")).startswith("shape[3,4]")
+
+
+def test_a_longer_row_begins_where_the_shorter_ones_are() -> None:
+    pieces = PiecesByLength()
+    assert pieces.count(32, ((100,),)) == 1
+    pieces.did_not_fit(32, ((100,),), 1)
+    assert pieces.count(32, ((100,),)) == 2
+    assert pieces.count(32, ((200,),)) == 4
+    assert pieces.count(32, ((50,),)) == 1

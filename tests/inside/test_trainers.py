@@ -108,6 +108,12 @@ def test_a_logged_value_that_cannot_be_put_together_is_named(package: str) -> No
     assert "last micro-batch" in text and "spread" in text
 
 
+@pytest.mark.parametrize("package", LIGHTNING)
+def test_a_loss_over_the_whole_batch_is_survived_where_its_modules_are_cut(package: str) -> None:
+    found = _ran("lightning_rescue.py", package)["by_modules"]
+    assert found["apart"] < 1e-9 and found["same_calls"] and found["refusals"] > 0
+
+
 SCRIPTS = {
     "transformers": """
 from transformers import Trainer, TrainingArguments

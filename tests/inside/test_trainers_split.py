@@ -25,49 +25,42 @@ class Told:
         return [data["reason"] for kind, data in self.events if kind == "rescue.refused"]
 
 
-def split_of(model: Any) -> tuple[Any, Told]:
-    from holdfast.inside.telemetry import Recorder
-    from holdfast.inside.torch.batch_split import Split
-
-    told = Told()
-    return Split(Recorder(told, {"policy": "protect", "rescue": {"k": None}}), model), told  # type: ignore[arg-type]
-
-
-def plain_step(model: Any, batch: Any, loss_of: Any, mixed: bool = False) -> Any:
-    """A trainer in six lines."""
+def rescue_of(model: Any, refused: str = "") -> tuple[Any, Told]:
+    """What a trainer has of one model."""
     import torch
 
-    from holdfast.inside.torch.batch_split import Step
+    from holdfast.inside.telemetry import Recorder
+    from holdfast.inside.torch.batch_function import LossFunction
+    from holdfast.inside.torch.loop_rescue import Outermost, Unedited
+    from tests.inside.lack_of_memory import Ring
 
-    def loss(batch: Any) -> Any:
+    class Noting(Ring):
+        def text(self, kind: str, at: float, **data: Any) -> None:
+            told.text(kind, at, **data)
+
+    told = Told()
+    recorder = Recorder(Noting(), {"policy": "protect", "rescue": {"k": None}})  # type: ignore[arg-type]
+    rescue = Unedited(recorder, torch, torch.nn.Module.__call__)
+    return Outermost(rescue, LossFunction(model, lambda: None), refused), told
+
+
+def train_step(known: Any, model: Any, batch: Any, loss_of: Any, mixed: bool = False) -> Any:
+    """A trainer in six lines; returns its loss."""
+    import torch
+
+    from holdfast.inside.torch.batch_function import LossFunction
+    from holdfast.inside.torch.module_hooks import rescued_backward
+    from holdfast.inside.user_errors import passing
+
+    def compute_loss(batch: Any) -> Any:
         with torch.autocast("cpu", torch.bfloat16) if mixed else contextlib.nullcontext():
             return loss_of(model(batch["x"]), batch)
 
-    class Plain(Step):
-        def __init__(self) -> None:
-            self.model, self.batch, self.mixed, self.total = model, batch, mixed, 0.0
-
-        def whole(self) -> Any:
-            found = loss(self.batch)
-            found.backward()
-            return float(found.detach())
-
-        def piece(self, batch: Any, share: float) -> None:
-            found = loss(batch) * share
-            found.backward()
-            self.total += float(found.detach())
-
-        def ends(self, *_: Any) -> Any:
-            return self.total
-
-        def trial(self, batch: Any, gradients: bool) -> Any:
-            with torch.set_grad_enabled(gradients):
-                found = loss(batch)
-            if gradients:
-                found.backward()
-            return found
-
-    return Plain()
+    rescue = known._rescue
+    with passing:
+        loss = rescue.run(known, LossFunction(model, compute_loss, mixed), (batch,), {})
+        rescued_backward(rescue, loss)
+    return float(loss.detach())
 
 
 def gradients(model: Any) -> Any:
@@ -116,8 +109,8 @@ def whole_and_pieces(kind: str, precision: str, loss_of: Any) -> tuple[Any, Any,
         if precision == "half":
             model, x = model.bfloat16(), x.bfloat16()
         batch = {"x": x, "y": torch.arange(21) % 5, "w": torch.linspace(0.1, 2.0, 21)}
-        split, told = split_of(model)
-        split.run(plain_step(model, batch, loss_of, mixed=precision == "mixed"))
+        known, told = rescue_of(model)
+        train_step(known, model, batch, loss_of, mixed=precision == "mixed")
         found.append(gradients(model))
     return found[0], found[1], told
 
@@ -179,11 +172,11 @@ def test_a_mean_over_rows_and_one_over_tokens_are_told_apart_once_they_differ() 
     found = []
     for rows in (10**9, 4):
         model, x = made("dense")
-        split, told = split_of(model)
+        known, told = rescue_of(model)
         for wanted in (labels, some):
             Memory.allow(rows)
             model.zero_grad()
-            split.run(plain_step(model, {"x": x, "labels": wanted}, over_tokens))
+            train_step(known, model, {"x": x, "labels": wanted}, over_tokens)
         found.append(gradients(model))
     assert told.reasons() == []
     assert float((found[0] - found[1]).norm() / found[0].norm()) < 1e-5
@@ -202,8 +195,8 @@ def test_a_part_in_which_nothing_counts_is_no_part() -> None:
     for rows in (10**9, 3):
         Memory.allow(rows)
         model, x = made("dense")
-        split, _ = split_of(model)
-        split.run(plain_step(model, {"x": x, "y": y}, over_labelled))
+        known, _ = rescue_of(model)
+        train_step(known, model, {"x": x, "y": y}, over_labelled)
         found.append(gradients(model))
     assert float((found[0] - found[1]).norm() / found[0].norm()) < 1e-5
 
@@ -217,8 +210,8 @@ def test_statistics_are_updated_once_a_batch_and_not_by_what_failed() -> None:
     for rows in (10**9, 4):
         Memory.allow(rows)
         model, x = made("normed")
-        split, _ = split_of(model)
-        split.run(plain_step(model, {"x": x, "y": torch.arange(21) % 5}, entropy))
+        known, _ = rescue_of(model)
+        train_step(known, model, {"x": x, "y": torch.arange(21) % 5}, entropy)
         states.append(model[0])
     assert int(states[0].num_batches_tracked) == int(states[1].num_batches_tracked) == 1
     assert torch.allclose(states[0].running_mean, states[1].running_mean, atol=1e-6)
@@ -230,45 +223,113 @@ def test_another_error_is_the_users_and_no_row_too_many_is_a_reason() -> None:
     from tests.inside.lack_of_memory import Memory
 
     model, x = made("dense")
-    split, told = split_of(model)
+    known, told = rescue_of(model)
     batch = {"x": x, "y": torch.arange(21) % 5}
     with pytest.raises(ZeroDivisionError) as raised:
-        split.run(plain_step(model, batch, lambda *_: 1 / 0))
+        train_step(known, model, batch, lambda *_: 1 / 0)
     assert {frame.filename for frame in traceback.extract_tb(raised.value.__traceback__)} == {__file__}, "none of ours"
     Memory.allow(0)
     random = torch.get_rng_state()
     with pytest.raises(torch.OutOfMemoryError):
-        split.run(plain_step(model, batch, entropy))
+        train_step(known, model, batch, entropy)
     assert told.reasons() == ["one row at a time does not fit"]
     assert all(parameter.grad is None for parameter in model.parameters())
     assert bool((torch.get_rng_state() == random).all())
     Memory.allow(10**9)
-    split.run(plain_step(model, batch, entropy))
+    train_step(known, model, batch, entropy)
 
 
 def test_what_is_left_alone_is_said_once_and_fails_as_it_always_did() -> None:
     import torch
 
-    from holdfast.inside.torch.batch_split import Split
     from tests.inside.lack_of_memory import Memory
 
     model, x = made("dense")
-    one, told = split_of(model)
-    split = Split(one._recorder, model, "training on several devices is left as it is")
-    Memory.allow(4)
+    known, told = rescue_of(model, "training on several devices is left as it is")
+    Memory.allow(4, "forward")
     for _ in range(2):
         with pytest.raises(torch.OutOfMemoryError) as raised:
-            split.run(plain_step(model, {"x": x, "y": torch.arange(21) % 5}, entropy))
+            train_step(known, model, {"x": x, "y": torch.arange(21) % 5}, entropy)
         assert "lack_of_memory.py" in "".join(traceback.format_exception(raised.value))
     assert told.reasons() == ["training on several devices is left as it is"]
 
 
-def test_a_longer_row_begins_where_the_shorter_ones_are() -> None:
-    from holdfast.inside.torch.batch_split import _ByLength
+def test_what_a_step_keeps_on_its_model_is_kept_once_for_each_piece() -> None:
+    import torch
 
-    pieces = _ByLength()
-    assert pieces.count(32, ((100,),)) == 1
-    pieces.did_not_fit(32, ((100,),), 1)
-    assert pieces.count(32, ((100,),)) == 2
-    assert pieces.count(32, ((200,),)) == 4
-    assert pieces.count(32, ((50,),)) == 1
+    from tests.inside.lack_of_memory import Memory
+
+    model, x = made("dense")
+    model.losses, model.rows = [], 0
+    known, told = rescue_of(model)
+
+    def kept(found: Any, batch: Any) -> Any:
+        loss = entropy(found, batch)
+        model.losses.append(float(loss.detach()))
+        model.rows += len(found)
+        return loss
+
+    Memory.allow(4, "forward")
+    train_step(known, model, {"x": x, "y": torch.arange(21) % 5}, kept)
+    assert told.reasons() == [] and len(model.losses) == 7 and model.rows == 21
+
+
+def test_a_penalty_on_gradients_within_the_loss_is_split_too() -> None:
+    import torch
+
+    from tests.inside.lack_of_memory import Memory
+
+    found = []
+    for rows in (10**9, 4):
+        Memory.allow(rows)
+        model, x = made("dense")
+        known, told = rescue_of(model)
+
+        def penalised(_found: Any, batch: Any, model: Any = model) -> Any:
+            inputs = batch["x"].detach().requires_grad_()
+            (slope,) = torch.autograd.grad(model[0](inputs).tanh().sum(), inputs, create_graph=True)
+            return entropy(_found, batch) + (slope**2).sum(1).mean()
+
+        train_step(known, model, {"x": x, "y": torch.arange(21) % 5}, penalised)
+        assert told.reasons() == []
+        found.append(gradients(model))
+    assert float((found[0] - found[1]).norm() / found[0].norm()) < 1e-5
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("accumulated", [False, True])
+def test_checkpoints_that_enter_the_backward_pass_anew(shared: bool, accumulated: bool) -> None:
+    """A layer that is used in two of them gets its gradient in two parts, of which one may be there: that is refused."""
+    import torch
+    from torch.utils.checkpoint import checkpoint
+
+    from tests.inside.lack_of_memory import Memory, Take
+
+    class Checkpointed(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.one = torch.nn.Linear(16, 16), torch.nn.Linear(16, 16)
+            self.other = self.one if shared else torch.nn.Linear(16, 16)
+
+        def forward(self, x: Any) -> Any:
+            once = checkpoint(self.one, self.first(x), use_reentrant=True)
+            return checkpoint(self.other, Take.apply(once), use_reentrant=True)
+
+    found = []
+    for rows in (10**9, 4):
+        torch.manual_seed(3)
+        model, batch = Checkpointed(), {"x": torch.randn(21, 16), "y": torch.arange(21) % 5}
+        known, told = rescue_of(model)
+        Memory.allow(10**9)
+        if accumulated:
+            train_step(known, model, batch, entropy)
+        Memory.allow(rows)
+        if shared and rows == 4:
+            with pytest.raises(torch.OutOfMemoryError):
+                train_step(known, model, batch, entropy)
+            assert "half changed" in told.reasons()[0]
+            return
+        train_step(known, model, batch, entropy)
+        assert told.reasons() == []
+        found.append(gradients(model))
+    assert float((found[0] - found[1]).norm() / found[0].norm()) < 1e-5

@@ -45,24 +45,19 @@ def tried(name: str, whole: Any, rows: int, where: str, rescue: Any) -> dict[str
 
 def main(names: list[str]) -> None:
     untouched = {name: loops.run(name) for name in names}
-    from holdfast.inside.torch import adapter, module_hooks
+    from holdfast.inside.torch import adapter
+    from holdfast.inside.torch.loop_rescue import of_process
 
-    made: list[Any] = []
-    original = module_hooks.Unedited
-
-    def noted(*args: Any) -> Any:
-        made.append(original(*args))
-        made[0].errors_possible = lambda: True  # as on a GPU
-        return made[0]
-
-    module_hooks.Unedited = noted  # type: ignore[assignment, misc]
-    adapter.install(listening())
+    recorder = listening()
+    adapter.install(recorder)
+    rescue = of_process(recorder, torch)
+    rescue.errors_possible = lambda: True  # type: ignore[method-assign]  # as on a GPU
     found: dict[str, dict[str, Any]] = {}
     for name in names:
         whole = untouched[name]
-        found[name] = {"healthy": tried(name, whole, 10**9, "forward", made[0])}
+        found[name] = {"healthy": tried(name, whole, 10**9, "forward", rescue)}
         for where, rows in (("forward", 7), ("backward", 7), ("forward", 2), ("backward", 3)):
-            found[name][f"{where} {rows}"] = tried(name, whole, rows, where, made[0])
+            found[name][f"{where} {rows}"] = tried(name, whole, rows, where, rescue)
     print(json.dumps(found))
 
 

@@ -12,8 +12,9 @@ from typing import Any, Callable, Optional
 
 from .frameworks import IMPORTS
 from .keep import Keep
-from .never_raise import guarded, unseen
+from .never_raise import guarded
 from .telemetry import Recorder, now
+from .user_errors import passing
 
 PATIENCE_S = 20.0
 
@@ -76,11 +77,8 @@ def backward(model: Any, loss_of: Callable[..., Any], *batch: Any, reduction: st
     """
     from .torch.backward_call import backward as rescued
 
-    try:
+    with passing:
         return rescued(model, loss_of, batch, reduction, scaler, _Told())
-    except BaseException as error:
-        unseen(error)
-        raise
 
 
 class _Told:
@@ -95,6 +93,11 @@ class _Told:
     def steps(self) -> int:
         recorder = _recorder()
         return recorder.steps if recorder is not None else 0
+
+    def phase(self, name: str) -> None:
+        recorder = _recorder()
+        if recorder is not None:
+            recorder.phase(name)
 
     def event(self, kind: str, **data: Any) -> None:
         recorder = _recorder()

@@ -42,9 +42,8 @@ class Framework:
 
 
 _LIGHTNING = tuple(
-    (package + ".loops.optimization." + kind, "lightning_trainer")
+    (package + ".loops.optimization.automatic", "lightning_trainer")
     for package in ("lightning.pytorch", "pytorch_lightning")
-    for kind in ("automatic", "manual")
 )
 
 # TensorFlow before Keras: `attach` takes up in this order what is imported already.

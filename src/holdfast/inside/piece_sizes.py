@@ -5,6 +5,7 @@ Every failure makes k larger and k is at most `rows // least`, so a batch ends: 
 
 from __future__ import annotations
 
+import math
 from typing import Any, Optional
 
 AGAIN_AFTER = 200  # steps at one size before a larger one is tried…
@@ -73,6 +74,22 @@ class Pieces:
         self._begin_with *= 2
         self._rows = {tail: max(1, rows // 2) for tail, rows in self._rows.items()}
         self.whole = False
+
+
+class PiecesByLength(Pieces):
+    """A new length of rows begins as the lengths near it do: with padding to the longest there are many."""
+
+    def _guess(self, rows: int, tail: Any) -> int:
+        size = _size(tail)
+        shorter = [(_size(known), most) for known, most in self._rows.items() if _size(known) <= size]
+        if not shorter:
+            return super()._guess(rows, tail)
+        near, most = max(shorter)
+        return max(self.least, min(most, int(most * near / max(size, 1)) or 1))
+
+
+def _size(tail: Any) -> int:
+    return sum(math.prod(shape) for shape in tail)
 
 
 def bounds(rows: int, k: int) -> list[tuple[int, int]]:

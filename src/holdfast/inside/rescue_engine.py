@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import traceback
-from typing import Any, List, Optional, Tuple
+from typing import Any, Callable, List, Optional, Tuple, TypeVar
 
 from .never_raise import guarded, unseen
 from .out_of_memory import forget, give_back, is_out_of_memory, tell_caught, wanted
@@ -271,6 +271,29 @@ class Engine:
             self._said.add(reason)
             words = wanted(error) if error is not None else ""
             self._recorder.event("rescue.refused", reason=reason, where=self.driver.where, wanted=words)
+
+
+Made = TypeVar("Made")
+
+
+def attempted(
+    work: Callable[[], Made],
+    failure: Optional[BaseException],
+    refuse: Callable[[str, Optional[BaseException]], None],
+) -> Optional[Made]:
+    """What failed as a whole, in pieces. None where it cannot be done; then where it failed is in the error's notes."""
+    told = [] if failure is None else traceback.format_exception(type(failure), failure, failure.__traceback__)
+    try:
+        return work()
+    except Exception as error:  # noqa: BLE001 - what goes wrong in pieces did not go wrong before
+        if isinstance(error, CannotSplit):
+            refuse(str(error), failure)
+        elif failure is None or not is_out_of_memory(error):
+            refuse(f"in pieces it fails: {_in_words(error)}", failure)
+        forget(error)
+    if failure is not None and hasattr(failure, "add_note"):
+        failure.add_note("".join(told))
+    return None
 
 
 def _without_frames(error: BaseException) -> BaseException:

@@ -9,12 +9,14 @@ made: averages of the weights, weights that are clipped. So nothing needs to be 
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
 import threading
 from typing import Any, Callable, Iterator, Optional
 
 from ..rescue_engine import CannotSplit
 from .gradient_sketch import sketch
+from .loss_reduction import Reduced, reducing
 from .oom_advice import bytes_of
 from .undo import optimizers_of, replaced, replaced_here
 
@@ -49,7 +51,8 @@ class Redirected:
         state = Trace(share, totals, last)
         state.sketches = [] if sketches else None
         with contextlib.ExitStack() as stack:
-            reduce = self._reduce(losses, losses.reduce_weighted_values, state)
+            put_right = functools.partial(self._put_right, losses, state)
+            reduce = reducing(losses.reduce_weighted_values, put_right)
             stack.enter_context(replaced(losses, "reduce_weighted_values", reduce))
             stack.enter_context(replaced(mean, "update_state", self._update_mean(mean.update_state, state)))
             if share is not None:
@@ -188,38 +191,25 @@ class Redirected:
         """By variable: the sums of the update that is due."""
         return {key: total for (number, key), (_, total) in self.sums.items() if number == self.number}
 
-    def _reduce(self, losses: Any, original: Callable[..., Any], state: Trace) -> Callable[..., Any]:
-        """Keras's reduction of the values of one loss; what it divides by is noted, or made the whole batch's."""
-
-        def reduce(
-            values: Any,
-            sample_weight: Any = None,
-            mask: Any = None,
-            reduction: Any = "sum_over_batch_size",
-            dtype: Any = None,
-        ) -> Any:
-            loss = original(values, sample_weight=sample_weight, mask=mask, reduction=reduction, dtype=dtype)
-            if threading.get_ident() != self._thread:
-                return loss
-            tf = self._tf
-            number = len(state.counts)
-            count = self._count(losses, values, sample_weight, mask, reduction, dtype)
-            state.counts.append(tf.zeros([]) if count is None else count)
-            if state.share is None:
-                return loss
-            share = tf.cast(state.share, loss.dtype)
-            if count is not None:
-                total = tf.cast(state.totals[number], loss.dtype)
-                return loss * tf.math.divide_no_nan(tf.cast(count, loss.dtype), total) / share
-            if self.sums_rows if not len(values.shape) else reduction in (None, "none", "sum"):
-                return loss / share
+    def _put_right(self, losses: Any, state: Trace, loss: Any, of: Reduced) -> Any:
+        """What the loss divides by is noted, or made the whole batch's."""
+        if threading.get_ident() != self._thread:
             return loss
-
-        return reduce
-
-    def _count(self, losses: Any, values: Any, sample_weight: Any, mask: Any, reduction: Any, dtype: Any) -> Any:
-        """None where the mean is over rows, which shares account for."""
         tf = self._tf
+        number = len(state.counts)
+        count = self._count(losses, of)
+        state.counts.append(tf.zeros([]) if count is None else count)
+        if state.share is None:
+            return loss
+        share = tf.cast(state.share, loss.dtype)
+        if count is not None:
+            total = tf.cast(state.totals[number], loss.dtype)
+            return loss * tf.math.divide_no_nan(tf.cast(count, loss.dtype), total) / share
+        return loss / share if of.adds_up(self.sums_rows) else loss
+
+    def _count(self, losses: Any, of: Reduced) -> Any:
+        """None where the mean is over rows, which shares account for."""
+        tf, (values, sample_weight, mask, reduction, _) = self._tf, of
         if len(values.shape) == 0 or reduction in (None, "none", "sum"):
             return None
         if reduction == "mean_with_sample_weight":

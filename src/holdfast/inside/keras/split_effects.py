@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from ..disclosed_effects import apart, texts
+
 
 class Effects:
     def __init__(self, model: Any) -> None:
@@ -31,10 +33,7 @@ class Effects:
         if not self._before or len(self._slices) < 2:
             return
         means, variances = zip(*(self._spread(number) for number in range(len(self._normalising))))
-        self._measured = (
-            f"measured over {len(self._slices)} of them: their means lie {max(means):.1%} of a standard deviation apart, "
-            f"their variances {max(variances):.1%}"
-        )
+        self._measured = apart(len(self._slices), max(means), max(variances))
         self._before, self._slices = [], []
 
     def _spread(self, number: int) -> tuple[float, float]:
@@ -50,17 +49,7 @@ class Effects:
         return float(of_mean) ** 0.5, float(of_variance) ** 0.5
 
     def texts(self) -> list[str]:
-        said = []
-        if self._normalising:
-            rows = f" of {self._rows} rows" if self._rows else ""
-            count = len(self._normalising)
-            said.append(
-                f"batch normalisation ({count} layer{'' if count == 1 else 's'}) normalises over micro-batches{rows}, as with a "
-                f"smaller batch{'; ' + self._measured if self._measured else ''}"
-            )
-        if self._draws:
-            said.append("dropout and noise draw anew for each micro-batch: the effect is that of another seed")
-        return said
+        return texts(len(self._normalising), self._rows, self._measured, self._draws)
 
 
 def _draws(layer: Any) -> bool:

@@ -11,7 +11,8 @@ import sys
 from typing import Any, Callable, Iterator, Optional
 
 from ..rescue_engine import CannotSplit
-from ..torch.batch_slices import cut
+from ..torch.tensor_nests import cut
+from .loss_reduction import Reduced, reducing
 from .undo import optimizers_of, replaced, replaced_here
 
 
@@ -67,7 +68,9 @@ class Calls:
         losses: Any = sys.modules["keras.src.losses.loss"]
         mean: Any = sys.modules["keras.src.metrics.reduction_metrics"].Mean
         with contextlib.ExitStack() as stack:
-            stack.enter_context(replaced(losses, "reduce_weighted_values", self._reduce(losses.reduce_weighted_values)))
+            stack.enter_context(
+                replaced(losses, "reduce_weighted_values", reducing(losses.reduce_weighted_values, self._put_right))
+            )
             stack.enter_context(replaced(mean, "update_state", self._update_mean(mean.update_state)))
             for optimizer in optimizers_of(self._model):
                 stack.enter_context(replaced_here(optimizer, "apply", self._add(optimizer)))
@@ -101,30 +104,18 @@ class Calls:
 
         return add
 
-    def _reduce(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        def reduce(
-            values: Any,
-            sample_weight: Any = None,
-            mask: Any = None,
-            reduction: Any = "sum_over_batch_size",
-            dtype: Any = None,
-        ) -> Any:
-            loss = original(values, sample_weight=sample_weight, mask=mask, reduction=reduction, dtype=dtype)
-            masked = mask is not None and reduction in ("mean", "sum_over_batch_size")
-            weighted = reduction == "mean_with_sample_weight" and sample_weight is not None
-            count = float(mask.sum() if masked else sample_weight.sum()) if masked or weighted else 0.0
-            self.needs_counts = self.needs_counts or masked or weighted
-            if self._counting is not None:
-                self._counting.append(count)
-                return loss
-            number, self._number = self._number, self._number + 1
-            if masked or weighted:
-                return loss * (count / max(self._totals[number], 1e-30) / self._share)
-            if reduction in (None, "none", "sum") if len(values.shape) else self._sums_rows:
-                return loss / self._share
+    def _put_right(self, loss: Any, of: Reduced) -> Any:
+        masked = of.mask is not None and of.reduction in ("mean", "sum_over_batch_size")
+        weighted = of.reduction == "mean_with_sample_weight" and of.sample_weight is not None
+        count = float(of.mask.sum() if masked else of.sample_weight.sum()) if masked or weighted else 0.0
+        self.needs_counts = self.needs_counts or masked or weighted
+        if self._counting is not None:
+            self._counting.append(count)
             return loss
-
-        return reduce
+        number, self._number = self._number, self._number + 1
+        if masked or weighted:
+            return loss * (count / max(self._totals[number], 1e-30) / self._share)
+        return loss / self._share if of.adds_up(self._sums_rows) else loss
 
     def _update_mean(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def update_state(metric: Any, values: Any, sample_weight: Any = None) -> Any:

@@ -10,8 +10,8 @@ from ..never_raise import guarded, unseen
 from ..piece_sizes import Pieces, bounds
 from ..rescue_engine import CannotSplit, Driver, Engine
 from ..telemetry import Recorder
-from ..torch.batch_slices import cut, rows_of, tail_of
 from ..torch.gradient_samples import sampled
+from ..torch.tensor_nests import cut, rows_of, tail_of
 from .gradient_check import alike, few_of, own_code, refusal, tolerance, without_chance
 from .split_effects import Effects
 from .torch_calls import Calls

@@ -116,7 +116,10 @@ def release(roots: Iterable[Any], of: Range) -> int:
 def _saved_by(node: Any) -> Iterator[Any]:
     for name in dir(node):
         if name.startswith("_raw_saved_"):
-            found = getattr(node, name, None)
+            try:
+                found = getattr(node, name, None)
+            except RuntimeError:  # a function of Python's that has run, and has freed what it saved
+                continue
             yield from found if isinstance(found, (tuple, list)) else (found,)
 
 

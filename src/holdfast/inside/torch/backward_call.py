@@ -10,14 +10,18 @@ from __future__ import annotations
 
 import sys
 import weakref
-from typing import Any, Callable, Optional
+from typing import Any, Callable, List, Optional
 
-from ..never_raise import guarded, unseen
-from .batch_split import Split, Step
+from ..never_raise import guarded
+from ..out_of_memory import is_out_of_memory
+from ..user_errors import passing
+from .batch_function import LossFunction
+from .loop_rescue import Outermost, Unedited
 from .loss_shares import ADDED_UP, ROWS
-from .outermost_call import left_alone
+from .module_hooks import rescued_backward
 
 _known: Any = weakref.WeakKeyDictionary()  # by model, and by how its rows are put together: what fits
+_rescues: List[Unedited] = []  # one at most: it works without `holdfast run`, too
 
 
 def backward(
@@ -28,61 +32,40 @@ def backward(
     `loss_of(*batch)` gives a loss that is the mean over the first axis of the batch (or its sum, with
     `reduction="sum"`). `scaler` is a GradScaler, where one is used.
     """
-    step = _Step(model, loss_of, batch, reduction, scaler)
+    share_by = ROWS if reduction == "mean" else ADDED_UP
+    # Whatever the loss computes in: the script says how it is to be split, and that only has to be plausible.
+    function = LossFunction(model, loss_of, mixed=True, share_by=share_by)
+    protects = recorder.settings.get("policy", "protect") == "protect"
+    known = _outermost(function, recorder) if protects else None
+    with passing:
+        if known is None:
+            loss = loss_of(*batch)
+            (loss if scaler is None else scaler.scale(loss)).backward()
+            return loss.detach()
+        return _rescued(known, function, batch, scaler)
+
+
+def _rescued(known: Outermost, function: LossFunction, batch: tuple[Any, ...], scaler: Any) -> Any:
+    (rescue,) = _rescues
+    loss = rescue.run(known, function, batch, {})
     try:
-        split = (
-            _split_of(model, reduction, recorder) if recorder.settings.get("policy", "protect") == "protect" else None
-        )
-        with left_alone():
-            return split.run(step) if split is not None else step.whole()
-    except BaseException as error:
-        unseen(error)
+        rescued_backward(rescue, loss if scaler is None else scaler.scale(loss))
+    except (MemoryError, RuntimeError) as error:
+        if is_out_of_memory(error):
+            known.put_back()  # forward and backward are one call here, and leave no trace together
         raise
+    return loss.detach()
 
 
 @guarded
-def _split_of(model: Any, reduction: str, recorder: Any) -> Split:
-    known: dict[str, Split] = _known.setdefault(model, {})
-    if reduction not in known:
-        known[reduction] = Split(recorder, model)
-    known[reduction].look_again(model)
-    return known[reduction]
-
-
-class _Step(Step):
-    mixed = (
-        True  # whatever the loss computes in: the script says how it is to be split, and that only has to be plausible
-    )
-
-    def __init__(self, model: Any, loss_of: Callable[..., Any], batch: Any, reduction: str, scaler: Any) -> None:
-        self.model, self.batch = model, batch
-        self._loss_of, self._scaler = loss_of, scaler
-        self.share_by = ROWS if reduction == "mean" else ADDED_UP
-        self._total: Any = None
-
-    def whole(self) -> Any:
-        try:
-            loss = self._loss_of(*self.batch)
-            (loss if self._scaler is None else self._scaler.scale(loss)).backward()
-        except BaseException as error:
-            unseen(error)
-            raise
-        return loss.detach()
-
-    def piece(self, batch: Any, share: float) -> None:
-        loss = self._loss_of(*batch) * share
-        (loss if self._scaler is None else self._scaler.scale(loss)).backward()
-        self._total = loss.detach() if self._total is None else self._total + loss.detach()
-
-    def ends(self, rows: list[int], shares: list[float], known: list[str]) -> Any:
-        return self._total
-
-    def trial(self, batch: Any, gradients: bool) -> Any:
-        with sys.modules["torch"].set_grad_enabled(gradients):
-            loss = self._loss_of(*batch)
-        if gradients:
-            loss.backward()
-        return loss
+def _outermost(function: LossFunction, recorder: Any) -> Optional[Outermost]:
+    if not _rescues:
+        torch: Any = sys.modules["torch"]
+        _rescues.append(Unedited(recorder, torch, torch.nn.Module.__call__))
+    known: dict[str, Outermost] = _known.setdefault(function.model, {})
+    if function.share_by not in known:
+        known[function.share_by] = Outermost(_rescues[0], function)
+    return known[function.share_by]
 
 
 @guarded

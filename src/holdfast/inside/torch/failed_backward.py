@@ -8,14 +8,17 @@ Where that is not all that the failed pass was to compute, the error goes on as 
 from __future__ import annotations
 
 import weakref
-from typing import Any, Dict, List, Optional, Set, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
 
 from ..never_raise import guarded
 from ..out_of_memory import forget, give_back, is_out_of_memory, tell_caught
 from ..piece_sizes import bounds
 from ..rescue_engine import CannotSplit
 from . import autograd_graph
+from .batch_function import BatchFunction
+from .foresight import Saved
 from .outermost_call import left_alone
+from .piece_state import casting
 from .recompute import Segment, mark
 from .tensor_nests import tensors_of
 
@@ -24,11 +27,28 @@ MOST = 64  # calls that are remembered: those of a step
 Mark = Tuple[int, int]
 
 
+class Noted(NamedTuple):
+    """Of a call that is about to be made whole."""
+
+    args: Any  # in containers of our own: a loss may pop its labels
+    kwargs: Any
+    inputs: List[Any]  # tensors
+    random: List[Any]
+    versions: List[int]  # of its inputs and parameters
+    number: int  # of the next node in autograd's graph
+    autocasts: List[Tuple[str, bool, Any]]
+    is_new: bool  # a size that did not go through often so far
+    watched: Optional[Saved] = None
+
+    def casting(self, torch: Any) -> Any:
+        return casting(torch, self.autocasts)
+
+
 class Record:
     """One call that went through whole. Held by its outputs' hooks alone, and gone with the graph."""
 
-    def __init__(self, known: Any, module: Any, args: Any, kwargs: Any, noted: Any, after: int) -> None:
-        self.known, self.module, self.args, self.kwargs, self.noted = known, module, args, kwargs, noted
+    def __init__(self, known: Any, function: BatchFunction, noted: Noted, after: int) -> None:
+        self.known, self.function, self.noted = known, function, noted
         self.range: autograd_graph.Range = (noted.number, after)
         self.gradients: Dict[int, Any] = {}  # of outputs, by their number: all there is, also by way of other outputs
         self.edges: Dict[Tuple[int, int], int] = {}  # in the graph -> number of the output
@@ -161,9 +181,9 @@ class Backward:
             if not any(record.has_arrived(edge) for record in arrived):
                 raise CannotSplit("memory ran out where another output of the same call was under way, too")
         wanted = {id(r): self._wanted(r, ranges, failed.range, complete) for r in arrived}
-        size = failed.known.size(failed.args, failed.kwargs)
+        size = failed.known.size(failed.noted.args, failed.noted.kwargs)
         if size is None:
-            raise CannotSplit("its inputs have no rows")
+            raise CannotSplit("its inputs do not share a first axis, or have one row")
         for record in arrived:
             if record.range <= failed.range:
                 autograd_graph.release(roots, record.range)
@@ -200,12 +220,12 @@ class Backward:
         return found
 
     def _one(self, record: Record, complete: Set[int], wanted: Set[int], upstream: Dict[int, Tuple[Any, Any]]) -> None:
-        torch, known = self._torch, record.known
-        size = known.size(record.args, record.kwargs)
+        torch, known, args, kwargs = self._torch, record.known, record.noted.args, record.noted.kwargs
+        size = known.size(args, kwargs)
         if size is None:
-            raise CannotSplit("its inputs have no rows")
+            raise CannotSplit("its inputs do not share a first axis, or have one row")
         with record.noted.casting(torch), torch.enable_grad(), left_alone():
-            call = known.prepared(record.module, record.args, record.kwargs, size)
+            call = known.prepared(record.function, args, kwargs, size)
         if call.versions() != record.noted.versions:
             raise CannotSplit("its inputs or parameters were changed since")
         skip = tuple(n for n, parameter in enumerate(call.parameters) if id(parameter) not in wanted)

@@ -13,9 +13,9 @@ from typing import Any, Iterator, List, NamedTuple, Set, Tuple
 from ..headroom import Left, left
 from ..held_memory import peak_bytes, reset_peak
 from ..out_of_memory import give_back
-from .piece_state import random_state, set_random_state
+from .batch_function import TRIAL
 from .recompute import Call
-from .step_undo import aside, put_back
+from .step_undo import aside
 from .tensor_nests import tensors_of
 
 LOOK_EVERY_BYTES = 16 << 20
@@ -97,23 +97,17 @@ class Measured(NamedTuple):
 
 def measured(torch: Any, call: Call, groups: Any, few: int) -> Measured:
     """Forward and backward of a few rows, leaving no trace."""
-    random = random_state(torch)
-    statistics = [buffer.detach().clone() for buffer in call.traces.statistics]
     before = reset_peak()
-    try:
-        with aside(call.parameters), torch.enable_grad():
-            saved = Saved(torch, groups, call.parameters)
-            with saved.watching(looks=False):
-                outputs = tensors_of(call.run(0, few, {}), torch)
-            made = sum(tensor.nbytes for tensor in outputs)
-            pairs = [(t, torch.zeros_like(t)) for t in outputs if t.requires_grad]
-            torch.autograd.backward([one for one, _ in pairs], [other for _, other in pairs])
-            peak = peak_bytes()
-    finally:
-        set_random_state(torch, random)
-        put_back(torch, statistics, call.traces.statistics)
+    with call.traces.unchanged(), aside(call.parameters), torch.enable_grad():
+        saved = Saved(torch, groups, call.parameters)
+        with saved.watching(looks=False):
+            outputs = tensors_of(call.run(TRIAL, 0, few, {}), torch)
+        made = sum(tensor.nbytes for tensor in outputs)
+        pairs = [(t, torch.zeros_like(t)) for t in outputs if t.requires_grad]
+        torch.autograd.backward([one for one, _ in pairs], [other for _, other in pairs])
+        highest = peak_bytes()
     gradients = sum(parameter.nbytes for parameter in call.parameters)
-    taken = max(0, peak - before - gradients) if before is not None and peak is not None else 0
+    taken = max(0, highest - before - gradients) if before is not None and highest is not None else 0
     return Measured(max(saved.bytes + 2 * made, taken) / few, made / few)
 
 

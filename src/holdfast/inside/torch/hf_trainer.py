@@ -1,122 +1,68 @@
 """Hugging Face's Trainer: out of memory in its training step is survived with the same batch.
 
-The seam is `Trainer.training_step`, forward and backward of one batch of those that are accumulated. In pieces it is the
-same function on a part of the inputs, with a `compute_loss` whose result has the part's share: whoever wrote that one.
+The seam is `compute_loss`, whoever wrote it, while `train` runs: it is called as a module is, with parts of the inputs.
+Backward, loss scale, accumulation and update are the Trainer's own, with the loss of the whole batch.
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import sys
-import weakref
-from typing import Any, Iterator, Optional
+from typing import Any, Dict, Optional
 
-from ..never_raise import guarded, unseen
-from ..out_of_memory import is_out_of_memory
+from ..never_raise import guarded
 from ..telemetry import Recorder
-from .batch_split import Split, Step
+from ..user_errors import passing
+from .batch_function import LossFunction
+from .loop_rescue import Outermost, Unedited, of_process
 from .step_undo import shadowed
-
-
-class _Step(Step):
-    def __init__(self, original: Any, trainer: Any, model: Any, inputs: Any, rest: Any, named: Any) -> None:
-        self._original, self._trainer = original, trainer
-        self.model, self.batch = model, inputs
-        self._rest, self._named = rest, named
-        self.whole = functools.partial(original, trainer, model, inputs, *rest, **named)  # type: ignore[method-assign]
-        self._total: Any = None
-
-    @property
-    def mixed(self) -> bool:  # type: ignore[override]
-        return bool(self._trainer.args.bf16 or self._trainer.args.fp16)
-
-    def begins(self) -> None:
-        self._total = None
-
-    def piece(self, batch: Any, share: float) -> None:
-        inner = self._trainer.compute_loss
-
-        def compute_loss(*args: Any, **named: Any) -> Any:
-            found = inner(*args, **named)
-            return (found[0] * share, *found[1:]) if isinstance(found, tuple) else found * share
-
-        with shadowed(self._trainer, "compute_loss", compute_loss):
-            loss = self._original(self._trainer, self.model, batch, *self._rest, **self._named)
-        self._total = loss if self._total is None else self._total + loss
-
-    def ends(self, rows: list[int], shares: list[float], known: list[str]) -> Any:
-        return self._total
-
-    def trial(self, batch: Any, gradients: bool) -> Any:
-        with self._unscaled():
-            if gradients:
-                return self._original(self._trainer, self.model, batch, *self._rest, **self._named)
-            items = {"num_items_in_batch": self._rest[0]} if self._rest else self._named
-            with sys.modules["torch"].no_grad(), self._trainer.compute_loss_context_manager():
-                return self._trainer.compute_loss(self.model, self._trainer._prepare_inputs(batch), **items)
-
-    @contextlib.contextmanager
-    def _unscaled(self) -> Iterator[None]:
-        """A loss scale that is still to be found may overflow, and that says nothing about rows."""
-        accelerator = self._trainer.accelerator
-        scaler = accelerator.scaler
-        accelerator.scaler = None
-        try:
-            yield
-        finally:
-            accelerator.scaler = scaler
 
 
 def install(recorder: Recorder, name: str) -> None:
     trainer_class: Any = sys.modules[name].Trainer
-    original, train = trainer_class.training_step, trainer_class.train
-    known: Any = weakref.WeakKeyDictionary()
+    train = trainer_class.train
+    rescue = of_process(recorder, sys.modules["torch"])
+    compute_loss_of = guarded(functools.partial(_rescued, rescue))
+
+    @functools.wraps(train)
+    def own_train(self: Any, *args: Any, **kwargs: Any) -> Any:
+        compute_loss = compute_loss_of(self)
+        with passing:
+            if compute_loss is None:
+                return train(self, *args, **kwargs)
+            with shadowed(self, "compute_loss", compute_loss):
+                return train(self, *args, **kwargs)
+
+    trainer_class.train = own_train
+
+
+def _rescued(rescue: Unedited, trainer: Any) -> Any:
+    own = trainer.compute_loss
+    known: Dict[int, Outermost] = {}  # by model; for as long as `train` runs
 
     @guarded
-    def split_of(trainer: Any, model: Any) -> Optional[Split]:
-        if trainer not in known:
-            known[trainer] = Split(recorder, model, why_not(trainer, trainer_class, model))
-        return known[trainer]  # type: ignore[no-any-return]
+    def outermost(function: LossFunction) -> Optional[Outermost]:
+        model = function.model
+        if id(model) not in known:
+            known[id(model)] = Outermost(rescue, function, _why_not(trainer))
+        return known[id(model)]
 
-    def training_step(self: Any, model: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        split = known.get(self) or split_of(self, model)
-        if split is None:
-            return original(self, model, inputs, *args, **kwargs)
-        try:
-            return split.run(_Step(original, self, model, inputs, args, kwargs))
-        except BaseException as error:
-            unseen(error)
-            raise
+    @functools.wraps(own)
+    def compute_loss(model: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        if not rescue.takes_hold(model):
+            return own(model, inputs, *args, **kwargs)
+        mixed = bool(trainer.args.bf16 or trainer.args.fp16)
+        function = LossFunction(model, functools.partial(own, model), mixed)
+        with passing:
+            return rescue.run(outermost(function), function, (inputs, *args), kwargs)
 
-    def own_train(self: Any, *args: Any, **kwargs: Any) -> Any:
-        known.pop(self, None)  # the model may have been moved or changed since the last one
-        try:
-            return train(self, *args, **kwargs)
-        except BaseException as error:
-            unseen(error)
-            if self not in known and is_out_of_memory(error):
-                recorder.event("rescue.refused", reason="its training_step is its own", where="train")
-            raise
-
-    trainer_class.training_step = functools.wraps(original)(training_step)
-    trainer_class.train = functools.wraps(train)(own_train)
+    return compute_loss
 
 
-def why_not(trainer: Any, trainer_class: Any, model: Any) -> str:
+def _why_not(trainer: Any) -> str:
     """What cannot be split, in words; "" where it may be tried."""
-    args, accelerator = trainer.args, trainer.accelerator
-    kind = str(getattr(accelerator.distributed_type, "value", accelerator.distributed_type))
-    if args.n_gpu > 1 or kind != "NO" or args.world_size > 1:
+    if trainer.args.n_gpu > 1 or getattr(trainer.accelerator, "parallelism_config", None) is not None:
         return "training on several devices is left as it is"
-    if getattr(accelerator, "parallelism_config", None) is not None:
-        return "training on several devices is left as it is"
-    if type(trainer)._prepare_inputs is not trainer_class._prepare_inputs:
-        return "its _prepare_inputs is its own, and may not be the same twice"
-    if "lomo" in str(getattr(args, "optim", "")).lower() or any(
-        getattr(parameter, "_post_accumulate_grad_hooks", None) for parameter in model.parameters()
-    ):
-        return "weights are updated within the backward pass"
     if getattr(getattr(trainer.model, "config", None), "output_router_logits", False):
         return "the loss of its router is over the whole batch"
     return ""

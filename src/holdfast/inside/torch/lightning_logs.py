@@ -1,33 +1,33 @@
 """What a LightningModule logs in its training step, as for the whole batch.
 
 A failed attempt's values are taken back. Those of the pieces are kept aside and logged once: put together in the way that
-gave the value of a few rows out of that of their parts, where there is one; else the last piece's, and that is said.
+gives the value of a few rows out of that of their parts, where there is one; else the last piece's, and that is said.
 """
 
 from __future__ import annotations
 
 import contextlib
-import sys
-from typing import Any, Iterator
+from typing import Any, Dict, Iterator, List, Set, Tuple
 
-from .loss_shares import ADDED_UP, ROWS
-from .step_undo import shadowed
+from ..never_raise import guarded
+from .batch_function import AGAIN, PIECE, TRIAL
+from .loss_shares import ADDED_UP, ROWS, within
+from .recompute import Call
+from .step_undo import shadowed, without_chance
 
 CLOSE = 1e-4  # of a value: the same but for rounding
-LARGEST, SMALLEST = "largest", "smallest"
+PLACES = 4  # of a batch, at most, where a few rows are tried
+AS_THE_LOSS, LARGEST, SMALLEST = "as the loss", "largest", "smallest"
+ASKED_FOR = {"sum": ADDED_UP, "max": LARGEST, "min": SMALLEST}  # over an epoch: mostly the way within a batch, too
 
-Call = tuple[tuple[Any, ...], dict[str, Any]]
+Logged = Dict[str, Tuple[Any, Any, Any]]  # by name: the value, and the arguments it was logged with
 
 
 class Learnt:
     """Of one model."""
 
     def __init__(self, model: Any) -> None:
-        self.ways: dict[str, list[str]] = {}  # by name: how a value of the whole comes of those of its parts
-        self.metrics: list[Any] = []
-        self.look_again(model)
-
-    def look_again(self, model: Any) -> None:
+        self.ways: Dict[str, List[str]] = {}  # by name: how a value of the whole comes of those of its parts
         self.metrics = [module for module in model.modules() if _is_metric(module)]
 
 
@@ -40,154 +40,106 @@ class Logs:
         # A value that is logged is never changed in place: to remember which it was is enough.
         self._before = [(key, metric, dict(metric.__dict__)) for key, metric in (self._results or {}).items()]
         self._counts = [metric._update_count for metric in self._metrics]
-        self._complete: list[tuple[Any, dict[str, Any]]] = []
-        self._in_pieces = self._logged = False
-        self._in_piece: list[tuple[Any, dict[str, Any]]] = []
-        self._pieces: list[dict[str, tuple[Any, Call]]] = []
-        self._trials: list[dict[str, float]] = []
-        self._last: set[str] = set()
-        self._unsure: set[str] = set()
+        self._complete: List[Tuple[Any, Dict[str, Any]]] = []
+        self._pieces: List[Logged] = []
+        self._trials: List[Logged] = []
+        self.last: Set[str] = set()  # names of which the last piece's is told
 
-    # -- a batch in pieces
-
-    def failed(self, came_to_backward: bool) -> None:
-        if self._in_pieces:
-            _put_back(self._in_piece)
-            return
-        self._in_pieces = True
-        # The whole batch is in a metric that was updated: it stays, and what the pieces do to it is undone.
+    def failed(self) -> None:
+        """The whole batch did, before it was through with its training step."""
+        # It is in a metric that was updated: that stays, and what the pieces do to it is undone.
         moved = [m for m, count in zip(self._metrics, self._counts) if m._update_count != count]
         self._complete = [(metric, _state(metric)) for metric in moved]
-        self._logged = came_to_backward  # all that training_step logs, and of the whole batch
-        if self._results is None or self._logged:
-            return
-        for key in set(self._results) - {key for key, _, _ in self._before}:
+        for key in set(self._results or ()) - {key for key, _, _ in self._before}:
             del self._results[key]
         for _, metric, attributes in self._before:
             metric.__dict__.clear()
             metric.__dict__.update(attributes)
 
-    def begins(self) -> None:
-        self._in_pieces = True
-        self._pieces = []
-
     @contextlib.contextmanager
-    def piece(self) -> Iterator[None]:
-        self._in_piece = [(metric, _state(metric)) for metric in self._metrics]
-        with self._caught() as calls:
-            yield
-        self._pieces.append(calls)
-
-    def ends(self, rows: list[int], shares: list[float], known: list[str]) -> None:
-        """`known`: the ways the loss is put together."""
-        _put_back(self._complete)
-        if self._logged:
-            return
-        complete = {id(metric) for metric, _ in self._complete}
-        for name in dict.fromkeys(name for piece in self._pieces for name in piece):
-            seen = [piece[name] for piece in self._pieces if name in piece]
-            value, (args, kwargs) = seen[-1]
-            if _is_metric(value):
-                if kwargs.get("on_step") and id(value) not in complete:
-                    self._last.add(name)
-            else:
-                asked = self._asked_for(name, kwargs.get("reduce_fx"))
-                value = self._joined(name, [each for each, _ in seen], rows, shares, asked or self._kinds(name, known))
-            self._results.log(*args[:2], value, *args[3:], **kwargs)
-
-    def _asked_for(self, name: str, reduction: Any) -> list[str]:
-        """How it is put together over an epoch, where that may also be the way within a batch."""
-        way = {"sum": ADDED_UP, "max": LARGEST, "min": SMALLEST}.get(str(getattr(reduction, "__name__", reduction)), "")
-        return [way] if way in self._ways.get(name, []) else []
-
-    def _joined(self, name: str, values: list[Any], rows: list[int], shares: list[float], ways: list[str]) -> Any:
-        ways = ways if len(values) == len(rows) else []
-        if len(ways) > 1:
-            self._unsure.add(name)
-        way = ways[0] if ways else ""
-        if way == ROWS:
-            return sum(value * (count / sum(rows)) for value, count in zip(values, rows))
-        if way == ADDED_UP:
-            return sum(values)
-        if way in (LARGEST, SMALLEST):
-            return max(values) if way == LARGEST else min(values)
-        if way:
-            return sum(value * share for value, share in zip(values, shares))
-        self._last.add(name)
-        return values[-1]
-
-    def _kinds(self, name: str, known: list[str]) -> list[str]:
-        """The ways that are left for a value and differ: where all values so far were 0, any of them gives 0."""
-        ways = self._ways.get(name, [])
-        as_the_loss = [] if ADDED_UP in known or ROWS in known else [way for way in known if way in ways][:1]
-        return [way for way in (ROWS, *as_the_loss, ADDED_UP, LARGEST, SMALLEST) if way in ways]
-
-    def together(self, extras: list[dict[str, Any]], rows: list[int]) -> dict[str, Any]:
-        """What `training_step` returned beside the loss: rows after rows, or the last piece's."""
-        joined = dict(extras[-1])
-        for name in joined:
-            parts = [extra.get(name) for extra in extras]
-            if all(_has_rows(part, count) for part, count in zip(parts, rows)):
-                joined[name] = sys.modules["torch"].cat(parts)
-            elif len(extras) > 1:
-                self._last.add(name)
-        return joined
-
-    def disclosures(self) -> list[str]:
-        texts = {
-            "of what training_step logs or returns, the last micro-batch's is told": self._last,
-            "whether what training_step logs is a mean or a sum could not be told": self._unsure,
-        }
-        return [f"{text}: {', '.join(sorted(names))}" for text, names in texts.items() if names]
-
-    # -- a few rows, as one piece and as two
-
-    @contextlib.contextmanager
-    def trial(self) -> Iterator[None]:
+    def listening(self, why: str) -> Iterator[None]:
+        """While some rows are run."""
         states = [(metric, _state(metric)) for metric in self._metrics]
-        try:
-            with self._caught() as calls:
-                yield
-            self._trials.append({n: float(v) for n, (v, _) in calls.items() if not _is_metric(v) and v.numel() == 1})
-        finally:
-            _put_back(states)
-
-    def heard(self, of_parts: dict[str, tuple[float, float]]) -> None:
-        whole, one, other = self._trials[-3:]
-        self._trials = []
-        for name, value in whole.items():
-            if name not in one or name not in other:
-                continue
-            a, b = one[name], other[name]
-            found = {way: a * first + b * second for way, (first, second) in of_parts.items()}
-            found.update({LARGEST: max(a, b), SMALLEST: min(a, b)})
-            good = [way for way, joined in found.items() if abs(joined - value) <= CLOSE * max(abs(value), 1e-6)]
-            known = self._ways.get(name)
-            self._ways[name] = good if known is None else [way for way in known if way in good or way not in found]
-
-    def unclear(self, known: list[str]) -> bool:
-        return any(len(self._kinds(name, known)) > 1 for name in self._ways)
-
-    @contextlib.contextmanager
-    def _caught(self) -> Iterator[dict[str, tuple[Any, Call]]]:
-        calls: dict[str, tuple[Any, Call]] = {}
-        if self._results is None:
-            yield calls
-            return
+        calls: Logged = {}
 
         def log(*args: Any, **kwargs: Any) -> None:
             value = args[2]
-            calls[str(args[1])] = (value if _is_metric(value) else value.detach(), (args, kwargs))
+            calls[str(args[1])] = (value if _is_metric(value) else value.detach(), args, kwargs)
 
-        with shadowed(self._results, "log", log):
-            yield calls
+        done = False
+        try:
+            with contextlib.nullcontext() if self._results is None else shadowed(self._results, "log", log):
+                yield
+            done = why == PIECE
+        finally:
+            if not done:
+                _put_back(states)
+        {PIECE: self._pieces, TRIAL: self._trials, AGAIN: []}[why].append(calls)
+
+    def ends(self, call: Call) -> None:
+        """All pieces went through."""
+        names = dict.fromkeys(name for piece in self._pieces for name in piece)
+        if any(name not in self._ways for name in names):
+            self._learn(call)
+        _put_back(self._complete)
+        complete = {id(metric) for metric, _ in self._complete}
+        bounds = [(segment.begin, segment.end) for segment in call.segments]
+        for name in names:
+            seen = [piece[name] for piece in self._pieces if name in piece]
+            value, args, kwargs = seen[-1]
+            ways = self._ways.get(name) if len(seen) == len(bounds) else None
+            if _is_metric(value):
+                if kwargs.get("on_step") and id(value) not in complete:
+                    self.last.add(name)
+            elif ways:
+                value = _joined(ways[0], [each for each, _, _ in seen], bounds, call)
+            else:
+                self.last.add(name)
+            self._results.log(*args[:2], value, *args[3:], **kwargs)
+
+    @guarded
+    def _learn(self, call: Call) -> None:
+        """On a few rows, as one piece and as two; no more than were just seen to fit."""
+        few = max(2, min(max(segment.end - segment.begin for segment in call.segments), call.rows))
+        middle = max(1, few // 3)
+        with contextlib.suppress(MemoryError, RuntimeError), call.traces.unchanged(), without_chance(call.module):
+            for place in range(PLACES):
+                begin = (call.rows - few) * place // (PLACES - 1)
+                cuts = [(begin, begin + middle), (begin + middle, begin + few)]
+                self._trials = []
+                for one, other in [(begin, begin + few), *cuts]:
+                    call.run(TRIAL, one, other)
+                self._heard(cuts, call)
+                if all(len(ways) <= 1 for ways in self._ways.values()):
+                    return
+
+    def _heard(self, cuts: List[Tuple[int, int]], call: Call) -> None:
+        whole, one, other = self._trials
+        for name, (value, _, kwargs) in whole.items():
+            if _is_metric(value) or value.numel() != 1 or name not in one or name not in other:
+                continue
+            parts, wanted = [one[name][0], other[name][0]], float(value)
+            asked = ASKED_FOR.get(str(getattr(kwargs.get("reduce_fx"), "__name__", kwargs.get("reduce_fx"))), ROWS)
+            ways = self._ways.get(name, [asked, ROWS, AS_THE_LOSS, ADDED_UP, LARGEST, SMALLEST])
+            found = {way: float(_joined(way, parts, cuts, call)) for way in ways}
+            self._ways[name] = [way for way in found if abs(found[way] - wanted) <= CLOSE * max(abs(wanted), 1e-6)]
+
+
+def _joined(way: str, values: List[Any], bounds: List[Tuple[int, int]], call: Call) -> Any:
+    if way == LARGEST:
+        return max(values)
+    if way == SMALLEST:
+        return min(values)
+    weighing = {ADDED_UP: None, ROWS: [1.0] * call.rows}.get(way, call.ways[0])
+    first, last = bounds[0][0], bounds[-1][1]
+    return sum(value * within(weighing, begin, end, first, last) for value, (begin, end) in zip(values, bounds))
 
 
 def _is_metric(value: Any) -> bool:
     return hasattr(value, "_update_count") and hasattr(value, "_defaults")
 
 
-def _state(metric: Any) -> dict[str, Any]:
+def _state(metric: Any) -> Dict[str, Any]:
     def copied(value: Any) -> Any:
         if hasattr(value, "detach"):
             return value.detach().clone()
@@ -197,10 +149,6 @@ def _state(metric: Any) -> dict[str, Any]:
     return {name: copied(value) for name, value in metric.__dict__.items() if name in names}
 
 
-def _put_back(states: list[tuple[Any, dict[str, Any]]]) -> None:
+def _put_back(states: List[Tuple[Any, Dict[str, Any]]]) -> None:
     for metric, state in states:
         metric.__dict__.update(state)
-
-
-def _has_rows(part: Any, rows: int) -> bool:
-    return isinstance(part, sys.modules["torch"].Tensor) and part.dim() > 0 and part.shape[0] == rows

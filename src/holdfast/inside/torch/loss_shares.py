@@ -12,11 +12,9 @@ import math
 from typing import Any, Callable, Iterable, Optional
 
 from ..rescue_engine import CannotSplit
-from .batch_slices import named_tensors
 
 Weighing = Optional[list[float]]  # what each row counts; None: each part as it is, for they are added up
 Measure = Callable[[int, int], Any]  # rows from, to -> a vector: gradients, or the loss
-Heard = Callable[[dict[str, tuple[float, float]]], None]  # told the shares of two parts just measured, by each way
 
 ADDED_UP, ROWS = "added up", "rows"
 IGNORED = (-100, 0, -1, 255)  # labels that are left out of a loss, by custom
@@ -54,11 +52,11 @@ def precision_of(torch: Any, parameters: list[Any], mixed: bool) -> Precision:
     return TENSOR_FLOAT if on_gpu and coarse else SINGLE
 
 
-def weighings(batch: Any, rows: int, torch: Any, known: Optional[list[str]] = None) -> dict[str, Weighing]:
+def weighings(batch: dict[str, Any], rows: int, known: Optional[list[str]] = None) -> dict[str, Weighing]:
     found: dict[str, Weighing] = {ADDED_UP: None, ROWS: [1.0] * rows}
     if known is not None and len(known) == 1 and known[0] in found:  # then there is nothing to be read off a device
         return found
-    for name, tensor in named_tensors(batch, torch):
+    for name, tensor in batch.items():
         if not tensor.dim() or tensor.dim() > 4 or tensor.is_complex():
             continue
         parts = {name: tensor}
@@ -90,8 +88,8 @@ def share_of(weighing: Weighing, begin: int, end: int) -> float:
 class Shares:
     """Of one model, for as long as it trains."""
 
-    def __init__(self) -> None:
-        self.known: Optional[list[str]] = None  # ways that held so far
+    def __init__(self, known: Optional[list[str]] = None) -> None:
+        self.known = known  # ways that held so far
 
     def way(self, batch: dict[str, Weighing]) -> Weighing:
         """For a batch on which it is settled."""
@@ -113,12 +111,11 @@ class Shares:
         few: int,
         measure: Measure,
         precision: Precision,
-        heard: Heard,
     ) -> None:
         """Or CannotSplit."""
         for _ in range(TRIALS):
             left = self._left(batch)
-            off = tried(batch, _most_telling(batch, _apart(batch, left), rows, few), measure, heard)
+            off = tried(batch, _most_telling(batch, _apart(batch, left), rows, few), measure)
             best = min(off[name] for name in left)
             if best > precision.within:
                 raise CannotSplit(
@@ -131,23 +128,22 @@ class Shares:
         raise CannotSplit("how its loss weighs the rows of a batch could not be told")
 
 
-def tried(batch: dict[str, Weighing], rows: tuple[int, int, int], measure: Measure, heard: Heard) -> dict[str, float]:
+def tried(batch: dict[str, Weighing], rows: tuple[int, int, int], measure: Measure) -> dict[str, float]:
     """How far off each way is on these rows, as one piece and cut in the middle."""
     begin, middle, end = rows
-    of_parts = {
-        name: (_within(way, begin, middle, end), _within(way, middle, end, end, begin)) for name, way in batch.items()
-    }
     whole, one, other = measure(begin, end), measure(begin, middle), measure(middle, end)
-    heard(of_parts)
-    return {name: _distance(whole, one, other, *shares) for name, shares in of_parts.items()}
+    return {
+        name: _distance(whole, one, other, within(way, begin, middle, begin, end), within(way, middle, end, begin, end))
+        for name, way in batch.items()
+    }
 
 
-def _within(weighing: Weighing, begin: int, middle: int, end: int, start: Optional[int] = None) -> float:
-    """The share of rows from begin to middle among those from start to end."""
+def within(weighing: Weighing, begin: int, end: int, first: int, last: int) -> float:
+    """The share of some rows among those from `first` to `last`."""
     if weighing is None:
         return 1.0
-    total = sum(weighing[begin if start is None else start : end])
-    return sum(weighing[begin:middle]) / total if total else 0.0
+    total = sum(weighing[first:last])
+    return sum(weighing[begin:end]) / total if total else 0.0
 
 
 def _apart(batch: dict[str, Weighing], names: list[str]) -> list[str]:
@@ -181,7 +177,7 @@ def _most_telling(batch: dict[str, Weighing], kinds: list[str], rows: int, few: 
     for begin in range(0, min(rows - few, WINDOWS) + 1):
         for middle in range(begin + 1, begin + few):
             end = begin + few
-            shares = [_within(way, begin, middle, end) for way in ways]
+            shares = [within(way, begin, middle, begin, end) for way in ways]
             sound = sum(way is None or 0.0 < share < 1.0 for way, share in zip(ways, shares))
             spread = sum(abs(a - b) for number, a in enumerate(shares) for b in shares[:number])
             if (sound, spread) > best:

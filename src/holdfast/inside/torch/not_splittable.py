@@ -8,8 +8,8 @@ SEVERAL = {"DistributedDataParallel", "DataParallel", "FullyShardedDataParallel"
 WEIGHTS = ("torch.nn.utils", "torch.ao.")  # hooks that make a weight anew before each call
 
 
-def why_not(module: Any, torch: Any) -> str:
-    """ "" where it may be tried."""
+def why_not(module: Any, torch: Any, as_module: bool = True) -> str:
+    """ "" where it may be tried. For a trainer's function hooks and compiled modules are those of smaller batches."""
     distributed = getattr(torch, "distributed", None)
     if distributed is not None and distributed.is_available() and distributed.is_initialized():
         return "training on several devices is left as it is"
@@ -17,6 +17,8 @@ def why_not(module: Any, torch: Any) -> str:
         kind = type(one).__name__
         if kind in SEVERAL:
             return "training on several devices is left as it is"
+        if not as_module:
+            continue
         if kind == "OptimizedModule" or getattr(one, "_compiled_call_impl", None) is not None:
             return "a module that is compiled is left as it is"
         if one._forward_hooks or one._backward_hooks or _looks_at_inputs(one):

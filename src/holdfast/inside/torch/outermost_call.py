@@ -8,15 +8,15 @@ from typing import Iterator
 
 
 class _Here(threading.local):
-    inside = False  # a call that is looked after already, by us or by a trainer's own rescue
+    inside = False  # a call that is looked after already
 
 
 here = _Here()
 
 
 @contextlib.contextmanager
-def left_alone() -> Iterator[None]:
-    before, here.inside = here.inside, True
+def left_alone(inside: bool = True) -> Iterator[None]:
+    before, here.inside = here.inside, inside
     try:
         yield
     finally:

@@ -6,17 +6,19 @@ everything else of the script see the batch as it is; what backward needs is com
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from typing import Any, Callable, List, NamedTuple, Optional, Tuple
 
 from ..out_of_memory import forget, give_back, is_out_of_memory
 from ..piece_sizes import bounds
 from ..rescue_engine import CannotSplit
+from .batch_function import AGAIN, PIECE, BatchFunction
 from .loss_shares import Weighing, share_of
 from .outermost_call import left_alone
 from .piece_state import autocasts, casting, kept_by, random_state, refuse_what_it_keeps, set_random_state, uncached
 from .split_effects import Effects
-from .step_undo import StepUndo, aside, put_back
+from .step_undo import StepUndo, additions, aside
 from .tensor_nests import cut, form_of, mapped, tensors_of, without_caches
 
 
@@ -32,11 +34,9 @@ class Call:
 
     least = 1  # rows of a piece
 
-    def __init__(
-        self, original: Callable[..., Any], module: Any, args: Any, kwargs: Any, rows: int, traces: StepUndo
-    ) -> None:
+    def __init__(self, function: BatchFunction, args: Any, kwargs: Any, rows: int, traces: StepUndo) -> None:
         self.torch: Any = sys.modules["torch"]
-        self._original, self.module, self.args, self.kwargs = original, module, args, kwargs
+        self.function, self.module, self.args, self.kwargs = function, function.model, args, kwargs
         self.rows, self.traces = rows, traces
         self.parameters = [p for p in traces.parameters if p.requires_grad]
         self.inputs = [t for t in tensors_of((args, kwargs), self.torch) if t.requires_grad]
@@ -44,10 +44,12 @@ class Call:
         self.casting = autocasts(self.torch)
         self.segments: List[Segment] = []
         self.ways: List[Optional[Weighing]] = []  # of each output: how a number is put together; unused for rows
+        self.known: List[str] = []  # the names of the ways that hold for the first of its numbers
         self.differentiable: List[bool] = []
         self.outputs: List[Any] = []
         self._template: Any = None
         self.left_out = False  # a cache of the module's was
+        self.disclosed: List[str] = []  # what is not the same, beside what all calls have in common
         self.totals = False  # gradients given to outputs have in them what comes by way of other outputs
         self.draws = False  # random numbers, when it was run again
         self.shrink: Callable[[int], int] = _cannot_shrink
@@ -56,8 +58,8 @@ class Call:
     def versions(self) -> List[int]:
         return [t._version for t in (*tensors_of((self.args, self.kwargs), self.torch), *self.traces.parameters)]
 
-    def run(self, begin: int, end: int, leaves: Optional[dict[int, Any]] = None) -> Any:
-        """The module on these rows. With `leaves`, inputs that want a gradient are leaves, found there by identity."""
+    def run(self, why: str, begin: int, end: int, leaves: Optional[dict[int, Any]] = None) -> Any:
+        """On these rows. With `leaves`, inputs that want a gradient are leaves, found there by identity."""
 
         def change(tensor: Any, part: Any) -> Any:
             if leaves is None or not tensor.requires_grad:
@@ -67,10 +69,10 @@ class Call:
                 leaf = leaves[id(tensor)] = part.detach().requires_grad_()
             return leaf
 
-        args = cut(self.args, begin, end, self.rows, self.torch, change)
-        kwargs = cut(self.kwargs, begin, end, self.rows, self.torch, change)
+        args = cut(self.args, begin, end, self.torch, self.rows, change)
+        kwargs = cut(self.kwargs, begin, end, self.torch, self.rows, change)
         with left_alone():
-            found, had_cache = without_caches(self._original(self.module, *args, **kwargs))
+            found, had_cache = without_caches(self.function.part(why, args, kwargs))
         self.left_out = self.left_out or had_cache
         return found
 
@@ -81,12 +83,12 @@ class Call:
         torch, joined = self.torch, None
         todo = [Segment(begin, end) for begin, end in sizes]
         effects.begin(self.rows)
-        with torch.no_grad(), uncached(torch):
+        with self.without_graph(), uncached(torch):
             while todo:
                 segment = todo.pop(0)
                 others = self.traces.other_buffers() if not effects.looked else {}
-                kept = kept_by(self.module) if len(self.segments) == 1 else None
-                self.traces.note(gradients=False)
+                kept = self._kept() if len(self.segments) == 1 and self.function.is_module else None
+                self.traces.note()
                 random = random_state(torch)
                 failure, found = self._try(segment.begin, segment.end)
                 if failure is not None:
@@ -95,7 +97,7 @@ class Call:
                     continue
                 effects.piece(segment.end - segment.begin, others)
                 if kept is not None:
-                    refuse_what_it_keeps(kept, kept_by(self.module))
+                    refuse_what_it_keeps(kept, self._kept())
                 self.segments.append(segment._replace(random=random))
                 joined = joined or Joined(torch, self.rows, self.ways)
                 joined.add(found, segment)
@@ -107,9 +109,13 @@ class Call:
         self.outputs, self._template = joined.whole(), joined.template
         return self._rebuilt(function_of(torch).apply(self, *self.inputs, *self.parameters))
 
+    def without_graph(self) -> Any:
+        """A loss may have gradients within, of a penalty say: there each piece has a graph, which goes with it."""
+        return self.torch.no_grad() if self.function.is_module else contextlib.nullcontext()
+
     def _try(self, begin: int, end: int) -> Tuple[Optional[BaseException], Any]:
         try:
-            return None, self.run(begin, end)
+            return None, self.run(PIECE, begin, end)
         except (MemoryError, RuntimeError) as error:
             if not is_out_of_memory(error):
                 raise
@@ -143,15 +149,9 @@ class Call:
                 "one of the variables needed for gradient computation has been modified by an inplace operation: "
                 "an input or a parameter of a module whose call was run in pieces (holdfast)"
             )
-        random = random_state(torch)
-        statistics = [buffer.detach().clone() for buffer in self.traces.statistics]
-        try:
-            with aside(self.parameters), torch.enable_grad(), casting(torch, self.casting):
-                of_inputs = self._again(gradients)
-                return [*of_inputs, *(parameter.grad for parameter in self.parameters)]
-        finally:
-            set_random_state(torch, random)
-            put_back(torch, statistics, self.traces.statistics)
+        with self.traces.unchanged(), aside(self.parameters), torch.enable_grad(), casting(torch, self.casting):
+            of_inputs = self._again(gradients)
+            return [*of_inputs, *(parameter.grad for parameter in self.parameters)]
 
     def _again(self, gradients: Tuple[Any, ...]) -> List[Any]:
         found: List[Any] = [None] * len(self.inputs)
@@ -188,15 +188,15 @@ class Call:
 
     def _kept(self) -> dict[str, Tuple[str, Any]]:
         buffers = {name: ("value", (id(one), version)) for name, (one, version) in self.traces.other_buffers().items()}
-        return {**kept_by(self.module), **buffers}
+        return {**kept_by(self.module), **buffers} if self.function.is_module else buffers
 
     def _piece(
         self, segment: Segment, gradients: Tuple[Any, ...], positions: List[int], leaves: dict[int, Any]
     ) -> Optional[BaseException]:
         skipped = [self.parameters[number] for number in segment.skip]
-        with aside(skipped):
+        with aside(skipped), additions(skipped) as counts:
             try:
-                outputs = tensors_of(self.run(segment.begin, segment.end, leaves), self.torch)
+                outputs = tensors_of(self.run(AGAIN, segment.begin, segment.end, leaves), self.torch)
                 pairs = self._with_gradients(outputs, gradients, positions, segment)
                 if self.totals:
                     for output, part in pairs:
@@ -207,6 +207,8 @@ class Call:
                 if not is_out_of_memory(error):
                     raise
                 return error
+        if any(count > 1 for count in counts.values()):
+            raise CannotSplit("a gradient that was there before may be half changed")
         return None
 
     def _with_gradients(
@@ -220,7 +222,7 @@ class Call:
                 part = None if gradient is None else gradient[begin : positions[number]]
             else:
                 share = share_of(self.ways[number], segment.begin, segment.end)
-                part = None if gradient is None or not share else gradient * share
+                part = None if gradient is None or not share else gradient.reshape(()) * share
             if part is not None and output.requires_grad:
                 pairs.append((output, part.to(output.dtype)))
         return pairs
@@ -250,10 +252,13 @@ def _cannot_shrink(rows: int) -> int:
     raise CannotSplit(f"{rows} rows do not fit")
 
 
+NONE = (0, 0)  # the mark of no gradient
+
+
 def mark(tensor: Any) -> Tuple[int, int]:
     """By which a change of its gradient is known."""
     gradient = tensor.grad
-    return (0, 0) if gradient is None else (id(gradient), gradient._version)
+    return NONE if gradient is None else (id(gradient), gradient._version)
 
 
 class Joined:
@@ -280,18 +285,18 @@ class Joined:
             if not tensor.dim():
                 share = share_of(self._ways[number], segment.begin, segment.end)
                 if share:
-                    self._wholes[number] += tensor * share
+                    self._wholes[number] += tensor.detach() * share
                 continue
             begin = self._filled[number]
             end = self._filled[number] = begin + tensor.shape[0]
             if end > self._wholes[number].shape[0] or tensor.shape[1:] != self._wholes[number].shape[1:]:
                 raise CannotSplit("the shape of what it returns is not by rows")
-            self._wholes[number][begin:end] = tensor
+            self._wholes[number][begin:end] = tensor.detach()
 
     def _room(self, first: Any, segment: Segment) -> Any:
         torch = self._torch
         if not first.dim():
-            return torch.zeros_like(first)
+            return torch.zeros_like(first, requires_grad=False)
         total, odd = divmod(first.shape[0] * self._rows, segment.end - segment.begin)
         if odd:
             raise CannotSplit("the shape of what it returns is not by rows")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..disclosed_effects import apart, texts
 from ..rescue_engine import CannotSplit
 from .step_undo import StepUndo, put_back, statistics_of
 
@@ -71,10 +72,7 @@ class Effects:
                 means.append(float((mean.var(0, unbiased=False) / size).mean()) ** 0.5)
                 variances.append(float((variance.var(0, unbiased=False) / size**2).mean()) ** 0.5)
             number += len(names)
-        return (
-            f"measured over {len(self._pieces)} of them: their means lie {max(means):.1%} of a standard deviation apart, "
-            f"their variances {max(variances):.1%}"
-        )
+        return apart(len(self._pieces), max(means), max(variances))
 
     def _seen(self, number: int, kept: float) -> Any:
         """By each piece: all started from the same value, so what they left says what they saw."""
@@ -82,16 +80,7 @@ class Effects:
         return self._torch.stack([state[number].double() - kept * before for _, state in self._pieces]) / (1.0 - kept)
 
     def texts(self) -> list[str]:
-        said = []
-        count = len(self.traces.normalising)
-        if count:
-            said.append(
-                f"batch normalisation ({count} layer{'' if count == 1 else 's'}) normalises over micro-batches of "
-                f"{self._rows} rows, as with a smaller batch{'; ' + self._measured if self._measured else ''}"
-            )
-        if self._draws:
-            said.append("dropout and noise draw anew for each micro-batch: the effect is that of another seed")
-        return said
+        return texts(len(self.traces.normalising), self._rows, self._measured, self._draws)
 
 
 def _moved(before: Any, now: Any) -> bool:

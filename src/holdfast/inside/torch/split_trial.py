@@ -2,124 +2,130 @@
 
 from __future__ import annotations
 
-from typing import Any, List
+from typing import Any, List, Tuple
 
 from ..out_of_memory import forget, give_back, is_out_of_memory
 from ..piece_sizes import bounds
 from ..rescue_engine import CannotSplit
+from .batch_function import TRIAL
+from .gradient_samples import sampled
 from .loss_shares import CannotTell, Precision, Shares, precision_of, weighings
-from .piece_state import random_state, set_random_state
 from .recompute import Call
-from .step_undo import aside, put_back, without_chance
+from .step_undo import aside, without_chance
 from .tensor_nests import form_of, named_leaves, tensors_of
 
 FEW, LEAST = 4, 2  # rows that are tried
-SAMPLE = 4096  # numbers of each gradient that are compared
+OF_A_NUMBER = 5e-3  # as near as one number must be, where its gradient cannot be had
 
 
 class Trial:
-    """Of one module, for as long as it trains."""
+    """Of one module or function, for as long as it trains. `verified`: the way to put its loss together, where an earlier
+    attempt of the run has tried it."""
 
-    def __init__(self, torch: Any) -> None:
+    def __init__(self, torch: Any, verified: str = "") -> None:
         self._torch = torch
-        self._form: Any = None
-        self._differentiable: List[bool] = []
-        self._shares: List[Any] = []
+        self._differentiable: List[bool] = [True] if verified else []
+        self._shares: List[Any] = [Shares([verified])] if verified else []
 
     def settle(self, call: Call, few: int) -> None:
         """Or CannotSplit. `few` rows are known to fit, or hoped to."""
-        torch = self._torch
         few = max(2, min(few, FEW, call.rows))
-        random = random_state(torch)
-        statistics = [buffer.detach().clone() for buffer in call.traces.statistics]
-        while True:
-            failure = None
-            try:
-                with without_chance(call.module):
-                    self._settled(call, few)
-            except CannotTell:
-                raise CannotSplit("a few rows of it could not be tried") from None
-            except (MemoryError, RuntimeError) as error:
-                if not is_out_of_memory(error):
-                    raise CannotSplit(f"a few rows of it fail: {type(error).__name__}: {error}"[:200]) from None
-                failure = error
-            finally:
-                set_random_state(torch, random)
-                put_back(torch, statistics, call.traces.statistics)
-            if failure is None:
+        ways = [(few, True), (LEAST, True), (few, False), (LEAST, False)]
+        for number, (rows, gradients) in enumerate(ways):
+            if (rows, gradients) not in ways[:number] and self._has_settled(call, rows, gradients):
                 return
-            if few == LEAST:
-                raise CannotSplit("two rows of it do not fit")
-            few = LEAST
-            forget(failure)
-            give_back()
+        if not call.function.share_by:
+            raise CannotSplit("a few rows of it could not be tried")
+        self._differentiable, self._shares = [True], [Shares([call.function.share_by])]
+        self._settled(call, few, gradients=False)
 
-    def _settled(self, call: Call, few: int) -> None:
-        if self._form is None:
+    def _has_settled(self, call: Call, few: int, gradients: bool) -> bool:
+        """False where memory ran out, or what was measured is no number."""
+        try:
+            with call.traces.unchanged(), without_chance(call.module):
+                self._settled(call, few, gradients)
+            return True
+        except CannotTell:
+            return False
+        except (MemoryError, RuntimeError, TypeError, ValueError) as error:
+            if not is_out_of_memory(error):
+                raise CannotSplit(f"a few rows of it fail: {type(error).__name__}: {error}"[:200]) from None
+            failure = error
+        forget(failure)
+        give_back()
+        return False
+
+    def _settled(self, call: Call, few: int, gradients: bool) -> None:
+        if not self._differentiable:
             self._compare(call, few)
         call.differentiable = self._differentiable
         call.ways = [
-            None if shares is None else self._way(call, shares, few, number)
+            None if shares is None else self._way(call, shares, few, number, gradients)
             for number, shares in enumerate(self._shares)
         ]
+        call.known = next((shares.known for shares in self._shares if shares is not None), [])
 
     def _compare(self, call: Call, few: int) -> None:
         torch = self._torch
-        with torch.no_grad():
-            whole = call.run(0, few)
-            parts = [call.run(begin, end) for begin, end in bounds(few, 2)]
-        form = form_of(whole, torch)
-        if any(form_of(part, torch) != form for part in parts):
-            raise CannotSplit("what it returns differs from part to part")
-        within = self._precision(call).within
-        wholes, (ones, others) = tensors_of(whole, torch), (tensors_of(part, torch) for part in parts)
-        for together, one, other in zip(wholes, ones, others):
-            if together.dim() and not _same(torch, together, one, other, within):
-                raise CannotSplit("what it computes for a row depends on the other rows of the batch")
+        first, second = bounds(few, 2)
         with torch.enable_grad():
-            self._differentiable = [t.requires_grad for t in tensors_of(call.run(*bounds(few, 2)[0]), torch)]
-        if not any(self._differentiable):
+            found = call.run(TRIAL, *first)
+        form, ones = form_of(found, torch), tensors_of(found, torch)
+        differentiable = [tensor.requires_grad for tensor in ones]
+        if not any(differentiable):
             raise CannotSplit("nothing it returns has a gradient")
-        self._shares = [None if t.dim() else Shares() for t in wholes]
-        self._form = form
+        if any(tensor.dim() for tensor in ones):
+            self._compare_rows(call, form, [tensor.detach() for tensor in ones], second)
+        self._shares = [None if tensor.dim() else Shares() for tensor in ones]
+        self._differentiable = differentiable
+
+    def _compare_rows(self, call: Call, form: Any, ones: List[Any], second: Tuple[int, int]) -> None:
+        torch, within = self._torch, self._precision(call).within
+        with call.without_graph():
+            whole, part = call.run(TRIAL, 0, second[1]), call.run(TRIAL, *second)
+        if form_of(whole, torch) != form or form_of(part, torch) != form:
+            raise CannotSplit("what it returns differs from part to part")
+        for together, one, other in zip(tensors_of(whole, torch), ones, tensors_of(part, torch)):
+            if together.dim() and not _same(torch, together.detach(), one, other.detach(), within):
+                raise CannotSplit("what it computes for a row depends on the other rows of the batch")
 
     def _precision(self, call: Call) -> Precision:
-        mixed = any(enabled for _, enabled, _ in call.casting)
+        mixed = call.function.mixed or any(enabled for _, enabled, _ in call.casting)
         return precision_of(self._torch, call.parameters, mixed)
 
-    def _way(self, call: Call, shares: Shares, few: int, number: int) -> Any:
-        torch, rows = self._torch, call.rows
+    def _way(self, call: Call, shares: Shares, few: int, number: int, gradients: bool) -> Any:
+        torch, rows, said = self._torch, call.rows, call.function.share_by
         tensors = {
             name: leaf
             for name, leaf in named_leaves({"args": call.args, "kwargs": call.kwargs})
             if isinstance(leaf, torch.Tensor) and leaf.dim() and leaf.shape[0] == rows
         }
-        batch = weighings(tensors, rows, torch, shares.known)
+        batch = weighings(tensors, rows, [said] if said else shares.known)
+        if said:
+            batch = {said: batch[said]}
         if not shares.is_settled(batch):
+            precision = self._precision(call)
+            if not gradients:
+                precision = Precision(min(precision.within, OF_A_NUMBER), precision.chance)
             with aside(call.parameters):
                 shares.settle(
-                    batch, rows, few, lambda begin, end: self._measured(call, number, begin, end),
-                    self._precision(call), lambda _: None,
-                )  # fmt: skip
+                    batch, rows, few, lambda begin, end: self._measured(call, number, begin, end, gradients), precision
+                )
         return shares.way(batch)
 
-    def _measured(self, call: Call, number: int, begin: int, end: int) -> Any:
-        """The gradient of one number it returns, and the number."""
+    def _measured(self, call: Call, number: int, begin: int, end: int, gradients: bool) -> Any:
+        """The gradient of one number it returns, or the number."""
         torch = self._torch
-        with torch.enable_grad():
-            value = tensors_of(call.run(begin, end), torch)[number]
-            if not value.requires_grad:
+        with torch.enable_grad() if gradients else call.without_graph():
+            value = tensors_of(call.run(TRIAL, begin, end, {}), torch)[number]
+            if not value.requires_grad or not gradients:
                 return value.detach().double().reshape(1).cpu()
-            gradients = torch.autograd.grad(value, call.parameters, allow_unused=True)
-        taken = []
-        for parameter, gradient in zip(call.parameters, gradients):
-            stride = max(1, parameter.numel() // SAMPLE)
-            if gradient is None:
-                taken.append(torch.zeros(-(-parameter.numel() // stride), dtype=torch.float64))
-                continue
-            dense = gradient.to_dense() if gradient.is_sparse else gradient
-            taken.append(dense.reshape(-1)[::stride].double().cpu())
-        return torch.cat(taken)
+            try:
+                torch.autograd.backward(value)  # checkpoints that enter it anew know no other way
+                return sampled(torch, [(parameter, parameter.grad) for parameter in call.parameters])
+            finally:
+                for parameter in call.parameters:
+                    parameter.grad = None
 
 
 def _same(torch: Any, whole: Any, one: Any, other: Any, within: float) -> bool:

@@ -1,19 +1,16 @@
-"""What a training step that fails has changed, and how it is put back without a copy of it all before each step.
-
-Gradients: autograd adds to a parameter's gradient once in a backward pass, with all rows at once. So a gradient that was
-not there before is dropped, and one that was there and has changed is complete: it stays, and the rows that are run again
-do not count for it. Statistics of batch normalisation are small and copied; random state is a few bytes.
-"""
+"""What a call that fails has changed, and how it is put back: statistics of batch normalisation, which are small and
+copied before each call that is noted, and random state, a few bytes."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
 import weakref
-from typing import Any, Iterable, Iterator, Optional
+from typing import Any, Iterator
 
 from ..rescue_engine import CannotSplit
 from .frozen_randomness import without_draws
+from .piece_state import random_state, set_random_state
 
 
 class StepUndo:
@@ -28,45 +25,40 @@ class StepUndo:
         self.statistics = self._statistics()
         self._copies = [buffer.detach().clone() for buffer in self.statistics]
         self._in_groups = _by_kind(self.statistics, self._copies)
-        self._gradients: Optional[list[tuple[Any, int]]] = []
         self.random: list[Any] = []
 
-    def note(self, gradients: bool = True) -> None:
-        """Before each step: microseconds, and no wait for a device. Without `gradients`: the step drops them first."""
+    def note(self) -> None:
+        """Before each step: microseconds, and no wait for a device."""
         torch = self._torch
-        self._gradients = None
-        if gradients:
-            self._gradients = [
-                (gradient, gradient._version) for p in self.parameters if (gradient := p.grad) is not None
-            ]
-        self.random = [torch.get_rng_state()]
-        if torch.cuda.is_initialized():
-            self.random.append(torch.cuda.get_rng_state())
+        self.random = random_state(torch)
         for statistics, copies in self._in_groups:
             copy_all(torch, statistics, copies)
 
     def _statistics(self) -> list[Any]:
         return [buffer for module in self.normalising for buffer in statistics_of(module).values()]
 
-    def let_go(self) -> None:
-        """Once the step is over: what it held is not ours to keep."""
-        self._gradients, self.random = [], []
-
-    def undo(self, aside: Iterable[Any] = ()) -> list[Any]:
-        """Returns the parameters whose gradient has all rows of the failed attempt in it; not those that had theirs set
-        aside, which is back by now. Once for each `note`."""
+    def undo(self) -> None:
+        """Once for each `note`."""
         if not self.random:  # nothing is noted
-            return []
+            return
         torch = self._torch
         random, self.random = self.random, []
-        torch.set_rng_state(random[0])
-        if len(random) > 1:
-            torch.cuda.set_rng_state(random[1])
-        if any(a is not b for a, b in zip(self._statistics(), self.statistics)):
-            raise CannotSplit("its statistics were moved elsewhere")
+        set_random_state(torch, random)
+        model = self._model()
+        if model is None or not self.are_of(model):
+            raise CannotSplit("its parameters or statistics are others than before")
         for statistics, copies in self._in_groups:
             put_back(torch, copies, statistics)
-        return self._undo_gradients({id(parameter) for parameter in aside})
+
+    @contextlib.contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """Whatever is run within."""
+        random, before = random_state(self._torch), [buffer.detach().clone() for buffer in self.statistics]
+        try:
+            yield
+        finally:
+            set_random_state(self._torch, random)
+            put_back(self._torch, before, self.statistics)
 
     def are_of(self, model: Any) -> bool:
         """As it is now: it may have been moved or changed."""
@@ -77,37 +69,8 @@ class StepUndo:
             and all(a is b for a, b in zip(self._statistics(), self.statistics))
         )
 
-    def _undo_gradients(self, aside: set[int]) -> list[Any]:
-        model = self._model()
-        if model is None or not self.are_of(model):
-            raise CannotSplit("its parameters are others than before")
-        if self._gradients is None:
-            return []
-        before = {id(gradient): (gradient, version) for gradient, version in self._gradients}
-        self._gradients = []
-        complete = []
-        kept = 0
-        for parameter in self.parameters:
-            gradient = parameter.grad
-            if gradient is None or id(parameter) in aside:
-                continue
-            known = before.get(id(gradient))
-            if known is None:
-                parameter.grad = None
-                continue
-            kept += 1
-            if gradient._version != known[1]:
-                complete.append(parameter)
-        if kept != len(before):
-            raise CannotSplit("gradients that were there before are gone")
-        return complete
-
     def random_state_moved(self) -> bool:
-        torch = self._torch
-        moved = not torch.equal(torch.get_rng_state(), self.random[0])
-        if len(self.random) > 1:
-            moved = moved or not torch.equal(torch.cuda.get_rng_state(), self.random[1])
-        return moved
+        return any(bool((a != b).any()) for a, b in zip(self.random, random_state(self._torch)))
 
     def other_buffers(self) -> dict[str, tuple[Any, int]]:
         model: Any = self._model()
@@ -170,11 +133,9 @@ def additions(parameters: list[Any]) -> Iterator[dict[int, int]]:
     def count(parameter: Any) -> None:
         counts[id(parameter)] = counts.get(id(parameter), 0) + 1
 
-    hooks = []
-    for parameter in parameters:
-        if not hasattr(parameter, "register_post_accumulate_grad_hook"):
-            raise CannotSplit("this torch does not tell when a gradient is complete")
-        hooks.append(parameter.register_post_accumulate_grad_hook(count))
+    # Before PyTorch 2.1 nothing tells; there, too, only checkpoints that enter the backward pass anew add twice.
+    told = [parameter for parameter in parameters if hasattr(parameter, "register_post_accumulate_grad_hook")]
+    hooks = [parameter.register_post_accumulate_grad_hook(count) for parameter in told]
     try:
         yield counts
     finally:

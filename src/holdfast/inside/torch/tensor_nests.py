@@ -84,28 +84,48 @@ def form_of(value: Any, torch: Any) -> Any:
     raise CannotSplit(f"it returns a {type(value).__name__}, which cannot be put together from parts")
 
 
-def cut(value: Any, begin: int, end: int, rows: int, torch: Any, change: Callable[[Any, Any], Any]) -> Any:
-    """Inputs: what has one entry for each row is cut, all else goes along. `change(tensor, its part)`."""
+def rows_of(batch: Any, torch: Any) -> int:
+    sizes = {int(tensor.shape[0]) for tensor in tensors_of(batch, torch) if tensor.dim()}
+    if len(sizes) != 1:
+        raise CannotSplit("its inputs do not share a first axis")
+    return sizes.pop()
 
-    def leaf(part: Any) -> Any:
-        if isinstance(part, torch.Tensor):
-            return change(part, part[begin:end] if part.dim() and part.shape[0] == rows else part)
-        shape = getattr(part, "shape", None)  # NumPy's
-        by_row = isinstance(shape, tuple) and len(shape) > 0 and shape[0] == rows
-        return part[begin:end] if by_row else part
 
-    if _texts_by_row(value, rows, torch):
+def tail_of(batch: Any, torch: Any) -> Tuple[Any, ...]:
+    """The shape of a row."""
+    return tuple(tuple(tensor.shape[1:]) for tensor in tensors_of(batch, torch))
+
+
+def _itself(_whole: Any, part: Any) -> Any:
+    return part
+
+
+def cut(
+    value: Any,
+    begin: int,
+    end: int,
+    torch: Any,
+    rows: Optional[int] = None,
+    change: Callable[[Any, Any], Any] = _itself,
+) -> Any:
+    """Rows of every tensor. With `rows`, of all that has one entry for each of them, and all else goes along: tensors,
+    NumPy's arrays, texts. `change(tensor, its part)`."""
+    if isinstance(value, torch.Tensor):
+        is_cut = value.dim() and (rows is None or value.shape[0] == rows)
+        return change(value, value[begin:end] if is_cut else value)
+    if rows is not None and _is_by_row(value, rows, torch):
         return value[begin:end]
     parts = opened(value)
     if parts is None:
-        return leaf(value)
-    pieces = iter([cut(part, begin, end, rows, torch, change) for _, part in parts])
-    return _refilled(value, pieces)
+        return value
+    return _refilled(value, iter([cut(part, begin, end, torch, rows, change) for _, part in parts]))
 
 
-def _texts_by_row(value: Any, rows: int, torch: Any) -> bool:
-    plain = isinstance(value, (list, tuple)) and not hasattr(value, "_fields") and len(value) == rows
-    return plain and not tensors_of(value, torch) and all(isinstance(part, PLAIN) for part in value)
+def _is_by_row(value: Any, rows: int, torch: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return len(value) == rows and not hasattr(value, "_fields") and not tensors_of(value, torch)
+    shape = getattr(value, "shape", None)
+    return isinstance(shape, tuple) and len(shape) > 0 and shape[0] == rows
 
 
 def _refilled(value: Any, pieces: Any) -> Any:

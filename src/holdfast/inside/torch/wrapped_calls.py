@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ..never_raise import guarded, unseen
+from ..never_raise import guarded
 from ..telemetry import now
+from ..user_errors import passing
 from .step import Aspect, Call, compiling, in_turn
 from .telemetry import Telemetry
 
@@ -30,11 +31,8 @@ def _iterate(tells: Telemetry, inner: Call) -> Call:
     def __iter__(loader: Any) -> Any:
         began = now()
         pause(None, began)
-        try:
+        with passing:
             iterator = inner(loader)
-        except BaseException as error:
-            unseen(error)
-            raise
         begun(loader, iterator, began)
         return iterator
 
@@ -57,12 +55,10 @@ def _next_batch(tells: Telemetry, inner: Call) -> Call:
             if not iteration.plain:
                 look(iteration)
         try:
-            batch = inner(iterator)
+            with passing:
+                batch = inner(iterator)
         except StopIteration:
             ended(iteration, began)
-            raise
-        except BaseException as error:
-            unseen(error)
             raise
         if usual:
             lane.wait_s += now() - began
@@ -78,11 +74,8 @@ def _scale(tells: Telemetry, inner: Call) -> Call:
     noted = guarded(tells.scaled)
 
     def scale(scaler: Any, outputs: Any) -> Any:
-        try:
+        with passing:
             result = inner(scaler, outputs)
-        except BaseException as error:
-            unseen(error)
-            raise
         noted(outputs, result)
         return result
 
@@ -99,11 +92,8 @@ def _backward(tells: Telemetry, inner: Call) -> Call:
         here.quiet = 0
         if tells.loss_due or not here.mark:
             noted(tensor)
-        try:
+        with passing:
             return inner(tensor, *args, **kwargs)
-        except BaseException as error:
-            unseen(error)
-            raise
 
     return backward
 
@@ -114,10 +104,8 @@ def _save(tells: Telemetry, inner: Call) -> Call:
     def save(*args: Any, **kwargs: Any) -> Any:
         began = saving()
         try:
-            return inner(*args, **kwargs)
-        except BaseException as error:
-            unseen(error)
-            raise
+            with passing:
+                return inner(*args, **kwargs)
         finally:
             saved(began)
 
