@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 # What marks a container is ours to say here: with a mark that is there the job's turn is left alone.
-STARTED = "import sys; from holdfast.supervisor import launch_where; launch_where.MARKS = (sys.argv.pop(1),); launch_where.CONTAINED = ('/nowhere',); from holdfast.cli import main; sys.exit(main())"  # fmt: skip
+STARTED = "import sys; from holdfast.supervisor import launch_context; launch_context.MARKS = (sys.argv.pop(1),); launch_context.CONTAINED = ('/nowhere',); from holdfast.cli import main; sys.exit(main())"  # fmt: skip
 CHANGED, LEFT_ALONE = "not/there", "proc/version"
 MOST_BY_OTHERS = 0.1
 JOB = """

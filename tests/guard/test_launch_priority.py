@@ -19,7 +19,7 @@ from holdfast.supervisor import launch_context
 from tests.workplace import Workplace
 
 # Tests may run in a container, where nothing is to change: what marks one is the test's to say.
-STARTED = "import sys; from holdfast.supervisor import launch_where; launch_where.MARKS = tuple(filter(None, sys.argv.pop(1).split())); launch_where.CONTAINED = ('/nowhere',); from holdfast.cli import main; sys.exit(main())"  # fmt: skip
+STARTED = "import sys; from holdfast.supervisor import launch_context; launch_context.MARKS = tuple(filter(None, sys.argv.pop(1).split())); launch_context.CONTAINED = ('/nowhere',); from holdfast.cli import main; sys.exit(main())"  # fmt: skip
 JOB = """
     import json, os, psutil, subprocess, sys, threading
     def turn():

@@ -25,9 +25,9 @@ FAULTS = (
     "keras.adapter.install",
     "keras.adapter.take_over",
     "keras.step.tracing_of",
-    "keras.step.StepUndo.new",
-    "keras.values.gradient_norms",
-    "keras.fit.shape_of",
+    "keras.step.TracedSteps.new",
+    "keras.late_values.gradient_norms",
+    "keras.fit_progress.shape_of",
 )
 
 
