@@ -93,8 +93,7 @@ def allowed() -> tuple[Allowed, ...]:
 
 def objection(test: str, said: str) -> str:
     """Why this skip is none of those that are allowed; nothing where it is one."""
-    name = test.rpartition("@")[0] if test.rfind("@") > test.rfind("]") else test  # the group it ran in
-    listed = [row for row in allowed() if re.fullmatch(row.tests, name) and re.search(row.reason, said)]
+    listed = [row for row in allowed() if re.fullmatch(row.tests, test) and re.search(row.reason, said)]
     if not listed:
         return f"skipped, and {LIST.name} does not have it: {said}"
     if any(CONDITIONS[row.when](said) for row in listed):

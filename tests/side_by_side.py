@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import fcntl
 import functools
+import json
 import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -74,28 +76,56 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
             here.leave()
 
 
-@pytest.hookimpl(tryfirst=True)  # before the groups are read
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        group = group_of(item)
-        if group:
-            item.add_marker(pytest.mark.xdist_group(group))
+# -- which worker gets what: xdist's own groups are part of a test's name, which pytest 9.2 does not let it change
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if is_worker(config):
+        groups = {item.nodeid: group for item in items if (group := group_of(item))}
+        path = groups_file(config.workerinput["testrunuid"])  # type: ignore[attr-defined]
+        new = path.with_suffix(f".{os.getpid()}")
+        new.write_text(json.dumps(groups))
+        new.replace(path)  # all workers write the same
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByGroup(LoadScopeScheduling):  # type: ignore[misc]
+        """The largest groups first, then one test at a time."""
+
+        @functools.cached_property
+        def groups(self) -> dict[str, str]:
+            found: dict[str, str] = json.loads(groups_file(config.stash[RUN]).read_text())
+            return found
+
+        def _split_scope(self, nodeid: str) -> str:
+            return self.groups.get(nodeid, nodeid)
+
+    return ByGroup(config, log)
+
+
+def groups_file(run: str) -> Path:
+    return Path(tempfile.gettempdir(), f"holdfast-tests-{run}.groups")
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    uid = getattr(session.config, "workerinput", {}).get("testrunuid") or session.config.stash.get(RUN, "")
-    if uid and not is_worker(session.config):
-        machine(uid).remove()
+    run = session.config.stash.get(RUN, "")
+    if run:
+        machine(run).remove()
+        groups_file(run).unlink(missing_ok=True)
 
 
 RUN = pytest.StashKey[str]()
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_configure_node(node: object) -> None:
+def pytest_configure_node(node: Any) -> None:
     """In the process that hands out the tests: how this run of them is called."""
-    node.config.stash[RUN] = node.workerinput["testrunuid"]  # type: ignore[attr-defined]
+    node.config.stash[RUN] = node.workerinput["testrunuid"]
 
 
 def wants_to_be_alone(item: pytest.Item) -> bool:

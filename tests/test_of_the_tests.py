@@ -141,7 +141,7 @@ def test_a_framework_may_be_missing_except_where_the_tree_is_judged(monkeypatch:
 
 
 def test_a_skip_is_allowed_only_while_its_condition_holds(monkeypatch: pytest.MonkeyPatch) -> None:
-    test, said = "tests/gpu/test_x.py::test_x[a@b]@alone", "needs an NVIDIA GPU"
+    test, said = "tests/gpu/test_x.py::test_x[a]", "needs an NVIDIA GPU"
     monkeypatch.setattr(allowed_skips, "has_no_gpu", lambda: True)
     assert allowed_skips.objection(test, said) == ""
     monkeypatch.setattr(allowed_skips, "has_no_gpu", lambda: False)
@@ -161,6 +161,10 @@ def test_the_list_names_conditions_there_are_and_says_why() -> None:
 SIDE_BY_SIDE = """
     import json, os, time, pytest
 
+    @pytest.fixture(scope="module")
+    def made():
+        with open(os.environ["SPENT"] + ".made", "a") as file: file.write("made ")
+
     def spends(name, seconds):
         began = time.monotonic()
         time.sleep(seconds)
@@ -170,6 +174,9 @@ SIDE_BY_SIDE = """
     @pytest.mark.parametrize("number", range(12))
     def test_shares(number): spends("shares", 0.2)
 
+    @pytest.mark.parametrize("number", range(4))
+    def test_uses_what_another_made(number, made): spends("shares", 0.1)
+
     @pytest.mark.alone
     @pytest.mark.parametrize("number", range(3))
     def test_alone(number): spends("alone", 0.2)
@@ -178,12 +185,10 @@ SIDE_BY_SIDE = """
 
 def test_one_that_must_be_alone_has_the_machine_to_itself_and_the_others_share_it(tmp_path: Path) -> None:
     spent = tmp_path / "spent"
-    code, said = _pytest(
-        tmp_path, SIDE_BY_SIDE, "-p", "tests.side_by_side", "-n", "3", "--dist", "loadgroup", SPENT=str(spent)
-    )
+    code, said = _pytest(tmp_path, SIDE_BY_SIDE, "-p", "tests.side_by_side", "-n", "3", SPENT=str(spent))
     assert code == 0, said
     times = [json.loads(line) for line in spent.read_text().splitlines()]
-    assert len(times) == 15
+    assert len(times) == 19
     beside = [
         {one, other}
         for (one, *first), (other, *second) in combinations(times, 2)
@@ -191,6 +196,7 @@ def test_one_that_must_be_alone_has_the_machine_to_itself_and_the_others_share_i
     ]
     assert {"shares"} in beside
     assert not any("alone" in both for both in beside)
+    assert spent.with_suffix(".made").read_text() == "made ", "one worker has all the tests that use it"
 
 
 LIMITING = re.compile(r"\b(run_in_arena|staged|small_group|Limits\(memory)\b")
