@@ -18,7 +18,7 @@ BROAD = {"Exception", "BaseException"}
 MAY_CATCH_EVERYTHING = {
     "inside/api.py": 1,
     "inside/background_save.py": 1,
-    "inside/bootstrap/sitecustomize.py": 1,
+    "inside/bootstrap/sitecustomize.py": 2,
     "inside/checkpoint_store.py": 1,
     "inside/keep.py": 1,
     "inside/keras/checkpoint.py": 1,

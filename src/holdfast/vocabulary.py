@@ -12,6 +12,8 @@ UNITS = ("bytes", "bytes_per_s", "s", "ratio", "celsius", "watts", "count", "per
 
 NOT_WORKING = "not-working:"  # how the key of a decision begins that tells what of Holdfast does not work in a run
 
+JOB_GROUP_PREFIX = "holdfast-job-"  # how the name of a control group begins that Holdfast made for a job
+
 
 def unit_of(name: str) -> str:
     """The unit a signal's name carries: `host.memory_available_bytes` -> `bytes`."""
@@ -30,12 +32,16 @@ def signal_name(number: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One reading. A missing one is None with the reason, never zero."""
+    """One reading. A missing one is None with the reason, never zero.
+
+    `step` is the training step that it belongs to, where it was read at a step's boundary.
+    """
 
     name: str
     value: float | None
     at: float
     reason: str = ""
+    step: int | None = None
 
     @property
     def unit(self) -> str:

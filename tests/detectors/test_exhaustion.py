@@ -111,3 +111,18 @@ def test_swap_that_others_fill_is_not_this_jobs_alarm() -> None:
     machine = {"host__memory_total_bytes": [16 * GIB] * 24}
     assert find_edges(story(**filling, **machine, job__rss_bytes=[0.3 * GIB] * 24)) == []
     assert find_edges(story(**filling, **machine, job__rss_bytes=[12 * GIB] * 24))
+
+
+def test_a_container_that_is_slowed_down_before_its_limit_is_full_there() -> None:
+    filling = {"cgroup__memory_working_bytes": [GIB * (4.0 + 0.05 * i) for i in range(24)]}
+    limit = {"cgroup__memory_limit_bytes": [16 * GIB] * 24}
+    assert find_edges(story(None, **filling, **limit)) == []
+    assert find_edges(story(None, **filling, **limit, cgroup__memory_high_bytes=[5.5 * GIB] * 24))
+
+
+def test_a_budget_counts_what_the_job_holds_and_not_its_resident_sizes() -> None:
+    """Eight loader workers that share their parent's pages and libraries have eight times its size."""
+    sizes = [GIB * (3.0 + 0.05 * i) for i in range(24)]
+    budget = {"job__memory_budget_bytes": [4.3 * GIB] * 24}
+    assert find_edges(story(None, **budget, job__rss_bytes=sizes, job__held_bytes=[GIB] * 24)) == []
+    assert find_edges(story(None, **budget, job__rss_bytes=sizes, job__held_bytes=sizes))

@@ -205,3 +205,11 @@ def test_an_array_that_tensorflow_copies_is_said_to_be_held_twice() -> None:
     assert cause is not None and "PyDataset" in cause.remedies[0].how
     once = find(killed(stack(LOADS["an array"], 500 * MIB), stack(LOADS["an array"], 900 * MIB)))
     assert once is not None and not any("held twice" in item.text for item in once.evidence)
+
+
+def test_what_was_typed_at_a_prompt_is_the_scripts_own_code() -> None:
+    """A cell of a notebook, or standard input: no file, and no library either."""
+    for place in ("<ipython-input-4-1a2b>", "<stdin>"):
+        typed = [(place, "<module>", "rows = [decode(file) for file in files]")]
+        found = find(killed(stack(typed, 500 * MIB), stack(typed, 900 * MIB)))
+        assert found is not None and f"{place}:9 in <module>" in found.evidence[1].text

@@ -151,9 +151,8 @@ def test_a_leak_of_hundreds_of_megabytes_a_second_is_seen_though_it_lasts_half_a
     steps = [6.0 * i for i in range(14)]
     series = {
         "train.rss_bytes": [
-            Sample("train.rss_bytes", 500 * MIB + 4 * MIB * s, t) for s, t in zip(steps, at, strict=True)
+            Sample("train.rss_bytes", 500 * MIB + 4 * MIB * s, t, step=int(s)) for s, t in zip(steps, at, strict=True)
         ],
-        "train.rss_bytes_step_count": [Sample("", s, t) for s, t in zip(steps, at, strict=True)],
         "train.steps_count": [Sample("train.steps_count", steps[-1], at[-1])],
         "cgroup.memory_limit_bytes": [Sample("cgroup.memory_limit_bytes", 820 * MIB, START)],
     }

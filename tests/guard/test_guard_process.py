@@ -10,8 +10,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from holdfast.inside.headroom import GROUP_FILES
 from holdfast.probes.cgroup_paths import hierarchy_of, membership
-from holdfast.supervisor.guard.cgroup_placement import limit_name
 from tests.allowed_skips import may_make_no_group
 from tests.guard.arena import run_in_arena
 from tests.workplace import PATIENCE_S, Workplace, wait_for
@@ -100,7 +100,7 @@ def test_the_line_around_the_job_is_lifted_when_the_guard_is_killed(workplace: W
     memory = hierarchy_of("memory", membership(Path("/"), script.pid), Path("/"), script.pid)
     if memory is None or f"/holdfast-job-{relay.pid}-" not in memory.folders[0]:
         pytest.skip("no memory group of its own can be made here")
-    line = Path(memory.folders[0]) / limit_name(memory.version)
+    line = Path(memory.folders[0]) / GROUP_FILES[memory.version].limit
     machine = psutil.virtual_memory().total
     wait_for(lambda: line.read_text().strip().isdigit() and int(line.read_text()) <= machine)
     guard.kill()

@@ -68,8 +68,8 @@ class Ran:
 
     def at_steps(self, name: str) -> list[tuple[int, float]]:
         """A value that was read late, with the step it belongs to."""
-        steps = [int(value) for value in self.values(f"{name}_step_count")]
-        return list(zip(steps, self.values(name), strict=True))
+        found = [sample for sample in self.samples if sample.name == name and sample.value is not None]
+        return [(sample.step or 0, sample.value or 0.0) for sample in found]
 
     def told(self, kind: str) -> list[dict[str, Any]]:
         return [event.data for event in self.events if event.kind == kind]

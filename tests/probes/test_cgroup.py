@@ -275,3 +275,13 @@ def test_page_cache_in_a_real_group_is_not_memory_in_use(small_group: Path, tmp_
     assert (found["cgroup.memory_usage_bytes"] or 0) >= 20 * MIB
     working = found["cgroup.memory_working_bytes"]
     assert working is not None and working < 15 * MIB
+
+
+def test_the_level_that_is_throttled_first_binds(machine: FakeMachine) -> None:
+    machine.mounts("0:30 / /sys/fs/cgroup cgroup2 rw")
+    machine.write(f"/proc/{SCRIPT}/cgroup", "0::/pod/job\n")
+    v2(machine, "/sys/fs/cgroup/pod", 20 * GIB, 7 * GIB, memory_high=8 * GIB)
+    v2(machine, "/sys/fs/cgroup/pod/job", 10 * GIB, 6 * GIB, memory_high="max")
+    found = samples(Cgroup(machine.scope()).read(1.0))
+    assert (found["cgroup.memory_limit_bytes"], found["cgroup.memory_high_bytes"]) == (20 * GIB, 8 * GIB)
+    assert found["cgroup.memory_usage_bytes"] == 7 * GIB

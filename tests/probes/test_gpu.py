@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from holdfast.probes import Missing, Scope
-from holdfast.probes.gpu import FIRST_PID_NAMESPACE, Gpu
+from holdfast.probes.gpu import Gpu
+from holdfast.probes.kernel_files import INITIAL_PID_NAMESPACE
 
 from .machine import GIB, SCRIPT, WATCHER, FakeMachine, events, reasons, samples
 
@@ -102,7 +103,7 @@ def host(machine: FakeMachine) -> FakeMachine:
     machine.write("/dev/nvidiactl", "")
     machine.process(WATCHER, 1)
     machine.process(SCRIPT, WATCHER)
-    machine.folder(f"/proc/{WATCHER}/ns").joinpath("pid").symlink_to(FIRST_PID_NAMESPACE)
+    machine.folder(f"/proc/{WATCHER}/ns").joinpath("pid").symlink_to(INITIAL_PID_NAMESPACE)
     return machine
 
 

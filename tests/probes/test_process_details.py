@@ -9,7 +9,7 @@ import pytest
 from holdfast.probes import Scope
 from holdfast.probes.process_details import ProcessDetails
 
-from .machine import SCRIPT, WATCHER, FakeMachine, reasons, samples
+from .machine import MIB, SCRIPT, WATCHER, FakeMachine, reasons, samples
 
 LIMITS = (
     "Limit                     Soft Limit  Hard Limit  Units\nMax open files            {}        4096        files\n"
@@ -63,19 +63,25 @@ def test_bytes_read_and_written_never_fall(machine: FakeMachine) -> None:
     assert (found["job.read_bytes"], found["job.written_bytes"]) == (160, 15)
 
 
-def test_the_fair_share_is_asked_rarely(machine: FakeMachine) -> None:
-    machine.process(SCRIPT, WATCHER)
-    machine.write(f"/proc/{SCRIPT}/smaps_rollup", "55-7f ---p 0 00:00 0 [rollup]\nRss: 9 kB\nPss: 7 kB\n")
+ROLLUP = "55-7f ---p 0 00:00 0 [rollup]\nRss: 90 kB\nPss: 70 kB\nPss_Anon: {} kB\nPss_File: 60 kB\nPss_Shmem: 1 kB\n"
+
+
+def test_what_the_job_holds_is_weighed_rarely_and_follows_the_sizes_in_between(machine: FakeMachine) -> None:
+    machine.process(SCRIPT, WATCHER, rss_bytes=20 * MIB)
+    machine.write(f"/proc/{SCRIPT}/smaps_rollup", ROLLUP.format(9))
     probe = ProcessDetails(machine.scope())
-    assert samples(probe.read(1.0))["job.pss_bytes"] == 7 * 1024
-    assert "job.pss_bytes" not in samples(probe.read(3.0))
-    assert samples(probe.read(12.0))["job.pss_bytes"] == 7 * 1024
+    assert samples(probe.read(1.0))["job.held_bytes"] == 10 * 1024
+    machine.process(SCRIPT, WATCHER, rss_bytes=21 * MIB)
+    machine.write(f"/proc/{SCRIPT}/smaps_rollup", ROLLUP.format(99))
+    assert samples(probe.read(3.0))["job.held_bytes"] == 10 * 1024 + MIB
+    assert samples(probe.read(12.0))["job.held_bytes"] == 100 * 1024
 
 
-def test_many_processes_are_not_asked_for_their_fair_share(machine: FakeMachine) -> None:
-    for pid in range(SCRIPT, SCRIPT + 9):
+def test_without_shares_what_each_process_holds_counts_and_mapped_files_do_not(machine: FakeMachine) -> None:
+    for pid in (SCRIPT, 110):
         machine.process(pid, WATCHER)
-    assert reasons(ProcessDetails(machine.scope()).read(1.0))["job.pss_bytes"] == "not asked of 9 processes"
+        machine.write(f"/proc/{pid}/status", "Name: x\nVmRSS: 90 kB\nRssAnon: 20 kB\nRssFile: 60 kB\nRssShmem: 10 kB\n")
+    assert samples(ProcessDetails(machine.scope()).read(1.0))["job.held_bytes"] == 2 * 30 * 1024
 
 
 def test_what_may_not_be_read_says_why(machine: FakeMachine) -> None:
@@ -85,10 +91,10 @@ def test_what_may_not_be_read_says_why(machine: FakeMachine) -> None:
     assert set(found) == set(ProcessDetails.signals)
 
 
-def test_a_real_child_has_files_and_a_fair_share(tmp_path: Path) -> None:
+def test_a_real_child_has_files_and_holds_memory(tmp_path: Path) -> None:
     child = subprocess.Popen(["sleep", "20"])
     found = samples(ProcessDetails(Scope(child.pid, os.getpid(), (tmp_path,))).read(1.0))
     child.kill()
     child.wait()
     assert (found["job.open_files_count"] or 0) >= 3
-    assert (found["job.pss_bytes"] or 0) > 0
+    assert (found["job.held_bytes"] or 0) > 0

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from holdfast.probes import Scope
-from holdfast.probes.processes import COMINGS_AND_GOINGS, Processes
+from holdfast.probes.processes import EVENTS_A_RUN, Processes
 
 from .machine import MIB, SCRIPT, WATCHER, FakeMachine, events, samples
 
@@ -49,7 +49,7 @@ def test_a_script_that_forks_for_ever_does_not_fill_the_journal(machine: FakeMac
         for pid in range(1000, 1020):
             machine.process(pid, SCRIPT, started=turn * 100 + pid)
         told += probe.read(float(turn))
-    assert len(events(told, "process.appeared") + events(told, "process.gone")) <= COMINGS_AND_GOINGS
+    assert len(events(told, "process.appeared") + events(told, "process.gone")) <= EVENTS_A_RUN
     assert len(events(told, "process.unlisted")) == 1
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.probes import Missing, Reading, Scope
-from holdfast.probes.listing import PROBES, all_probes
+from holdfast.probes import Missing, Reading, Scope, listing
+from holdfast.probes.listing import PROBES
 from holdfast.probes.runner import ProbeRunner
 from holdfast.vocabulary import Event, Sample
 
@@ -200,7 +200,7 @@ def test_without_a_thread_to_be_had_the_watcher_goes_on(monkeypatch: pytest.Monk
 
 
 def test_on_a_machine_without_anything_every_probe_gives_reasons_and_none_fails(machine: FakeMachine) -> None:
-    runner = ProbeRunner(machine.scope("/"), all_probes(), PATIENCE_S)
+    runner = ProbeRunner(machine.scope("/"), PROBES, PATIENCE_S)
     told = [*runner.poll(1.0), *runner.poll(2.0), *runner.closing(3.0)]
     runner.close()
     assert events(told, "probe.failed") == []
@@ -219,4 +219,10 @@ def test_this_machine_is_read_without_a_failure() -> None:
 
 
 def test_every_probe_has_a_name_of_its_own() -> None:
-    assert len({probe.name for probe in all_probes()}) == len(PROBES)
+    assert len({probe.name for probe in PROBES}) == len(PROBES)
+
+
+def test_every_file_that_holds_a_probe_is_listed() -> None:
+    folder = Path(listing.__file__).parent
+    holding = {file.stem for file in folder.glob("*.py") if "    every_s = " in file.read_text()}
+    assert holding == {place.partition(".")[0] for place in listing.LISTING}

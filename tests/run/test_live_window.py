@@ -11,14 +11,14 @@ from holdfast.vocabulary import Event, Sample
 def test_a_long_course_keeps_its_beginning_its_end_and_an_even_choice_between() -> None:
     recall = LiveWindow()
     for i in range(20_000):
-        recall.take([Sample("train.rss_bytes", i, i), Sample("train.rss_bytes_step_count", i, i), Sample("x", i, i)])
+        recall.take([Sample("train.rss_bytes", i, i, step=i), Sample("x", i, i)])
     window = recall.window()
     course = [sample.at for sample in window.series("train.rss_bytes")]
     assert course[0] == 0 and course[-REMEMBERED:] == list(range(20_000 - REMEMBERED, 20_000))
     assert len(course) <= 2 * REMEMBERED + 1
     older = course[:-REMEMBERED]
     assert len({after - before for before, after in pairwise(older)}) == 1
-    assert course == [sample.at for sample in window.series("train.rss_bytes_step_count")]
+    assert course == [sample.step for sample in window.series("train.rss_bytes")]
     assert len(window.series("x")) == REMEMBERED
 
 

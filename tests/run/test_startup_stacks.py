@@ -106,14 +106,18 @@ def test_it_is_asked_a_bounded_number_of_times(tmp_path: Path, growth: int) -> N
     asked: list[int] = []
     folder = tmp_path / "77"
     folder.mkdir()
-    (folder / "status").write_text(f"SigCgt:\t{1 << (int(SIGNAL) - 1):016x}\n")
+
+    def holds(mib: int) -> None:
+        caught = f"SigCgt:\t{1 << (int(SIGNAL) - 1):016x}\n"
+        (folder / "status").write_text(f"Name:\tpython\nVmRSS:\t{mib << 10} kB\nRssFile:\t0 kB\n{caught}")
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(startup_stacks.os, "kill", lambda pid, number: asked.append(pid))
         watch = StartupStacks(tmp_path, proc=tmp_path)
         about = {"pid": 77, "signal": int(SIGNAL), "path": str(tmp_path / "answers")}
-        (folder / "statm").write_text("1 50000 0 0 0 0 0")
+        holds(200)
         watch.look([Event("stack.ready", 0.0, about)], 0.0)
         for i in range(1000):
-            (folder / "statm").write_text(f"1 {50000 + i * growth * 256} 0 0 0 0 0")
+            holds(200 + i * growth)
             watch.look([], float(i))
     assert 5 < len(asked) <= startup_stacks.MOST

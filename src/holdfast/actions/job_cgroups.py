@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-PREFIX = "holdfast-job-"
+from holdfast.vocabulary import JOB_GROUP_PREFIX
+
 OURS = "holdfast-keepers"
 HANDED_DOWN = "memory"  # in version 2, to the job's own group
 REMOVAL_S = 1.0
@@ -40,7 +41,7 @@ def make_groups(version: int, parents: Mapping[str, str], name: str, first_of_us
         return _make_v2(parents, name, first_of_us)
     folders = {}
     for controller, parent in parents.items():
-        folder = f"{parent}/{PREFIX}{name}"
+        folder = f"{parent}/{JOB_GROUP_PREFIX}{name}"
         if _made(folder):
             folders[controller] = folder
     return Groups(1, folders) if folders else Groups()
@@ -50,7 +51,7 @@ def _make_v2(parents: Mapping[str, str], name: str, first_of_us: int) -> Groups:
     parent = next(iter(parents.values()), "")
     if not parent:
         return Groups()
-    folder = f"{parent}/{PREFIX}{name}"
+    folder = f"{parent}/{JOB_GROUP_PREFIX}{name}"
     if not _made(folder):
         return Groups()
     found = {"memory": folder} if _hands_down_memory(parent, first_of_us) else {}
@@ -95,7 +96,7 @@ def _hands_down_memory(parent: str, first_of_us: int) -> bool:
 
 
 def find_groups(version: int, parents: Mapping[str, str], name: str) -> Groups:
-    folders = {controller: f"{parent}/{PREFIX}{name}" for controller, parent in parents.items()}
+    folders = {controller: f"{parent}/{JOB_GROUP_PREFIX}{name}" for controller, parent in parents.items()}
     return Groups(version, {c: folder for c, folder in folders.items() if os.path.isdir(folder)})  # noqa: PTH112
 
 
@@ -170,8 +171,8 @@ def _started(pid: int) -> str:
 def _sweep(parent: str) -> None:
     """Groups of runs whose Holdfast was killed, and that are empty."""
     with contextlib.suppress(OSError):
-        for folder in Path(parent).glob(f"{PREFIX}*"):
-            pid, _, started = folder.name.removeprefix(PREFIX).partition("-")
+        for folder in Path(parent).glob(f"{JOB_GROUP_PREFIX}*"):
+            pid, _, started = folder.name.removeprefix(JOB_GROUP_PREFIX).partition("-")
             alive = pid.isdigit() and started == _started(int(pid))
             if not alive and time.time() - folder.stat().st_mtime > OLD_S:
                 _removed(str(folder))

@@ -1,32 +1,30 @@
-"""Native code broke while the job stood at its memory budget: an allocation failed, and nobody looked whether it had.
+"""Native code crashed while the job was at its memory budget: an allocation failed and was not checked.
 
 Measured: TensorFlow with oneDNN segfaults in a convolution whose output could not be allocated.
 """
 
 from __future__ import annotations
 
-import signal
 from dataclasses import dataclass
 
 from holdfast.detectors import reported_out_of_memory
-from holdfast.detectors.endings import Ending, ending
+from holdfast.detectors.endings import ALLOCATION_CRASHES, Ending, ending
+from holdfast.detectors.held_memory import most_held
 from holdfast.detectors.reported_out_of_memory import device
 from holdfast.detectors.units import amount
 from holdfast.vocabulary import Evidence, Finding, Window
 
-BROKEN = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS)
-
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    at_budget_ratio: float = 0.9
-    before_s: float = 15.0
-    after_rescue_s: float = 60.0
+    at_budget_ratio: float = 0.9  # of the budget held
+    before_s: float = 15.0  # the crash
+    after_rescue_s: float = 60.0  # from an error that was caught to the crash
 
 
 def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
     how = ending(window)
-    if how is None or how.signal not in BROKEN:
+    if how is None or how.signal not in ALLOCATION_CRASHES:
         return None
     on_a_device = reported_out_of_memory.find(window)
     if on_a_device is not None and on_a_device.cause == "gpu-memory-exhausted":
@@ -41,13 +39,8 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | Non
 
 def _at_budget(window: Window, how: Ending, thresholds: Thresholds) -> list[Evidence]:
     budget = window.value("job.memory_budget_bytes")
-    held = [
-        sample for sample in window.series("job.rss_bytes", how.at - thresholds.before_s) if sample.value is not None
-    ]
-    if not budget or not held:
-        return []
-    highest = max(held, key=lambda sample: sample.value or 0.0)
-    if (highest.value or 0.0) < thresholds.at_budget_ratio * budget:
+    highest = most_held(window, how.at - thresholds.before_s)
+    if not budget or highest is None or (highest.value or 0.0) < thresholds.at_budget_ratio * budget:
         return []
     text = (
         f"the job held {amount(highest.value or 0.0, 'bytes')} of its budget of {amount(budget, 'bytes')} right before"

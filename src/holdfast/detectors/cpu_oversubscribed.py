@@ -1,6 +1,6 @@
-"""More threads of the job want a processor than there are, several times over: they wait for each other's turns.
+"""The job has several times more runnable threads than processors, so they wait for each other.
 
-What others on the machine do does not count: it is the job's own wanting, running and waiting together.
+Only the job's own threads count, running or waiting; those of other programs do not.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from holdfast.vocabulary import Evidence, Finding, Window
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    wanting_ratio: float = 3.0  # threads that want a processor, for each there is; loaders beside a model make two
+    wanting_ratio: float = 3.0  # runnable threads for each processor; loaders beside a model make two
     wanting_count: float = 6.0
     seconds: float = 12.0
     samples: int = 5
-    steady_ratio: float = 0.7  # of the readings lie above: start-up and validation come and go
+    steady_ratio: float = 0.7  # of the readings are above; start-up and validation pass
 
 
 def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen

@@ -1,4 +1,4 @@
-"""The data ended before the steps that were asked for did; the framework goes on as if nothing had happened."""
+"""The data ended before the requested number of steps was done; the framework goes on without an error."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from holdfast.detectors.endings import ending
 from holdfast.vocabulary import Event, Evidence, Finding, Window
 
 RAISED = (b"StopIteration", b"OutOfRangeError", b"End of sequence")
-LAST_WORDS = 4000
+LAST_WORDS = 4000  # bytes at the end of the output
 
 
 def find(window: Window) -> Finding | None:
@@ -30,13 +30,13 @@ def _fell_short(event: Event) -> bool:
     """Where no number of steps was asked for, an epoch ends with its data.
 
     Keras 3.15 warns then too, from the second epoch on of a dataset that does not know its length.
-    Only an epoch that found nothing left was too much.
+    Only an epoch that found no data at all was one too many.
     """
     return bool(event.data.get("steps_asked")) or event.data.get("steps_done") == 0
 
 
 def find_ending(window: Window) -> Finding | None:
-    """Of a run that failed afterwards: certain where its error says so, else no more than a guess."""
+    """For a run that failed afterwards: certain where its error says so, otherwise a guess."""
     found, how = find(window), ending(window)
     if found is None or how is None or how.code == 0:
         return None

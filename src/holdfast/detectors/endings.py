@@ -1,8 +1,9 @@
-"""What the record says about how the script ended; shared by the detectors of endings."""
+"""What the record says about how the script ended, for the detectors of endings."""
 
 from __future__ import annotations
 
 import re
+import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -15,8 +16,10 @@ OOM_KEYS = re.compile(
 OOM_SENTENCE = re.compile(r"Killed process (?P<pid>\d+) \((?P<name>[^)]*)\)")
 
 
+# How native code ends that uses memory it was not given: a null pointer, or a check that fails.
+ALLOCATION_CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS)
 STARTS = ("run.start", "attempt.start")
-LAST_S = 60.0  # a trainer may take that long to notice that its worker is dead
+LAST_S = 60.0  # a trainer may take that long to notice that a worker died
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,24 +66,24 @@ class KernelKill:
 
 
 def kernel_kills(window: Window) -> list[KernelKill]:
-    """The job's own processes among those the kernel says it killed for memory."""
+    """Kills for memory in the kernel log that hit processes of the job."""
     kills = (kill for event in window.events("kernel.line") if (kill := _kill(str(event.data["text"]), event.at)))
     kills = (kill for kill in kills if _near_the_end(window, kill))
     pids, names, group = job_pids(window), job_names(window), job_group(window)
     if not pids_are_the_kernels(window):
         return [kill for kill in kills if kill.name in names]
-    # A process may come and be killed between two looks; its control group still says whose it was.
+    # A process may start and be killed between two readings; its control group still says whose it was.
     return [kill for kill in kills if kill.pid in pids or (group and kill.memcg == group)]
 
 
 def _near_the_end(window: Window, kill: KernelKill) -> bool:
-    """A worker that was killed hours ago did not end the run; the script itself did."""
+    """A worker killed hours ago did not end the run, unless it was the script itself."""
     scripts = {int(event.data["script_pid"]) for event in window.events(*STARTS)}
     return kill.pid in scripts or kill.evidence.at is None or kill.evidence.at > last_moments(window)
 
 
 def last_moments(window: Window) -> float:
-    """The time from which on something may have to do with the end."""
+    """The time from which on something may be related to the end."""
     how = ending(window)
     return how.at - LAST_S if how is not None else float("-inf")
 
@@ -102,7 +105,7 @@ def _kill(text: str, at: float) -> KernelKill | None:
 def kills_may_be_ours(window: Window) -> bool:
     """Whether a kill the kernel counted may have hit the job, as long as its log does not name one of ours.
 
-    Where the log was read it would have. Our group's own counter moves for each of its members, whoever was short.
+    Where the log was read it would have named one. The group's own counter moves for each of its members.
     """
     if _kernel_log_was_read(window):
         return False
@@ -117,7 +120,7 @@ def _kernel_log_was_read(window: Window) -> bool:
 
 
 def pids_are_the_kernels(window: Window) -> bool:
-    """Inside a container's pid namespace the kernel's log speaks of other numbers than ours."""
+    """In a container's pid namespace the kernel log has other process ids than the record."""
     machine = window.event("machine")
     return machine is None or machine.data.get("pid_namespace", "initial") == "initial"
 

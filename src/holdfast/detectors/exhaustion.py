@@ -9,20 +9,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from statistics import median
 
+from holdfast.detectors.slope import slope
 from holdfast.detectors.units import amount, duration
 from holdfast.vocabulary import Evidence, Finding, Sample, Window, unit_of
 
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    tight_ratio: float = 0.10  # of the whole is left…
-    tight_s: float = 300.0  # …and it will be gone within this
-    steep_ratio: float = 0.15  # at 0.25, importing a framework in a small container was announced as its end
+    tight_ratio: float = 0.10  # less of the whole is left, and it will be used up within
+    tight_s: float = 300.0
+    steep_ratio: float = (
+        0.15  # or this is left (at 0.25 importing a framework in a small container was reported) within
+    )
     steep_s: float = 5.0
-    samples: int = 8  # fewer say nothing about a trend; one jump among eight has a median slope of zero
-    span_s: float = 30.0
+    samples: int = 8  # at least; one jump among eight readings has a median slope of zero
+    span_s: float = 30.0  # of readings that count
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +36,11 @@ class Exhaustible:
     level: str
     whole: str
     counts: str
-    ours: str = ""  # what of it the job holds; where it holds next to nothing, others fill it and it is their affair
-    ours_of: str = ""  # what that is measured against, where it is not the whole
+    slows_from: str = ""  # where the kernel slows the job down before that: then this is the whole
+    ours: str = ""  # the job's part of it; where that is next to nothing, others fill it and nothing is reported
+    ours_of: str = ""  # what the job's part is compared with, where that is not the whole
     ours_ratio: float = 0.01
-    patience_s: float = 2.0  # a trend lasts at least so long; a framework may take a whole card within a second or two
+    patience_s: float = 2.0  # a trend lasts at least this long; a framework may allocate a whole GPU in a second or two
 
 
 EDGES = (
@@ -48,9 +51,10 @@ EDGES = (
         "cgroup.memory_working_bytes",
         "cgroup.memory_limit_bytes",
         "taken",
+        slows_from="cgroup.memory_high_bytes",
     ),
     Exhaustible(
-        "the job's memory budget", "host-memory-exhausted", "job.rss_bytes", "job.memory_budget_bytes", "taken"
+        "the job's memory budget", "host-memory-exhausted", "job.held_bytes", "job.memory_budget_bytes", "taken"
     ),
     Exhaustible(
         "the job's GPU memory budget (*)",
@@ -97,14 +101,14 @@ def find_edges(window: Window, thresholds: Thresholds = Thresholds()) -> list[Fi
 
 
 def pace_s(window: Window) -> float:
-    """Seconds until the next look: a second when quiet, down to a twentieth as memory gets tight.
+    """Seconds until the next look: one at rest, down to a twentieth as memory gets tight.
 
-    Four looks in the time the last two readings leave, since a fast allocator gives no longer notice.
+    Eight looks in the time that the last two readings leave.
     """
     pace = 1.0
     for edge in MEMORY_EDGES:
         for instance in _instances(window, edge):
-            whole = window.value(instance.whole)
+            whole = _whole(window, instance)
             left = [_left(instance, sample, whole) for sample in window.series(instance.level)[-2:]]
             if not whole or len(left) < 2 or left[-1] is None or left[0] is None:
                 continue
@@ -118,7 +122,7 @@ def pace_s(window: Window) -> float:
 
 
 def _find(window: Window, edge: Exhaustible, thresholds: Thresholds) -> Finding | None:
-    newest, whole = window.last(edge.level), window.value(edge.whole)
+    newest, whole = window.last(edge.level), _whole(window, edge)
     if newest is None or not whole:
         return None
     left = _left(edge, newest, whole)
@@ -143,6 +147,11 @@ def _find(window: Window, edge: Exhaustible, thresholds: Thresholds) -> Finding 
     return Finding(edge.cause, 0.6, (evidence,), {"key": f"{edge.cause}:{edge.what}", "seconds_left": seconds})
 
 
+def _whole(window: Window, edge: Exhaustible) -> float | None:
+    found = (window.value(name) for name in (edge.whole, edge.slows_from) if name)
+    return min((value for value in found if value is not None), default=None)
+
+
 def _not_ours(window: Window, edge: Exhaustible, whole: float) -> bool:
     held = window.value(edge.ours) if edge.ours else None
     against = window.value(edge.ours_of) if edge.ours_of else whole
@@ -150,9 +159,9 @@ def _not_ours(window: Window, edge: Exhaustible, whole: float) -> bool:
 
 
 def fall(edge: Exhaustible, samples: Sequence[Sample], whole: float, at_least: int) -> float | None:
-    """How fast the room shrinks, by the median of all pairwise slopes (Theil-Sen): one jump does not make a trend.
+    """How fast the room shrinks.
 
-    A jump in the middle crosses more than half of the pairs: so a trend has to be there without its two largest ones.
+    A jump in the middle affects more than half of the pairs, so a trend has to remain without the two largest falls.
     """
     points = _spread(
         [(sample.at, left) for sample in samples if (left := _left(edge, sample, whole)) is not None],
@@ -160,8 +169,8 @@ def fall(edge: Exhaustible, samples: Sequence[Sample], whole: float, at_least: i
     )[-24:]
     if len(points) < at_least:
         return None
-    steepness = _slope(points)
-    return steepness if _slope(_without_jumps(points)) > steepness / 4 else 0.0
+    steepness, steady = (-(slope(course) or 0.0) for course in (points, _without_jumps(points)))
+    return steepness if steady > steepness / 4 else 0.0
 
 
 def _without_jumps(points: list[tuple[float, float]], jumps: int = 2) -> list[tuple[float, float]]:
@@ -170,18 +179,8 @@ def _without_jumps(points: list[tuple[float, float]], jumps: int = 2) -> list[tu
     return [(at, left + sum(falls[jump] for jump in largest if jump < i)) for i, (at, left) in enumerate(points)]
 
 
-def _slope(points: list[tuple[float, float]]) -> float:
-    slopes = [
-        (earlier[1] - later[1]) / (later[0] - earlier[0])
-        for i, earlier in enumerate(points)
-        for later in points[i + 1 :]
-        if later[0] > earlier[0]
-    ]
-    return median(slopes) if slopes else 0.0
-
-
 def _spread(points: list[tuple[float, float]], apart_s: float) -> list[tuple[float, float]]:
-    """So that a second of looking twenty times does not outweigh the minute before it."""
+    """Evenly spaced, so that a second with twenty readings does not outweigh the minute before it."""
     kept: list[tuple[float, float]] = []
     for point in reversed(points):
         if not kept or kept[-1][0] - point[0] >= apart_s:

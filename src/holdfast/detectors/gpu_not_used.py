@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.vocabulary import Evidence, Finding, Window
 
-STEPS = 20  # a script may build on the CPU, run a step to test it, and move then
+STEPS = 20  # a script may build on the CPU, try a step there, and then move to the GPU
 
 
 def find(window: Window) -> Finding | None:
@@ -15,7 +15,7 @@ def find(window: Window) -> Finding | None:
     cards = [str(event.data.get("name") or "a GPU") for event in window.events("gpu.found")]
     hello = window.event("inside.hello")
     if hello is not None and hello.data.get("gpus_hidden"):
-        return None  # CUDA_VISIBLE_DEVICES is empty: somebody wants it so
+        return None  # CUDA_VISIBLE_DEVICES is empty: it is meant to be so
     card = cards[0] if cards else "a GPU"
     if seen:
         text = f"training runs on the CPU, although {card} is there and the framework can use it"

@@ -11,7 +11,7 @@ from holdfast.vocabulary import Event, Evidence, Finding, Window
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    helper_s: float = 60.0  # a job that loses a worker ends with an error soon after, or lives
+    helper_s: float = 60.0  # a job that loses a worker fails within this time, or survives
 
 
 def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen

@@ -1,7 +1,7 @@
-"""Killed for memory while the data was being loaded: before the first step, by what the process did as its memory rose.
+"""Killed for memory before the first step, while data was being loaded: by the stacks taken as memory rose.
 
-A model that is too large is built before the first step as well, and a first batch may be too large: the stacks that
-were taken meanwhile tell them apart. Where none were, nothing is claimed.
+A model or a first batch that is too large also runs out of memory before the first step; the stacks tell these apart.
+Without stacks nothing is claimed.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from typing import Any
 from holdfast.detectors import guard_stop, memory_kill
 from holdfast.detectors.endings import ending
 from holdfast.detectors.units import amount
+from holdfast.inside.frameworks import FRAMEWORKS
+from holdfast.inside.library_paths import is_library
 from holdfast.vocabulary import Event, Evidence, Finding, Window
 
 CAUSE = "dataset-in-memory"
-SEES_STEPS = {"torch", "tensorflow", "keras"}  # elsewhere "no step was seen" says nothing
+SEES_STEPS = {one.module for one in FRAMEWORKS if one.counts_steps}  # elsewhere "no step was seen" says nothing
 MOST_OF_IT = 0.6
 A_LARGE_PART = 0.5
 COPIES = frozenset({"from_tensor_slices", "from_tensors"})
@@ -39,9 +41,9 @@ class Thresholds:
     after_begin: float = 0.72
 
 
-# Which code a frame is, by where it lies. Code that imports or handles data says so wherever it stands in the stack: what
-# it calls may be anything. Of the rest the innermost frame that tells decides; a layer's file holds both how it is made
-# and how it is run, so functions come before places.
+# What kind of code a frame is, by its file. Code that imports or handles data decides wherever it is in the stack, since it
+# may call anything. Of the rest the innermost frame that is of a known kind decides; a layer's file holds both its
+# construction and its call, so the function's name is looked at before the file.
 IMPORTS = re.compile(r"<frozen importlib|importlib[/\\]")
 HANDLES_DATA = re.compile(
     r"[/\\](?:data_adapters|datasets|npyio|_npyio_impl|pandas|pyarrow|polars|h5py|PIL|cv2|imageio|skimage|sklearn|dask|xarray|zarr"
@@ -69,9 +71,7 @@ MODELS = re.compile(
     r"|backend[/\\]common[/\\]variables|backend[/\\]\w+[/\\](?:core|random))|tf_keras|safetensors|huggingface_hub|init_ops"
     r"|variable_ops|transformers[/\\]|timm[/\\]|torchvision[/\\]models"
 )
-# Ours may lie anywhere: its words are of rows and batches, and it stands in every stack of a step.
-LIBRARY = re.compile(r"site-packages|dist-packages|/lib/python\d|^<|[/\\]holdfast[/\\]inside[/\\]")
-# What runs a model, in the script's own words; data is named in the same line more often than not.
+# Lines of the script that run a model; they often mention data as well.
 STEP_WORDS = re.compile(
     r"\b(?:forward|backward|train_step|training_step|train_one_epoch|train_epoch|loss\w*|criterion|logits|hidden|predict\w*)\b"
     r"| @ |matmul|einsum|softmax|sigmoid|\brelu|\btanh|attention|\bconv\d?d?\(|\bF\.\w+\(|nn\.functional|tf\.nn\.|\bmodel\("
@@ -85,7 +85,7 @@ LOADING_WORDS = re.compile(
     r"load|read|decod|dataset|csv|\bfiles?\b|record|shard|corpus|token|parse|\bopen\(|download|glob|fetch|image|\bdata\b|get_data",
     re.IGNORECASE,
 )
-# Said of data, and of much else.
+# Words used for data, and for much else.
 WEAK_WORDS = re.compile(
     r"sample|\.append\(|concatenate|stack\(|\bnp\.|numpy|features?\b|rows\b|\b[xX](?:_train)?\b|frames?\b|preprocess|augment",
     re.IGNORECASE,
@@ -116,7 +116,7 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | Non
 
 
 def _course(window: Window) -> list[tuple[float, str, Event]]:
-    """By how much memory rose up to each look, and where the process was then."""
+    """How much memory rose up to each reading, and what the process was doing."""
     course = []
     before: dict[Any, float] = {}
     answered = {(event.data.get("pid"), event.data["held_bytes"]) for event in window.events("startup.stack")}
@@ -132,7 +132,7 @@ def _course(window: Window) -> list[tuple[float, str, Event]]:
 
 
 def _of_files(event: Event, grown: float) -> str:
-    """It did not answer: it sits in one long read, of a file that accounts for the rise."""
+    """No stack came: the process is in one long read, of a file that accounts for the rise."""
     large = [str(file["path"]) for file in event.data.get("files", ()) if float(file["bytes"]) >= A_LARGE_PART * grown]
     if any(WEIGHTS_FILE.search(path) for path in large):
         return MODEL
@@ -140,7 +140,7 @@ def _of_files(event: Event, grown: float) -> str:
 
 
 def _jumped_afterwards(window: Window, last: Event, grown: float, thresholds: Thresholds) -> bool:
-    """Most of the memory went after the last stack, and nobody knows where."""
+    """Most of the memory was taken after the last stack, by unknown code."""
     how, limit = ending(window), window.value("cgroup.memory_limit_bytes")
     limit = limit or window.value("host.memory_total_bytes")
     if not limit or (how is not None and how.at - last.at < thresholds.right_before_s):
@@ -167,7 +167,7 @@ def _confidence(
 
 
 def place_of(frames: Sequence[Mapping[str, Any]]) -> str:
-    libraries = [file for frame in frames if LIBRARY.search(file := str(frame.get("file", "")))]
+    libraries = [file for frame in frames if is_library(file := str(frame.get("file", "")))]
     if any(IMPORTS.search(file) for file in libraries):
         return IMPORT
     if any(HANDLES_DATA.search(file) for file in libraries):
@@ -177,7 +177,7 @@ def place_of(frames: Sequence[Mapping[str, Any]]) -> str:
 
 def _of_frame(frame: Mapping[str, Any]) -> str:
     file, function = str(frame.get("file", "")), str(frame.get("function", ""))
-    if LIBRARY.search(file):
+    if is_library(file):
         if STEPS.search(file) or (MODELS.search(file) and STEP_FUNCTIONS.match(function)):
             return STEP
         return MODEL if MODELS.search(file) else LOADING if HANDLES_DATA.search(file) else ""
@@ -192,11 +192,11 @@ def _of_frame(frame: Mapping[str, Any]) -> str:
 
 def _told_by_library(event: Event) -> bool:
     files = [str(frame.get("file", "")) for frame in event.data.get("frames", ())]
-    return any(LIBRARY.search(file) and HANDLES_DATA.search(file) for file in files)
+    return any(is_library(file) and HANDLES_DATA.search(file) for file in files)
 
 
 def _says_so(event: Event) -> bool:
-    own = [frame for frame in event.data.get("frames", ()) if not LIBRARY.search(str(frame.get("file", "")))]
+    own = [frame for frame in event.data.get("frames", ()) if not is_library(str(frame.get("file", "")))]
     return any(LOADING_WORDS.search(f"{frame.get('function')} {frame.get('code', '')}") for frame in own)
 
 
@@ -245,7 +245,7 @@ def _line(loading: Sequence[tuple[float, Event]]) -> tuple[tuple[str, int, str, 
     rises: dict[tuple[str, int, str, str], float] = {}
     depth: dict[tuple[str, int, str, str], int] = {}
     for rise, event in loading:
-        own = [frame for frame in event.data.get("frames", ()) if not LIBRARY.search(str(frame.get("file", "")))]
+        own = [frame for frame in event.data.get("frames", ()) if not is_library(str(frame.get("file", "")))]
         for level, frame in enumerate(reversed(own)):
             line = (str(frame["file"]), int(frame["line"]), str(frame["function"]), str(frame.get("code", "")))
             rises[line] = rises.get(line, 0.0) + rise

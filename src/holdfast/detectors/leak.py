@@ -1,7 +1,7 @@
 """Memory that grows with the steps and does not stop: on the host, on the GPU.
 
-A slope alone is a suspicion: a cache fills in the first epoch, figures are kept until the end of an epoch. It is named
-when it goes on in a later epoch, or when a look inside has found what grows and that is nothing one keeps on purpose.
+A slope alone is a suspicion: a cache fills in the first epoch, figures are kept until the end of an epoch. It is reported
+when it goes on in a later epoch, or when the training process has found what grows and nobody keeps that on purpose.
 """
 
 from __future__ import annotations
@@ -18,26 +18,25 @@ from holdfast.detectors.units import amount
 from holdfast.vocabulary import Event, Evidence, Finding, Window
 
 LEAKS = HOST, GPU = "host-memory-leak", "gpu-memory-leak"
-SUSPECTED, NAMED = 0.4, 0.85
-BY_SLOPE = 0.8
-KEPT_RATIO = 0.3  # of what it holds more
-TAKEN_RATIO, TAKEN_BYTES, TAKEN_RISES = 0.5, 64 << 20, 4.0
+SUSPECTED, NAMED = 0.4, 0.85  # confidence
+BY_SLOPE = 0.8  # confidence of a growth that took most of the room until the end
+KEPT_RATIO = 0.3  # of the growth: with less newly allocated, memory set aside earlier is being filled
+TAKEN_RATIO, TAKEN_BYTES, TAKEN_RISES = 0.5, 64 << 20, 4.0  # of the room, at least, and in at least so many rises
 AT_THE_END = trend.Thresholds(warm_up_steps=3, points=6, steps=12, seconds=0.15, grown_bytes=64 << 20, grown_ratio=0.1)
 NEVER_ON_PURPOSE = {"graph", "trace", "variable"}
 
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    held_steps: int = 120  # what somebody's list or attribute holds may be meant for the end of the epoch
+    held_steps: int = 120  # what a list or attribute of the script holds may be dropped at the end of the epoch
     held_bytes: float = 64 << 20
-    unseen_rises: float = (
-        8.0  # nothing of Python's grows, and memory rises in jumps: a checkpoint's, a validation's, a few
-    )
-    unseen_steps: int = 150  # no epochs to go by, and nothing of Python's grows
-    unseen_bytes: float = 256 << 20  # copies for 36 checkpoints of 20 MB left 200 MB behind in glibc's heaps
-    patience_bytes: float = 640 << 20  # no more waiting: neither for what a look inside finds nor for an epoch's end
-    explained_ratio: float = 0.2  # of the growth: a list of floats beside it is not the leak
-    retraced_ratio: float = 0.2  # traces a step
+    # Where no Python object grows:
+    unseen_rises: float = 8.0  # fewer are the jumps of checkpoints and validations
+    unseen_steps: int = 150  # without epochs
+    unseen_bytes: float = 256 << 20  # measured: copies for 36 checkpoints of 20 MB left 200 MB in glibc's heaps
+    patience_bytes: float = 640 << 20  # from here on nothing more is waited for: no examination, no end of an epoch
+    explained_ratio: float = 0.2  # of the growth: what grows by less (a list of floats) is not the leak
+    retraced_ratio: float = 0.2  # traces per step
 
 
 def find_leaks(window: Window) -> list[Finding]:
@@ -63,7 +62,7 @@ def find_gpu(window: Window, thresholds: Thresholds = Thresholds()) -> Finding |
 
 
 def find_ending(window: Window) -> list[Finding]:
-    """After a run that failed: what was named while it ran, or can be from its record."""
+    """After a run that failed: what was reported while it ran, or can be found in its record."""
     how = ending(window)
     if how is not None and how.code == 0:
         return []

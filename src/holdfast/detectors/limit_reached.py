@@ -1,6 +1,6 @@
 """A limit was reached when the script failed: disk, /dev/shm, open files, processes.
 
-Each says only that the thing was used up; together with the script's own error it becomes certain.
+Each says only that the resource was used up; together with the script's own error it becomes certain.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from holdfast.vocabulary import Evidence, Finding, Window
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    full_ratio: float = 0.02
-    files_ratio: float = 0.95
-    before_s: float = 30.0
+    full_ratio: float = 0.02  # of /dev/shm is free: full
+    files_ratio: float = 0.95  # of the limit on open files
+    before_s: float = 30.0  # the end
 
 
 def find_disk(window: Window) -> Finding | None:
@@ -89,6 +89,6 @@ def find_processes(window: Window) -> Finding | None:
 
 
 def _failed(window: Window) -> bool:
-    """By itself: whoever sent SIGKILL, it was no limit that was reached."""
+    """By itself: a script ended by SIGKILL did not fail at one of these limits."""
     how = ending(window)
     return how is not None and how.code != 0 and how.signal != signal.SIGKILL

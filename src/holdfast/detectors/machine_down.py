@@ -1,4 +1,4 @@
-"""The record stops without an ending, and the machine has booted since."""
+"""The record has no end, and the machine has booted since."""
 
 from __future__ import annotations
 

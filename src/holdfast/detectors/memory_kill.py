@@ -7,19 +7,19 @@ import signal
 from dataclasses import dataclass
 
 from holdfast.detectors.endings import Ending, KernelKill, ending, kernel_kills, kills_may_be_ours, last_moments
+from holdfast.detectors.held_memory import held_series, most_held
 from holdfast.detectors.units import amount
-from holdfast.vocabulary import Evidence, Finding, Window
+from holdfast.vocabulary import JOB_GROUP_PREFIX, Evidence, Finding, Window
 
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    near_limit_ratio: float = 0.8  # the last look may be a second before the kill
-    host_short_ratio: float = 0.08
+    near_limit_ratio: float = 0.8  # the last reading may be a second older than the kill
+    host_short_ratio: float = 0.08  # of the machine's memory available: short of it
 
 
 CONTAINER = "container-memory-limit"
 HOST = "host-memory-exhausted"
-OWN_GROUP = "/holdfast-job-"  # the group that Holdfast keeps the job in
 
 
 def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
@@ -43,7 +43,7 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | Non
 
 
 def _by_counters(window: Window, how: Ending | None) -> float:
-    """Counters name no process. Our group's are nearly ours; the machine's may be about anybody."""
+    """Counters name no process. Those of the job's group are most likely about the job; the machine's may be about any."""
     killed = how is None or how.signal == signal.SIGKILL
     if window.rise("cgroup.oom_kill_count", last_moments(window)) > 0:
         return 0.93 if killed else 0.7
@@ -80,11 +80,11 @@ def _where(window: Window, kills: list[KernelKill], thresholds: Thresholds) -> s
 
 
 def at_own_limit(kills: list[KernelKill]) -> bool:
-    """The last line that Holdfast draws around the job, just before the end of what binds it.
+    """At the limit that Holdfast sets for the job's own group, just below what binds it.
 
-    That is a container's limit, the budget or the machine's memory. A limit further up is named as such.
+    That is a container's limit, the budget or the machine's memory. A limit further up is reported as such.
     """
-    return any(OWN_GROUP in kill.limited for kill in kills)
+    return any(f"/{JOB_GROUP_PREFIX}" in kill.limited for kill in kills)
 
 
 def _near_limit(window: Window, thresholds: Thresholds) -> bool:
@@ -98,7 +98,8 @@ def _limit_binds(window: Window) -> bool:
     available, budget = window.value("host.memory_available_bytes"), window.value("job.memory_budget_bytes")
     if not limit or working is None or available is None:
         return False
-    left = budget - (window.value("job.rss_bytes") or 0.0) if budget else available
+    held = [sample.value or 0.0 for sample in held_series(window)[-1:]]
+    left = budget - sum(held) if budget else available
     return limit - working < min(available, left)
 
 
@@ -136,9 +137,10 @@ def _state(window: Window) -> list[Evidence]:
             f"the machine had {amount(available.value, 'bytes')} of {amount(total, 'bytes')} available at the last look"
         )
         state.append(Evidence(text, "telemetry", available.at, available.value))
-    rss = _highest(window, "job.rss_bytes")
-    if rss:
-        state.append(Evidence(f"the job's processes held up to {amount(rss, 'bytes')}", "telemetry", None, rss))
+    most = most_held(window)
+    if most is not None and most.value:
+        text = f"the job's processes held up to {amount(most.value, 'bytes')}"
+        state.append(Evidence(text, "telemetry", None, most.value))
     return state
 
 
@@ -152,8 +154,8 @@ def _headline(window: Window, cause: str) -> str:
 
 def _details(window: Window) -> dict[str, str]:
     """A round limit to try next: twice what it had, in whole GiB or quarters of one."""
-    limit, rss = window.value("cgroup.memory_limit_bytes"), _highest(window, "job.rss_bytes")
-    wanted = max(limit or 0, rss or 0) * 2
+    limit, most = window.value("cgroup.memory_limit_bytes"), most_held(window)
+    wanted = max(limit or 0, (most.value or 0) if most is not None else 0) * 2
     if not wanted:
         return {}
     gib = math.ceil(wanted / (1 << 30))

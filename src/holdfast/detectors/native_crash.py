@@ -1,4 +1,4 @@
-"""Native code broke: segmentation fault, abort, bus error, illegal instruction, arithmetic fault."""
+"""Native code crashed: segmentation fault, abort, bus error, illegal instruction, arithmetic fault."""
 
 from __future__ import annotations
 

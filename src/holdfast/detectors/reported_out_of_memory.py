@@ -1,4 +1,4 @@
-"""The training process told that memory ran out, and ended soon after; or the GPU's allocator broke after it had run out.
+"""The training process reported that memory ran out and ended soon after, or the GPU's allocator failed after that.
 
 Measured: after an out-of-memory error in code compiled by XLA, TensorFlow's allocator aborts the process in a later step or
 at exit (`bfc_allocator.cc … Check failed`). That abort is the lack of memory, and no crash of its own.
@@ -7,14 +7,12 @@ at exit (`bfc_allocator.cc … Check failed`). That abort is the lack of memory,
 from __future__ import annotations
 
 import re
-import signal
 from dataclasses import dataclass
 
-from holdfast.detectors.endings import Ending, ending
+from holdfast.detectors.endings import ALLOCATION_CRASHES, Ending, ending
 from holdfast.detectors.units import amount
 from holdfast.vocabulary import Event, Evidence, Finding, Window
 
-BROKEN = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS)
 CAUSES = {"gpu": "gpu-memory-exhausted", "container": "container-memory-limit"}
 OUTPUT_BYTES = 256 << 10  # a dump of the allocator's chunks takes thousands of lines
 ALLOCATOR_BROKE = re.compile(rb"bfc_allocator\.cc:\d+\] ?(?:Non-OK-status|Check failed)[^\n]{0,120}")
@@ -45,13 +43,13 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | Non
     named = any(NAMES_GPU.search(item.text) for item in seen)
     cause = CAUSES["gpu"] if told is None or named else CAUSES.get(device(told), "host-memory-exhausted")
     details = {}
-    if cause == CAUSES["gpu"] and how.signal in BROKEN:
+    if cause == CAUSES["gpu"] and how.signal in ALLOCATION_CRASHES:
         details["headline"] = "The GPU ran out of memory, and TensorFlow's allocator aborted the process"
     return Finding(cause, confidence, (how.evidence(), *seen), details)
 
 
 def last_told(window: Window) -> Event | None:
-    """What the training process said last about memory that had run out."""
+    """The last report of the training process that memory ran out."""
     told = window.events("rescue.caught", "rescue.needs")
     return told[-1] if told else None
 
@@ -61,10 +59,10 @@ def device(told: Event | None) -> str:
 
 
 def _seen(window: Window, how: Ending, thresholds: Thresholds) -> tuple[list[Evidence], float]:
-    """The evidence, and how sure it makes."""
+    """The evidence, and the confidence it gives."""
     told = last_told(window)
     on_gpu = device(told) == "gpu"
-    if how.signal in BROKEN:
+    if how.signal in ALLOCATION_CRASHES:
         said = _said_it_broke(window, on_gpu)
         patience_s = thresholds.let_go_s if told is not None and told.kind == "rescue.needs" else thresholds.caught_s
         recent = told is not None and on_gpu and 0 <= how.at - told.at < patience_s

@@ -1,4 +1,4 @@
-"""Training waits for its data more than it trains, and for what the data waits: disk, network, or the work on it."""
+"""Training waits for its data more than it trains, and what the data waits for: disk, network, or processing."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from holdfast.vocabulary import Evidence, Finding, Sample, Window
 class Thresholds:
     wait_ratio: float = 0.5
     seconds: float = 10.0
-    samples: int = 4  # steps of two seconds give five in ten
+    samples: int = 4  # at least; steps of two seconds give five in ten seconds
     first_steps: int = 10
-    wait_s: float = 0.002  # a step: a toy whose whole step is a millisecond is not starved
+    wait_s: float = 0.002  # in a step: a toy model with steps of a millisecond is not starved
     io_percent: float = 20.0  # of the time somebody waits for a disk
     blocked_count: float = 0.3
     disk_per_s: float = 30e6
     network_per_s: float = 5e6
-    busy_cores: float = 0.3  # low, since on a shared machine a busy loader does not get a whole one
+    busy_cores: float = 0.3  # low, since on a shared machine a busy loader does not get a whole core
 
 
 def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
@@ -32,7 +32,7 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | Non
     if ratio <= thresholds.wait_ratio or ratio * step_s < thresholds.wait_s:
         return None
     if (waits[-1].value or 0.0) <= thresholds.wait_ratio:
-        return None  # no more: a cache() that the first epoch has filled
+        return None  # not any more: the first epoch has filled a cache()
     why, evidence = _whose_fault(window, waits[0].at, thresholds)
     text = f"training waits for data {ratio:.0%} of the time ({_milliseconds(ratio * step_s)} of a {_milliseconds(step_s)} step): {why}"
     first = Evidence(text, "telemetry", waits[-1].at, ratio)
@@ -42,7 +42,7 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | Non
 
 
 def _steady_waits(window: Window, thresholds: Thresholds) -> list[Sample]:
-    """Of the last ten seconds and a bit, while it trains, after the first steps."""
+    """Of the last 13 seconds, while it trains, after the first steps."""
     newest = window.last("train.wait_ratio")
     if newest is None:
         return []

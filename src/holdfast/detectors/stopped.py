@@ -1,4 +1,4 @@
-"""Somebody ended it: asked (SIGTERM, Ctrl-C, a closed terminal, a CPU-time limit) or by SIGKILL, not for memory."""
+"""Ended from outside: by a request (SIGTERM, Ctrl-C, a closed terminal, a CPU-time limit) or SIGKILL, not for memory."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TIMEOUT_GIVEN = re.compile(
     r"(?P<limit>\d+(?:\.\d*)?[smhd]?) "
 )
 SECONDS_IN = {"m": 60.0, "h": 3600.0, "d": 86400.0}
-LATE_S = 2.0  # a process is seen up to a second after it began, and so is its end
+LATE_S = 2.0  # start and end of a process are each seen up to a second late
 SOON_S = 60.0  # a script that handles SIGTERM may save before it leaves
 
 
@@ -50,7 +50,7 @@ def find_asked(window: Window) -> Finding | None:
 
 
 def _at_the_limit_of_timeout(window: Window, how: Ending) -> Finding | None:
-    """`timeout 2h python train.py` ends its child with SIGTERM and tells so by a code of its own; `-k` and `-s KILL` kill it."""
+    """`timeout 2h python train.py` ends its child with SIGTERM and exits with 124; with `-k` or `-s KILL` it kills it."""
     started = [
         event for event in window.events("process.appeared", "process.gone") if event.data.get("name") == "timeout"
     ]
@@ -81,14 +81,14 @@ def _seconds(text: str) -> float:
 
 
 def _sure(how: Ending, number: int) -> float:
-    """A signal that arrived explains an end that bears its number; a script that handled it may have ended otherwise."""
+    """A signal that arrived explains an end by that signal; a script that handled it may have ended for another reason."""
     if how.signal == number:
         return 0.95 if how.direct else 0.7
     return 0.45 if number in (signal.SIGTERM, signal.SIGINT) else 0.2
 
 
 def _told(window: Window, how: Ending) -> Event | None:
-    """The last signal that reached us shortly before the end. Ended by a crash or a kill, that was not it."""
+    """The last signal that arrived shortly before the end; it does not explain a crash or a kill."""
     if how.signal and how.signal not in ASKED:
         return None
     asked = [event for event in window.events("signal.received") if event.data["signal"] in ASKED]
@@ -97,7 +97,7 @@ def _told(window: Window, how: Ending) -> Event | None:
 
 
 def _let_through(window: Window, how: Ending) -> list[Evidence]:
-    """A warning signal that nobody handles ends the script as SIGTERM would; which one came is told here."""
+    """Which warning signal came: one that the script does not handle ends it as SIGTERM would."""
     came = [event for event in window.events("preemption") if 0 <= how.at - event.at < SOON_S]
     text = "{} arrived at the training process, which was saved before it was let through"
     return [Evidence(text.format(event.data.get("signal")), "signal", event.at) for event in came[-1:]]
@@ -131,7 +131,7 @@ def find_killed(window: Window) -> Finding | None:
 
 
 def _sure_it_was_killed(window: Window, how: Ending) -> float:
-    """A shell's 137 is its child's, if that ran here: `srun` and `docker run` may pass on a kill from elsewhere."""
+    """Exit code 137 is that of a killed child if the child ran here; `srun` and `docker run` may pass on one from elsewhere."""
     if how.direct:
         return 0.9
     return 0.85 if window.event("inside.hello") is not None else 0.4

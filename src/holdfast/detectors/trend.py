@@ -1,4 +1,4 @@
-"""Whether a quantity keeps growing with the steps: told from a jump, from a fill that levels off, from a saw."""
+"""Whether a quantity keeps growing with the steps, as opposed to a jump, a cache that fills up, or a sawtooth."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from statistics import median
 
+from holdfast.detectors.slope import slope
 from holdfast.vocabulary import Window
 
-MOST_POINTS = 48  # pairwise slopes of more cost milliseconds and say the same
+MOST_POINTS = 48  # pairwise slopes of more points cost milliseconds and give the same answer
 
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    warm_up_steps: int = 10  # building, tracing, first arenas
-    points: int = 8
-    steps: int = 20
-    seconds: float = 0.7
-    grown_bytes: float = 32 << 20  # small Keras programs took 1 to 6 MiB after their first step
-    grown_ratio: float = 0.02  # of what is held: large jobs breathe in larger amounts
-    parts: int = 4
-    border_ratio: float = 0.5  # of the slope before an epoch's border, after it
-    fall_ratio: float = 0.3  # of the growth, given back at once: a saw
-    part_ratio: float = 0.4  # of the whole slope, in all parts but one, and in the last
-    later_ratio: float = 0.25  # of the growth, in the second half of the steps: a cache that is full creeps on a little
+    warm_up_steps: int = 10  # not counted: building, tracing, the allocator's first arenas
+    points: int = 8  # at least that many readings,
+    steps: int = 20  # over at least so many steps
+    seconds: float = 0.7  # and so long
+    grown_bytes: float = 32 << 20  # small Keras programs were measured to take 1 to 6 MiB more after their first step
+    grown_ratio: float = 0.02  # of what is held: the memory of large jobs varies by larger amounts
+    parts: int = 4  # that the stretch is divided into
+    border_ratio: float = 0.5  # of the slope before the end of an epoch, to be reached after it
+    fall_ratio: float = 0.3  # of the growth, freed at once: a sawtooth
+    part_ratio: float = 0.4  # of the whole slope, to be reached in the last part and in all others but one
+    later_ratio: float = 0.25  # of the growth, in the second half of the steps: a full cache still grows a little
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """`survived`: it went on growing in a later epoch, without falling back at the border. `rises`: in how many it came."""
+    """`survived`: it went on in a later epoch and did not fall at the end of one. `rises`: how many equal rises it amounts to."""
 
     per_step: float
     first: Point
@@ -57,27 +57,20 @@ class Growth:
 
 def points(window: Window, signal: str) -> list[Point]:
     """Levels that were read together with the step they belong to."""
-    steps: dict[float, list[float | None]] = {}
-    for sample in window.series(f"{signal}_step_count"):
-        steps.setdefault(sample.at, []).append(sample.value)  # several of one look share its time in the journal
-    epochs = _epochs(window)
-    starts = [at for at, _ in epochs]
-    found = []
-    for sample in window.series(signal):
-        step = steps[sample.at].pop(0) if steps.get(sample.at) else None
-        if sample.value is not None and step is not None:
-            # The epoch as it was at the look before: a border is seen late rather than early.
-            known = bisect_right(starts, sample.at)
-            found.append(Point(step, sample.value, sample.at, epochs[known - 1][1] if known else None))
-    return found
+    epochs = _Epochs(window)
+    return [
+        Point(sample.step, sample.value, sample.at, epochs.at(sample.at))
+        for sample in window.series(signal)
+        if sample.value is not None and sample.step is not None
+    ]
 
 
 def points_by_clock(window: Window, signal: str, less: str) -> list[Point]:
-    """Levels read from outside, with the step that had been reached by then; `less` what was known not to count."""
+    """Levels read from outside, with the step reached by then; the signal `less` is subtracted."""
     known_less = [sample for sample in window.series(less) if sample.value is not None]
     less_at = [sample.at for sample in known_less]
     steps = [sample for sample in window.series("train.steps_count") if sample.value is not None]
-    epochs = dict(_epochs(window))
+    epochs = _Epochs(window)
     starts = [sample.at for sample in steps]
     found = []
     for sample in window.series(signal):
@@ -88,24 +81,32 @@ def points_by_clock(window: Window, signal: str, less: str) -> list[Point]:
             step = (before.value or 0.0) + share * ((after.value or 0.0) - (before.value or 0.0))
             told = bisect_right(less_at, sample.at)
             level = sample.value - ((known_less[told - 1].value or 0.0) if told else 0.0)
-            found.append(Point(step, level, sample.at, epochs.get(before.at)))
+            found.append(Point(step, level, sample.at, epochs.at(before.at)))
     return found
 
 
-def _epochs(window: Window) -> list[tuple[float, float | None]]:
+class _Epochs:
     """Counted on over several fits: each begins at zero again, and a search has many short ones."""
-    counted: list[tuple[float, float | None]] = []
-    begun, last = 0.0, None
-    for sample in window.series("train.epoch_count"):
-        if sample.value is not None and last is not None and sample.value < last:
-            begun += last + 1
-        last = last if sample.value is None else sample.value
-        counted.append((sample.at, None if sample.value is None else begun + sample.value))
-    return counted
+
+    def __init__(self, window: Window) -> None:
+        self._starts: list[float] = []
+        self._epochs: list[float | None] = []
+        begun, last = 0.0, None
+        for sample in window.series("train.epoch_count"):
+            if sample.value is not None and last is not None and sample.value < last:
+                begun += last + 1
+            last = last if sample.value is None else sample.value
+            self._starts.append(sample.at)
+            self._epochs.append(None if sample.value is None else begun + sample.value)
+
+    def at(self, moment: float) -> float | None:
+        """As it was at the look before: a border is seen late rather than early."""
+        known = bisect_right(self._starts, moment)
+        return self._epochs[known - 1] if known else None
 
 
 def growth(course: Sequence[Point], thresholds: Thresholds = Thresholds()) -> Growth | None:  # noqa: B008 - frozen
-    """The longest stretch up to now that grows steadily; None where there is none."""
+    """The longest stretch up to now with steady growth; None where there is none."""
     course = [point for point in course if point.step >= thresholds.warm_up_steps]
     if not course:
         return None
@@ -129,7 +130,7 @@ def _steady(stretch: Sequence[Point], course: Sequence[Point], thresholds: Thres
         return None
     if _fall(stretch) > thresholds.fall_ratio * amount:
         return None
-    per_step = slope(stretch)
+    per_step = _slope(stretch)
     if per_step is None or per_step * steps < 0.5 * amount:
         return None  # one jump made most of it
     rates = _part_rates(stretch, thresholds.parts)
@@ -142,21 +143,14 @@ def _steady(stretch: Sequence[Point], course: Sequence[Point], thresholds: Thres
 
 
 def _rises(stretch: Sequence[Point]) -> float:
-    """The number of equal rises that would be as even: five jumps are about five, a steady growth is one a reading."""
+    """How many equal rises the growth amounts to: about five for five jumps, one a reading for steady growth."""
     rises = [max(0.0, after.level - before.level) for before, after in pairwise(stretch)]
     squares = sum(rise * rise for rise in rises)
     return sum(rises) ** 2 / squares if squares else 0.0
 
 
-def slope(stretch: Sequence[Point]) -> float | None:
-    """The median of all pairwise slopes (Theil-Sen): a jump does not make a trend."""
-    slopes = [
-        (later.level - earlier.level) / (later.step - earlier.step)
-        for i, earlier in enumerate(stretch)
-        for later in stretch[i + 1 :]
-        if later.step > earlier.step
-    ]
-    return median(slopes) if slopes else None
+def _slope(stretch: Sequence[Point]) -> float | None:
+    return slope([(point.step, point.level) for point in stretch])
 
 
 def _part_rates(stretch: Sequence[Point], parts: int) -> list[float]:
@@ -167,7 +161,7 @@ def _part_rates(stretch: Sequence[Point], parts: int) -> list[float]:
 
 
 def _level_at(stretch: Sequence[Point], step: float) -> float:
-    """Between two readings, as if it had gone straight: of what is long past only a few readings are kept."""
+    """Interpolated between two readings: only a few of those long past are kept."""
     for before, after in pairwise(stretch):
         if step <= after.step and after.step > before.step:
             return before.level + (after.level - before.level) * (step - before.step) / (after.step - before.step)
@@ -175,9 +169,9 @@ def _level_at(stretch: Sequence[Point], step: float) -> float:
 
 
 def _survived(course: Sequence[Point], per_step: float, thresholds: Thresholds) -> bool:
-    """A cache stops growing when the data has been seen once; a list for the epoch's figures is dropped at its end.
+    """A cache stops growing once all data has been seen; a list of an epoch's figures is dropped at its end.
 
-    So the growth since the last border has to be like the growth before it, and nothing was given back there.
+    So the growth since the end of an epoch has to be like the growth before it, with nothing freed there.
     """
     if _fall(course) > thresholds.fall_ratio * (course[-1].level - course[0].level):
         return False
@@ -188,15 +182,15 @@ def _survived(course: Sequence[Point], per_step: float, thresholds: Thresholds) 
         steps, grown = since[-1].step - since[0].step, since[-1].level - since[0].level
         if len(since) < thresholds.points / 2 or steps < thresholds.steps / 2:
             continue
-        expected = max(per_step, slope(before[-thresholds.points :]) or 0.0)
+        expected = max(per_step, _slope(before[-thresholds.points :]) or 0.0)
         kept = min(point.level for point in since) >= before[-1].level - 0.25 * (before[-1].level - before[0].level)
-        rate = min(slope(since) or 0.0, grown / steps)
+        rate = min(_slope(since) or 0.0, grown / steps)
         return kept and grown >= thresholds.grown_bytes / 2 and rate >= thresholds.border_ratio * expected
     return False
 
 
 def _fall(stretch: Sequence[Point]) -> float:
-    """The deepest fall from a height that had been reached."""
+    """The deepest fall below an earlier maximum."""
     highest, fall = stretch[0].level, 0.0
     for point in stretch:
         highest = max(highest, point.level)

@@ -1,8 +1,8 @@
-"""A leak in a loop whose steps nobody counts: a JAX loop, or one that updates its weights by hand.
+"""A leak in a loop whose steps are not counted: a JAX loop, or one that updates its weights by hand.
 
-No step was seen, so the course of memory is told by the stacks that were taken while it rose: the same few lines of the
-script again and again, computing, and about as much more each second until memory was gone. A list of files that is read
-into memory looks alike from outside; its stacks say that it reads, and a model that is built is done within seconds.
+Without steps it is found by the stacks taken while memory rose: the same few lines of the script again and again,
+computing, with about the same growth each second until memory was used up. Reading many files into memory looks the same
+from outside, but its stacks show reading; building a model is over within seconds.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from statistics import median
 
 from holdfast.detectors import guard_stop, killed_while_loading, memory_kill
 from holdfast.detectors.units import amount, duration
+from holdfast.inside.library_paths import is_library
 from holdfast.vocabulary import Event, Evidence, Finding, Window
 
 CAUSE = "host-memory-leak"
-# Code that runs a model or takes its gradient, below the script's own line.
+# Library code that runs a model or computes its gradient, called from the script's own line.
 COMPUTES = re.compile(
     r"jax[/\\]_src[/\\](?:pjit|api|dispatch|array|core|random|lax|numpy|interpreters|custom_derivatives|ad_util)"
     r"|torch[/\\](?:autograd|_tensor\.py|nn[/\\]functional)|torch[/\\]nn[/\\]modules[/\\]\w+\.py"
@@ -71,7 +72,7 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | Non
 
 
 def _of_the_trainer(window: Window) -> list[Event]:
-    """Of the process that was asked most often."""
+    """Of the process with most stacks."""
     by_pid: dict[object, list[Event]] = {}
     for event in window.events("startup.stack"):
         by_pid.setdefault(event.data.get("pid"), []).append(event)
@@ -84,14 +85,12 @@ def _held(event: Event) -> float:
 
 def _own(event: Event) -> list[str]:
     """The script's own frames, innermost first."""
-    frames = [
-        f for f in event.data.get("frames", ()) if not killed_while_loading.LIBRARY.search(str(f.get("file", "")))
-    ]
+    frames = [f for f in event.data.get("frames", ()) if not is_library(str(f.get("file", "")))]
     return [f"{f['file']}:{f['line']} in {f['function']}: {f.get('code', '')}" for f in frames]
 
 
 def _line(stacks: Sequence[Event]) -> str | None:
-    """Where it was most often, in a function it kept coming back to."""
+    """The line it was at most often, in a function that is in nearly all stacks."""
     functions: dict[str, int] = {}
     lines: dict[str, int] = {}
     for event in stacks:

@@ -99,11 +99,10 @@ def _values(window: Window) -> float:
 
 def _rise_a_step(window: Window) -> tuple[float, int, float] | None:
     """Bytes a step, over how many, and until when; where memory rose evenly and by much."""
-    steps = {sample.at: sample.value for sample in window.series("train.rss_bytes_step_count")}
     course = [
-        (steps[sample.at] or 0.0, sample.value, sample.at)
+        (sample.step, sample.value, sample.at)
         for sample in window.series("train.rss_bytes")
-        if sample.value is not None and (steps.get(sample.at) or 0.0) > WARM_UP_STEPS
+        if sample.value is not None and sample.step is not None and sample.step > WARM_UP_STEPS
     ]
     if len(course) < 3 or course[-1][0] - course[0][0] < LEAST_STEPS:
         return None

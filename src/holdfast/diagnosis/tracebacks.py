@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from holdfast.diagnosis.plain_text import is_progress
+from holdfast.inside.library_paths import is_library
+from holdfast.stack_dumps import Frame, current_frames
 
 START = re.compile(
     r"^(?:\s{0,8}|.{0,120}[\s`'\"(])(?P<original>Original |Exception Group )?Traceback \(most recent call last\):?\s*$"
@@ -39,11 +41,6 @@ LINKS = (
     "The above exception was the direct cause of the following exception:",
 )
 FATAL = re.compile(r"^Fatal Python error: (?P<reason>.+?)\s*$")
-THREAD = re.compile(r"^(?P<current>Current thread|Thread) 0x[0-9a-f]+.*:\s*$")
-NOT_THE_USERS = re.compile(
-    r"site-packages|dist-packages|/lib/python\d|/lib64/python\d|[\\/]lib[\\/](?:multiprocessing|runpy|threading)"
-    r"|anaconda\d?[\\/]lib|holdfast[\\/]inside[\\/]|^<(?:frozen|string|__array|decorator)|importlib/_bootstrap|__autograph_generated|\.pyx$"
-)
 ANOTHER_VOICE = re.compile(
     r"^(?:slurmstepd|srun|wandb|Exception ignored in|Fatal Python error|Aborted|Segmentation fault|Killed|terminate called"
     r"|Root Cause|Process finished with|Error executing job|Exception in thread|\(raylet|(?:ERROR|WARNING|INFO)[ :]|[EWIF]\d{4} |=====|\*{8,}|\[[WEF]\d{3}|\d{4}-\d\d-\d\d .{8,16}: [IWEF] |Stack trace|Epoch \d|make: |The command \")"
@@ -64,17 +61,6 @@ GRAPH_NODE = re.compile(r"^\s*Node: '\S{1,300}'\s*$")
 MESSAGE_LINES = 60
 BOX_LINES = 600
 CELL_LINES = 9
-
-
-@dataclass(frozen=True, slots=True)
-class Frame:
-    file: str
-    line: int
-    function: str
-    code: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line} in {self.function}" if self.function else f"{self.file}:{self.line}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +97,7 @@ class FatalError:
 
 def user_frame(frames: Sequence[Frame]) -> Frame | None:
     """The innermost frame that is the user's own; frames run from outermost to innermost."""
-    return next((frame for frame in reversed(frames) if not NOT_THE_USERS.search(frame.file)), None)
+    return next((frame for frame in reversed(frames) if not is_library(frame.file)), None)
 
 
 def last_chain(lines: Sequence[str]) -> list[Raised]:
@@ -326,13 +312,4 @@ def last_fatal(lines: Sequence[str]) -> FatalError | None:
         return None
     match = FATAL.match(lines[starts[-1]])
     assert match is not None
-    frames: list[Frame] = []
-    in_current = False
-    for line in lines[starts[-1] + 1 :]:
-        if thread := THREAD.match(line):
-            if frames:
-                break
-            in_current = thread["current"] == "Current thread"
-        elif in_current and (frame := FRAME.match(line)):
-            frames.append(Frame(frame["file"], int(frame["line"]), frame["function"] or ""))
-    return FatalError(match["reason"], tuple(frames), starts[-1])
+    return FatalError(match["reason"], current_frames(lines[starts[-1] + 1 :]), starts[-1])

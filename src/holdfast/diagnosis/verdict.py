@@ -17,6 +17,7 @@ from holdfast.diagnosis.reading.log import clues_of, read_excerpt
 from holdfast.diagnosis.reading.ranking import findings_of
 from holdfast.diagnosis.reading.scan import Excerpt
 from holdfast.diagnosis.survived import rescued
+from holdfast.inside.frameworks import BY_MODULE
 from holdfast.vocabulary import Cause, Diagnosis, Finding, Window
 
 SURE = 0.5  # below it a finding is a guess, named under `also`
@@ -218,7 +219,8 @@ def _in_words(finding: Finding, framework: str) -> Cause:
 
 def _framework(window: Window) -> str:
     names = [str(event.data["name"]) for event in window.events("framework", "framework.loaded")]
-    names = [name for name in names if name != "jax"] or names  # TensorFlow imports JAX where it is installed
+    on_purpose = [name for name in names if name not in BY_MODULE or BY_MODULE[name].imported_on_purpose]
+    names = on_purpose or names
     return names[-1] if names else ""
 
 

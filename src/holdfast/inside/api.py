@@ -10,11 +10,11 @@ import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from typing import Any, Callable, Optional
 
+from .frameworks import IMPORTS
 from .keep import Keep
 from .never_raise import guarded, unseen
 from .telemetry import Recorder, now
 
-FRAMEWORKS = ("torch", "tensorflow", "keras", "jax")
 PATIENCE_S = 20.0
 
 
@@ -204,7 +204,7 @@ def _adapt(channel: str) -> None:
     waiting.load = lambda: start
     sys.modules.setdefault("holdfast_inside.start", start)
     sys.meta_path.insert(0, waiting)
-    for framework in (*FRAMEWORKS, *start.TRAINERS):
+    for framework in IMPORTS:
         if framework in sys.modules:
             start.imported(framework, channel)
     atexit.register(_goodbye)

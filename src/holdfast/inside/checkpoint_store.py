@@ -15,6 +15,7 @@ from typing import Any, Callable, Optional
 FORMAT = 1
 MANIFEST = "manifest.json"
 KEEP = 2
+MISMATCH_EXIT = 2  # the script's exit code where a checkpoint does not fit what it built
 MOST_KEPT = 32  # ends of parts; an earlier part would be run again
 RESERVE_BYTES = 256 << 20  # of the disk, for everybody else…
 RESERVE_RATIO = 0.02  # …or this share of it, where that is less

@@ -11,7 +11,10 @@ import sys
 import time
 from collections import deque
 from types import FrameType, ModuleType
-from typing import Any, Iterator, Optional
+from typing import Any, Iterator, Optional, Sequence
+
+from .frameworks import BY_MODULE
+from .library_paths import is_library
 
 used = time.thread_time  # of the processor, by this thread: on a crowded machine the clock would run out first
 
@@ -23,8 +26,8 @@ OPENED = 64  # a container with more items is not walked into: it is what may gr
 OPTIMIZED = 0x1  # a function's frame, whose f_locals are a copy
 CONTAINERS = (list, dict, set, deque)
 ATOMS = (str, bytes, int, float, complex, bool, type(None), type, ModuleType, FrameType)
-NOT_THE_SCRIPTS = ("site-packages", "dist-packages", os.path.dirname(os.__file__))
-LIBRARIES = ("numpy", "tensorflow", "keras", "torch", "jax")  # where one of them lies, there are others
+STANDARD_LIBRARY = os.path.dirname(os.__file__)
+LIBRARIES = ("numpy", *BY_MODULE)  # where one of them lies, there are others
 
 
 class Held:
@@ -96,14 +99,18 @@ def _locals(frame: FrameType) -> list[tuple[str, Any]]:
 def _scripts_modules() -> list[ModuleType]:
     """The script itself and what it imported of its own: nothing from where libraries lie."""
     places = [os.path.dirname(os.path.dirname(_file(sys.modules.get(name)))) for name in LIBRARIES]
-    elsewhere = (*NOT_THE_SCRIPTS, *(place + os.sep for place in places if place))
+    elsewhere = (STANDARD_LIBRARY, *(place + os.sep for place in places if place))
     return [
         module
         for name, module in list(sys.modules.items())
         if _file(module)
-        and (name == "__main__" or not any(place in _file(module) for place in elsewhere))
+        and (name == "__main__" or not _is_elsewhere(_file(module), elsewhere))
         and not _is_ours(module)
     ]
+
+
+def _is_elsewhere(path: str, places: Sequence[str]) -> bool:
+    return is_library(path) or any(place in path for place in places)
 
 
 def _file(module: Any) -> str:

@@ -22,7 +22,6 @@ from .telemetry import LATER, Recorder, now
 
 STATE = "state.pt"
 NEVER = float("inf")
-MISMATCH_EXIT = 2
 
 
 class Keep:
@@ -204,7 +203,7 @@ class Keep:
                 file=sys.stderr,
                 flush=True,
             )
-            raise SystemExit(MISMATCH_EXIT) from None
+            raise SystemExit(checkpoint_store.MISMATCH_EXIT) from None
 
 
 def _taken(thing: Any) -> tuple[str, Any]:

@@ -39,6 +39,7 @@ TEXT_BYTES = BODY_BYTES - TEXT_BODY.size
 TEXT_LIMIT = 200 * TEXT_BYTES
 
 PHASES = ("start-up", "compile", "train", "validate", "save", "idle")
+TRAIN, VALIDATE = PHASES.index("train"), PHASES.index("validate")
 
 
 class Writer:

@@ -8,19 +8,10 @@ import sys
 from typing import Optional
 
 from . import never_raise, settings
+from .frameworks import BY_MODULE, TRAINERS
 from .ring import Writer
 from .ring_location import new_ring
 from .telemetry import Recorder
-
-ADAPTERS = {"torch", "tensorflow", "keras"}
-TRAINERS = {  # built on torch: a module whose import completes one
-    "transformers.trainer": "hf_trainer",
-    **{
-        f"{package}.loops.optimization.{kind}": "lightning_trainer"
-        for package in ("lightning.pytorch", "pytorch_lightning")
-        for kind in ("automatic", "manual")
-    },
-}
 
 
 class _Process:
@@ -46,7 +37,7 @@ def imported(name: str, channel: str) -> None:
         return
     version = str(getattr(sys.modules[name], "__version__", "?"))
     recorder.event("framework.loaded", name=name, version=version)
-    if name in ADAPTERS:
+    if BY_MODULE[name].counts_steps:
         _install(f"{__package__}.{name}.adapter", recorder)
 
 
@@ -57,9 +48,10 @@ def _install(module: str, recorder: Recorder) -> None:
 
 @never_raise.guarded
 def _install_trainer(name: str, recorder: Recorder) -> None:
-    """What survives a lack of memory; steps are counted by torch's own adapter."""
+    """What survives a lack of memory; steps are counted by the adapter of the framework below."""
     if recorder.settings.get("policy") == "protect" and isinstance(recorder.settings.get("rescue"), dict):
-        importlib.import_module(f"{__package__}.torch.{TRAINERS[name]}").install(recorder, name)
+        framework, file = TRAINERS[name]
+        importlib.import_module(f"{__package__}.{framework}.{file}").install(recorder, name)
 
 
 def recorder() -> Optional[Recorder]:

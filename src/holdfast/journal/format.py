@@ -39,6 +39,7 @@ _ID = struct.Struct("<H")
 _AT = struct.Struct("<d")
 _OUTPUT = struct.Struct("<dQB")
 SUFFIX = ".seg"
+STEP_SUFFIX = "_step_count"  # of the column right after a signal's own, which holds the step its value belongs to
 
 
 class NewerJournal(Exception):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from math import inf, isnan, nan, nextafter
+from functools import lru_cache
+from math import inf, isfinite, isnan, nan, nextafter
 from typing import TYPE_CHECKING
 
 from holdfast.journal.format import (
@@ -12,12 +13,15 @@ from holdfast.journal.format import (
     HEADER_BYTES,
     HIGH_FIRST,
     MISSING,
+    NO_CELL,
     OUTPUT,
     ROW,
     SAW_NAN,
     SIGNALS,
+    STEP_SUFFIX,
     BadRecord,
     Bucket,
+    Cell,
     Decoder,
     Frames,
     Header,
@@ -221,10 +225,28 @@ def samples_of(record: Row | Bucket, wanted: frozenset[str] | None = None, since
             if sample.at >= since:
                 yield sample
         return
-    at, reasons = record.at, record.reasons
-    for name, value in zip(record.names, record.values, strict=True):
+    at, reasons, values = record.at, record.reasons, record.values
+    for index, name, step_index in _columns(record.names):
         if wanted is None or name in wanted:
-            yield Sample(name, value, at) if value is not None else Sample(name, None, at, reasons.get(name, ""))
+            value = values[index]
+            reason = "" if value is not None else reasons.get(name, "")
+            yield Sample(name, value, at, reason, None if step_index is None else _step(values[step_index]))
+
+
+@lru_cache(maxsize=64)
+def _columns(names: tuple[str, ...]) -> tuple[tuple[int, str, int | None], ...]:
+    """Where a signal's value stands, and the step it belongs to. A row may hold several readings of one signal."""
+    columns: list[tuple[int, str, int | None]] = []
+    for index, name in enumerate(names):
+        if index and name == names[index - 1] + STEP_SUFFIX:
+            columns[-1] = (index - 1, names[index - 1], index)
+        else:
+            columns.append((index, name, None))
+    return tuple(columns)
+
+
+def _step(value: float | None) -> int | None:
+    return int(value) if value is not None and isfinite(value) else None
 
 
 def _bucket_samples(bucket: Bucket, wanted: frozenset[str] | None) -> list[Sample]:
@@ -233,22 +255,31 @@ def _bucket_samples(bucket: Bucket, wanted: frozenset[str] | None) -> list[Sampl
     An extreme that is the last value is told once, so that a counter keeps its slope.
     """
     middle = (bucket.start + bucket.at) / 2
+    cells = dict(zip(bucket.names, bucket.cells, strict=True))
     first, between, last = [], [], []
-    for name, cell in zip(bucket.names, bucket.cells, strict=True):
+    for name, cell in cells.items():
+        if name.endswith(STEP_SUFFIX) and name.removesuffix(STEP_SUFFIX) in cells:
+            continue
         if wanted is not None and name not in wanted:
             continue
         if not cell.tally:
             last.append(Sample(name, None, bucket.at, bucket.reasons.get(name, "")))
             continue
-        early, late = (cell.high, cell.low) if cell.flags & HIGH_FIRST else (cell.low, cell.high)
+        steps = cells.get(name + STEP_SUFFIX, NO_CELL)  # of the first and last reading; in between it is not known
+        early, late = _in_order(cell)
         if cell.tally > 1:
-            first.append(Sample(name, early, bucket.start))
+            first.append(Sample(name, early, bucket.start, step=_step(_in_order(steps)[0])))
             if late not in (early, cell.last) and not isnan(late):
                 between.append(Sample(name, late, middle))
             if cell.flags & SAW_NAN and not isnan(cell.last) and not isnan(early):
                 between.append(Sample(name, nan, middle))
-        last.append(Sample(name, cell.last, bucket.at))
+        last.append(Sample(name, cell.last, bucket.at, step=_step(steps.last)))
     return first + between + last
+
+
+def _in_order(cell: Cell) -> tuple[float, float]:
+    """The extremes, the one that came first before the other."""
+    return (cell.high, cell.low) if cell.flags & HIGH_FIRST else (cell.low, cell.high)
 
 
 class Follower:

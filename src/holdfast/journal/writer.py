@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.journal.format import (
     MAX_OUTPUT,
+    STEP_SUFFIX,
     Header,
     Schema,
     event_frame,
@@ -104,6 +105,7 @@ class JournalWriter:
         """One row. The set of names may differ from the row before."""
         if not samples or not self._ready(at):
             return
+        samples = _with_step_columns(samples)
         names = tuple([sample.name for sample in samples])
         known = self._schemas.get(names)
         schema = known or Schema(len(self._schemas), names)
@@ -300,3 +302,14 @@ class JournalWriter:
         self._row_at = None
         self._schemas = {}
         self._reasons = {}
+
+
+def _with_step_columns(samples: Sequence[Sample]) -> Sequence[Sample]:
+    if all(sample.step is None for sample in samples):
+        return samples
+    columns = []
+    for sample in samples:
+        columns.append(sample)
+        if sample.step is not None:
+            columns.append(Sample(sample.name + STEP_SUFFIX, sample.step, sample.at))
+    return columns

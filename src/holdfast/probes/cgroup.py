@@ -1,19 +1,18 @@
-"""The control group the job lives in: the limit that binds, how near it is, and what the kernel did about it."""
+"""The control group of the job: the limit that binds, how near it is, and what the kernel did about it."""
 
 from __future__ import annotations
 
 import errno
 from dataclasses import dataclass
 
+from holdfast.inside.headroom import GROUP_FILES, V1_SWAP, GroupFiles, field, host_memory, limit_bytes, working_bytes
 from holdfast.probes.cgroup_paths import Hierarchy, hierarchy_of, membership
 from holdfast.probes.contract import Missing, Reading, Scope
 from holdfast.probes.kernel_files import missing, numbers, read, under, why
-from holdfast.vocabulary import Event, Sample
+from holdfast.vocabulary import JOB_GROUP_PREFIX, Event, Sample
 
-LIMITS_EVERY_S = 5.0
-NO_LIMIT_FROM = 1 << 62  # v1 writes 9223372036854771712 for none
+LIMITS_EVERY_S = 5.0  # limits change rarely, usage is read every time
 NO_LIMIT = "no limit"
-OWN_GROUP = "/holdfast-job-"
 
 MEMORY_SIGNALS = (
     "cgroup.memory_limit_bytes",
@@ -29,46 +28,25 @@ PIDS_SIGNALS = ("cgroup.pids_limit_count", "cgroup.pids_count", "cgroup.pids_ref
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
-    """The two versions keep the same facts under different names."""
+class Limits:
+    """Of one group: where the kernel kills, from where on it slows the job down, and the tighter one of them."""
 
-    limit: str
-    usage: str
-    peak: str
-    cache: tuple[str, str]
-    kills: str
-    swap: str
-
-
-V1 = Names(
-    limit="memory.limit_in_bytes",
-    usage="memory.usage_in_bytes",
-    peak="memory.max_usage_in_bytes",
-    cache=("total_inactive_file", "total_active_file"),
-    kills="memory.oom_control",
-    swap="total_swap",
-)
-V2 = Names(
-    limit="memory.max",
-    usage="memory.current",
-    peak="memory.peak",  # from Linux 5.19 on
-    cache=("inactive_file", "active_file"),
-    kills="memory.events",
-    swap="",
-)
+    hard: int | None = None
+    high: int | None = None
+    binding: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
     folder: str
-    limit: int | None
+    limits: Limits
     usage: int
     working: int
-    stat: dict[str, int]
+    stat: bytes
 
     @property
     def headroom(self) -> float:
-        return float("inf") if self.limit is None else self.limit - self.working
+        return float("inf") if self.limits.binding is None else self.limits.binding - self.working
 
 
 class Cgroup:
@@ -82,7 +60,7 @@ class Cgroup:
         self._belonging = b""
         self._memory: Hierarchy | None = None
         self._pids: Hierarchy | None = None
-        self._limits: dict[str, int | None] = {}
+        self._limits: dict[str, Limits] = {}
         self._limits_due = float("-inf")
         self._to_announce = True
         try:
@@ -111,7 +89,7 @@ class Cgroup:
         root, pid = self._scope.root, self._scope.script_pid
         memory = hierarchy_of("memory", belonging, root, pid)
         if self._memory is not None and (memory is None or (memory.path == "/" and self._memory.path != "/")):
-            return  # a process on its way out: v1 then shows it in the root group
+            return  # the process is exiting: version 1 shows it in the root group then
         self._to_announce = memory != self._memory or self._to_announce
         self._memory, self._pids = memory, hierarchy_of("pids", belonging, root, pid)
         self._belonging = belonging
@@ -124,15 +102,15 @@ class Cgroup:
             if belonging and belonging != self._belonging:
                 self._settle(belonging)
         except OSError:
-            return  # it has ended; its group is read on for the last counters
+            return  # it has ended; its group is still read, for the last counters
 
     def _read_memory(self, group: Hierarchy, now: float) -> list[Reading]:
-        names = V1 if group.version == 1 else V2
+        files = GROUP_FILES[group.version]
         if now >= self._limits_due:
-            self._limits = {folder: self._limit(f"{folder}/{names.limit}") for folder in group.folders}
+            self._limits = {folder: self._limits_of(folder, files) for folder in group.folders}
             self._limits_due = now + LIMITS_EVERY_S
-        limited = [folder for folder in group.folders if self._limits.get(folder) is not None]
-        uses = [self._use(folder, names) for folder in limited or group.folders[:1]]
+        limited = [folder for folder in group.folders if self._limits[folder].binding is not None]
+        uses = [self._use(folder, files) for folder in limited or group.folders[:1]]
         binding = min(uses, key=lambda use: use.headroom)
         readings: list[Reading] = []
         if self._to_announce:
@@ -140,37 +118,30 @@ class Cgroup:
             readings.append(_found(group, binding, now))
         return [
             *readings,
-            Sample("cgroup.memory_limit_bytes", binding.limit, now, NO_LIMIT if binding.limit is None else ""),
+            _limit("cgroup.memory_limit_bytes", binding.limits.hard, now),
             Sample("cgroup.memory_usage_bytes", binding.usage, now),
             Sample("cgroup.memory_working_bytes", binding.working, now),
-            _number("cgroup.memory_peak_bytes", f"{binding.folder}/{names.peak}", now),
-            self._high(group, now),
-            _count("cgroup.oom_kill_count", f"{group.folders[0]}/{names.kills}", "oom_kill", now),
+            _number("cgroup.memory_peak_bytes", f"{binding.folder}/{files.peak}", now),
+            _limit("cgroup.memory_high_bytes", binding.limits.high, now)
+            if files.throttled_from
+            else Sample("cgroup.memory_high_bytes", None, now, "version 1 has none"),
+            _count("cgroup.oom_kill_count", f"{group.folders[0]}/{files.kills}", "oom_kill", now),
             _limit_hits(group, binding, now),
-            _swap(group, binding, now),
+            _swap(files, binding, now),
         ]
 
-    def _use(self, folder: str, names: Names) -> Use:
-        usage = int(read(f"{folder}/{names.usage}"))
-        stat = numbers(read(f"{folder}/memory.stat"))
-        cache = sum(stat.get(key, 0) for key in names.cache)
-        return Use(folder, self._limits.get(folder), usage, max(0, usage - cache), stat)
+    def _use(self, folder: str, files: GroupFiles) -> Use:
+        usage, stat = int(read(f"{folder}/{files.usage}")), read(f"{folder}/memory.stat")
+        return Use(folder, self._limits[folder], usage, working_bytes(usage, stat, files), stat)
 
-    def _limit(self, path: str) -> int | None:
-        if OWN_GROUP in path:
-            return None  # Holdfast's own last line: it follows what is free, and is nobody's container
-        try:
-            limit = int(read(path))
-        except (OSError, ValueError):  # the root group has none; v2 writes `max`
-            return None
-        too_high = limit >= NO_LIMIT_FROM or (self._machine_bytes is not None and limit > self._machine_bytes)
-        return None if too_high else limit
-
-    def _high(self, group: Hierarchy, now: float) -> Sample:
-        if group.version == 1:
-            return Sample("cgroup.memory_high_bytes", None, now, "version 1 has none")
-        limits = [limit for f in group.folders if (limit := self._limit(f"{f}/memory.high")) is not None]
-        return Sample("cgroup.memory_high_bytes", min(limits, default=None), now, "" if limits else NO_LIMIT)
+    def _limits_of(self, folder: str, files: GroupFiles) -> Limits:
+        if f"/{JOB_GROUP_PREFIX}" in folder:
+            return Limits()  # Holdfast's own: it follows what is free and is not the container's
+        hard = _content(f"{folder}/{files.limit}")
+        high = _content(f"{folder}/{files.throttled_from}") if files.throttled_from else b""
+        return Limits(
+            *(limit_bytes(*one, machine_bytes=self._machine_bytes) for one in ((hard,), (high,), (hard, high)))
+        )
 
     def _read_pids(self, now: float) -> list[Reading]:
         if self._pids is None:
@@ -199,10 +170,22 @@ def _found(group: Hierarchy, binding: Use, now: float) -> Event:
     about = {
         "version": group.version,
         "path": group.path,
-        "limit_bytes": binding.limit,
-        "limit_path": None if binding.limit is None else binding.folder,
+        "limit_bytes": binding.limits.hard,
+        "limit_path": None if binding.limits.hard is None else binding.folder,
     }
     return Event("cgroup.found", now, about)
+
+
+def _content(path: str) -> bytes:
+    """Empty where there is none: the root group has no limits."""
+    try:
+        return read(path)
+    except OSError:
+        return b""
+
+
+def _limit(name: str, value: int | None, now: float) -> Sample:
+    return Sample(name, value, now, NO_LIMIT if value is None else "")
 
 
 def _number(name: str, path: str, now: float) -> Sample:
@@ -213,7 +196,7 @@ def _number(name: str, path: str, now: float) -> Sample:
 
 
 def _limit_hits(group: Hierarchy, binding: Use, now: float) -> Sample:
-    """v2: how often an allocation failed at the limit that binds. v1 counts every touch of it, reclaim included."""
+    """Version 2: allocations that failed at the binding limit. Version 1 counts each time it was reached, reclaim included."""
     name = "cgroup.limit_hit_count"
     if group.version == 2:
         return _count(name, f"{binding.folder}/memory.events", "oom", now)
@@ -223,13 +206,13 @@ def _limit_hits(group: Hierarchy, binding: Use, now: float) -> Sample:
         return Sample(name, None, now, _gone(error))
 
 
-def _swap(group: Hierarchy, binding: Use, now: float) -> Sample:
+def _swap(files: GroupFiles, binding: Use, now: float) -> Sample:
     name = "cgroup.swap_usage_bytes"
-    if group.version == 1:
-        value = binding.stat.get(V1.swap)
+    if not files.swap_usage:
+        value = field(binding.stat, V1_SWAP)
         return Sample(name, value, now, "" if value is not None else "swap is not accounted")
     try:
-        return Sample(name, int(read(f"{binding.folder}/memory.swap.current")), now)
+        return Sample(name, int(read(f"{binding.folder}/{files.swap_usage}")), now)
     except OSError as error:
         return Sample(name, None, now, _gone(error))
 
@@ -262,6 +245,6 @@ def _gone(error: OSError) -> str:
 
 def _memory_total(scope: Scope) -> int | None:
     try:
-        return numbers(read(under(scope.root, "/proc/meminfo"))).get("MemTotal")
+        return host_memory(read(under(scope.root, "/proc/meminfo"))).total
     except OSError:
         return None

@@ -1,4 +1,4 @@
-"""Where the control groups of a process are to be found: v1, v2, both at once, on the host or in a container."""
+"""Finds the control groups of a process: version 1, version 2, both at once, on the host or in a container."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from holdfast.inside.headroom import GROUP_FILES
 from holdfast.probes.kernel_files import read, under
 from holdfast.probes.mounts import Mount, mounts_of
 
-# The file that only a group with this controller has, by version.
-MARKS = {("memory", 1): "memory.usage_in_bytes", ("memory", 2): "memory.current"}
+# A file that only groups with this controller have, by version.
+MARKS = {("memory", version): files.usage for version, files in GROUP_FILES.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ def membership(root: Path, pid: int) -> bytes:
 
 
 def hierarchy_of(controller: str, belonging: bytes, root: Path, pid: int, mark: str = "") -> Hierarchy | None:
-    """A controller lives in one hierarchy only, and v2 names none of its own: so v1 first, then whatever v2 has."""
+    """A controller is in one hierarchy only, and version 2 does not list its controllers: so version 1 is tried first."""
     mounts = mounts_of(under(root, "/proc"), pid)
     for line in belonging.decode("utf-8", "surrogateescape").splitlines():
         _, _, rest = line.partition(":")

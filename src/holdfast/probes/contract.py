@@ -13,9 +13,9 @@ Reading = Sample | Event
 
 @dataclass(frozen=True)
 class Scope:
-    """The job to look at: every descendant of the watcher, which reaps the script's orphans.
+    """The job to watch: every descendant of the watcher, which also reaps the script's orphans.
 
-    The directories are where the job runs, where its state is kept and where temporary files go.
+    `directories` are where the job runs, where its state is kept and where temporary files go.
     """
 
     script_pid: int
@@ -25,7 +25,7 @@ class Scope:
 
 
 class Missing(Exception):
-    """This cannot be had here; the message says why in one line. `tell`: the user would expect it, so it is said."""
+    """A probe cannot work here; the message says why in one line. `tell`: the user would expect it to, so they are told."""
 
     def __init__(self, reason: str, tell: bool = False) -> None:
         super().__init__(reason)
@@ -33,7 +33,7 @@ class Missing(Exception):
 
 
 class Probe(Protocol):
-    """One thing to look at. `every_s` 0 is every tick.
+    """Reads one kind of thing. `every_s` 0 is every tick.
 
     Optional beside these: `signals` (names to report as missing before the first reading), `closing(now)` (a
     different look right after the script died) and `close()`.

@@ -1,4 +1,4 @@
-"""Room on the file systems the job writes to, and how much goes to and from the disks."""
+"""Free space of the file systems the job writes to, and bytes read from and written to disks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from holdfast.probes.mounts import Mount, holding, mounts_of
 from holdfast.probes.tree import Tree
 from holdfast.vocabulary import Event, Sample
 
-SURVEY_EVERY_S = 10.0
+SURVEY_EVERY_S = 10.0  # which file systems the job writes to
 DESCRIPTORS_A_SURVEY = 500
 MOUNTS_AT_MOST = 16
 
@@ -50,12 +50,12 @@ PSEUDO = frozenset(
     }
 )
 PSEUDO_PLACES = ("/proc/", "/sys/", "/dev/")
-# A server that is away can block these for ever, so they are asked only where the job writes.
+# A server that does not answer can block these for ever, so they are read only where the job writes.
 REMOTE = ("nfs", "cifs", "smb", "9p", "ceph", "lustre", "gpfs", "beegfs", "glusterfs", "afs", "fuse.")
 
 MIB = 1 << 20
-FULL_RATIO = 0.02
-FULL_AT_MOST_BYTES = 256 * MIB  # 2 % of a big disk is room enough to write; a failed write leaves far less
+FULL_RATIO = 0.02  # of the whole is left: full
+FULL_AT_MOST_BYTES = 256 * MIB  # 2 % of a large disk is enough to write to; a failed write leaves far less
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class Disk:
         return readings + list(self._traffic(now))
 
     def closing(self, now: float) -> list[Reading]:
-        """A job that died of a full disk may have written anywhere: looks at all of them."""
+        """A job that failed at a full disk may have written anywhere: reads all of them."""
         readings = self.read(now)
         before = self._at_start or {}
         for device, point, room in self._rooms():
@@ -231,7 +231,7 @@ class Disk:
         # A partition or a logical volume would count its disk's bytes again.
         real = [c for name, c in disks.items() if os.path.exists(f"{self._root}/sys/block/{name}/device")]  # noqa: PTH110
         if not real:
-            return missing(names, now, "no disk of its own to be seen")
+            return missing(names, now, "no physical disk is visible here")
         values = (sum(one.read_bytes for one in real), sum(one.write_bytes for one in real))
         return [Sample(name, value, now) for name, value in zip(names, values, strict=True)]
 
@@ -246,7 +246,7 @@ def _can_fill(mount: Mount) -> bool:
 
 
 def _filled_up(before: Room | None, now: Room) -> bool:
-    """Full now, and either not so when the run began, or with less than half of what was left then."""
+    """Full now, and either not full when the run began, or with less than half of the space left then."""
     if not now.full:
         return False
     if before is None or not before.full:

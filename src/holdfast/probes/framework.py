@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from holdfast.inside.frameworks import FRAMEWORKS
 from holdfast.probes.contract import Reading, Scope
 from holdfast.probes.kernel_files import read
 from holdfast.probes.tree import Tree
 from holdfast.vocabulary import Event
 
-LIBRARIES = {"tensorflow": b"libtensorflow_", "torch": b"libtorch", "jax": b"jaxlib"}
 PROCESSES = 8
-LOOKS = 60  # after five minutes a job without a framework is taken for one that has none
+LOOKS = 60  # five minutes: a job without a framework until then has none
 
 
 class Framework:
@@ -37,8 +37,8 @@ class Framework:
                 maps = read(f"{self._tree.proc}/{pid}/maps")
             except OSError:
                 continue
-            for name, library in LIBRARIES.items():
-                if library in maps and name not in self._seen:
-                    self._seen.add(name)
-                    found.append(Event("framework", now, {"name": name, "pid": pid}))
+            for one in FRAMEWORKS:
+                if one.library and one.library in maps and one.module not in self._seen:
+                    self._seen.add(one.module)
+                    found.append(Event("framework", now, {"name": one.module, "pid": pid}))
         return found

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from holdfast.probes.contract import Missing, Reading, Scope
-from holdfast.probes.kernel_files import missing, read, under
+from holdfast.probes.kernel_files import missing, pid_namespace, read
 from holdfast.probes.tree import belongs
 from holdfast.vocabulary import Event, Sample
 
-FIRST_PID_NAMESPACE = "pid:[4026531836]"  # the kernel gives the host's own this number, always
 XIDS_A_READ = 16
-SLOW_EVERY_S = 1.0  # per GPU: the first of these questions in a second takes up to 4 ms each on an H200
-ALMOST = 0.95
-GPUS_AT_FULL_RATE = 2
+SLOW_EVERY_S = 1.0  # per GPU: the first of these queries in a second takes up to 4 ms each on an H200
+ALMOST = 0.95  # of it: a tick that comes slightly early still reads them
+GPUS_AT_FULL_RATE = 2  # with more, each is read more rarely
 
 
 @dataclass(slots=True)
@@ -30,7 +28,7 @@ class Card:
 
 
 class Lost(Exception):
-    """The GPU does not answer any more."""
+    """The GPU does not respond any more."""
 
 
 class Gpu:
@@ -66,7 +64,7 @@ class Gpu:
             self._nvml.nvmlShutdown()
 
     def _start(self, now: float) -> list[Reading]:
-        """Here and not in the constructor: a wedged driver can keep nvmlInit for ever."""
+        """Not in the constructor: a wedged driver can block nvmlInit for ever."""
         try:
             import pynvml as nvml  # noqa: PLC0415 -- 4 MiB, and nvmlInit 15 more, of which 10 come back
         except ImportError:
@@ -91,7 +89,7 @@ class Gpu:
             name = _text(self._nvml.nvmlDeviceGetName(card.handle))
             total = self._nvml.nvmlDeviceGetMemoryInfo(card.handle).total
         except self._nvml.NVMLError:
-            pass  # the event still says that it is there; the samples say what is wrong
+            pass  # the event still says that the GPU exists; the samples say what is wrong
         about = {"index": card.index, "name": name, "driver": driver, "memory_total_bytes": total}
         return Event("gpu.found", now, about)
 
@@ -138,7 +136,7 @@ class Gpu:
 
     def _job_memory(self, card: Card, now: float) -> list[Reading]:
         name = f"gpu{card.index}.job_memory_bytes"
-        if not self._pids_are_ours():
+        if pid_namespace(self._scope.root, self._scope.watcher_pid) != "initial":
             return [Sample(name, None, now, "in a container NVML names processes by the host's ids")]
         processes = self._ask(card, lambda: self._nvml.nvmlDeviceGetComputeRunningProcesses(card.handle))
         if isinstance(processes, Exception):
@@ -147,13 +145,6 @@ class Gpu:
         if any(used is None for used in ours):
             return [Sample(name, None, now, "the driver does not tell memory by process")]
         return [Sample(name, sum(ours), now)]
-
-    def _pids_are_ours(self) -> bool:
-        link = under(self._scope.root, f"/proc/{self._scope.watcher_pid}/ns/pid")
-        try:
-            return os.readlink(link) == FIRST_PID_NAMESPACE  # noqa: PTH115
-        except OSError:
-            return False
 
     def _register_xids(self) -> None:
         nvml = self._nvml
@@ -189,7 +180,7 @@ class Gpu:
 
 
 def _sample(card: Card, what: str, answer: Any, now: float, scale: float = 1) -> list[Sample]:
-    """A question this GPU cannot answer is reported once and not asked again."""
+    """A query that this GPU does not support is reported once and not made again."""
     name = f"gpu{card.index}.{what}"
     if not isinstance(answer, Exception):
         return [Sample(name, answer * scale, now)]
@@ -217,7 +208,7 @@ def _other_maker(root: Path) -> str:
             continue
         if maker == b"0x1002":
             return "AMD"
-        # Intel's graphics inside the processor sit at this address, always; a card of theirs does not.
+        # Intel's integrated graphics always has this address; a discrete card does not.
         if maker == b"0x8086" and vendor.parent.resolve().name != "0000:00:02.0":
             return "Intel"
     return "AMD" if (root / "dev/kfd").exists() else ""

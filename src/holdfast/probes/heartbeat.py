@@ -1,4 +1,4 @@
-"""Which machine this is, that it is still up, and how busy it is."""
+"""Which machine this is, how long it has been up, and its load."""
 
 from __future__ import annotations
 
@@ -6,27 +6,16 @@ import os
 from pathlib import Path
 
 from holdfast.probes.contract import Reading, Scope
-from holdfast.probes.kernel_files import read, under, why
+from holdfast.probes.kernel_files import pid_namespace, read, under, why
 from holdfast.vocabulary import Event, Sample
-
-INITIAL_PID_NAMESPACE = "pid:[4026531836]"  # PROC_PID_INIT_INO of the kernel's proc_ns.h
 
 
 def boot_id(root: Path = Path("/")) -> str | None:
-    """A name that changes with every boot: two readings that differ mean that the machine went down between."""
+    """Changes with every boot: two different readings mean that the machine went down in between."""
     try:
         return read(under(root, "/proc/sys/kernel/random/boot_id")).decode("ascii", "replace").strip() or None
     except OSError:
         return None
-
-
-def _pid_namespace(root: Path) -> str:
-    """Whether our process ids are the kernel's own; those in a container are not."""
-    try:
-        name = os.readlink(under(root, "/proc/self/ns/pid"))  # noqa: PTH115
-    except OSError:
-        return "unknown"
-    return "initial" if name == INITIAL_PID_NAMESPACE else name
 
 
 class Heartbeat:
@@ -56,7 +45,7 @@ class Heartbeat:
             "hostname": system.nodename,
             "cores": self._cores,
             "system": system.sysname,
-            "pid_namespace": _pid_namespace(self._root),
+            "pid_namespace": pid_namespace(self._root),
         }
         return Event("machine", now, about)
 

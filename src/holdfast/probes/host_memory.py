@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from holdfast.inside.headroom import arcstats_path, host_memory
 from holdfast.probes.contract import Reading, Scope
-from holdfast.probes.kernel_files import missing, numbers, read, under, why
+from holdfast.probes.kernel_files import missing, read, under, why
 from holdfast.vocabulary import Sample
 
 
@@ -19,17 +20,17 @@ class HostMemory:
 
     def __init__(self, scope: Scope) -> None:
         self._path = under(scope.root, "/proc/meminfo")
+        self._arcstats = arcstats_path(under(scope.root, "/proc"))
         self._real = str(scope.root) == "/"
 
     def read(self, now: float) -> list[Reading]:
         try:
-            found = numbers(read(self._path))
+            found = host_memory(read(self._path), read(self._arcstats) if self._arcstats else b"")
         except OSError as error:
             return list(self._elsewhere(now) if self._real else missing(self.signals, now, why(error)))
-        values = (found.get("MemTotal"), available(found), found.get("SwapTotal"), found.get("SwapFree"))
         return [
             Sample(name, value, now, "" if value is not None else "not in /proc/meminfo")
-            for name, value in zip(self.signals, values, strict=True)
+            for name, value in zip(self.signals, found, strict=True)
         ]
 
     def _elsewhere(self, now: float) -> list[Sample]:
@@ -38,12 +39,3 @@ class HostMemory:
         memory, swap = psutil.virtual_memory(), psutil.swap_memory()
         values = (memory.total, memory.available, swap.total, swap.free)
         return [Sample(name, value, now) for name, value in zip(self.signals, values, strict=True)]
-
-
-def available(meminfo: dict[str, int]) -> int | None:
-    """MemAvailable, or on kernels before 3.14 what comes nearest: free memory and the page cache without tmpfs."""
-    if "MemAvailable" in meminfo:
-        return meminfo["MemAvailable"]
-    if "MemFree" not in meminfo or "Cached" not in meminfo:
-        return None
-    return max(0, meminfo["MemFree"] + meminfo.get("Buffers", 0) + meminfo["Cached"] - meminfo.get("Shmem", 0))

@@ -1,4 +1,4 @@
-"""Reading the kernel's small text files, under a root that a test can fake."""
+"""Reads the kernel's small text files, below a root that a test can replace."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from pathlib import Path
 
 from holdfast.vocabulary import Sample
 
+INITIAL_PID_NAMESPACE = "pid:[4026531836]"  # PROC_PID_INIT_INO of the kernel's proc_ns.h
+
 
 def under(root: Path, path: str) -> str:
     """`path` (absolute) as seen below `root`."""
@@ -15,7 +17,7 @@ def under(root: Path, path: str) -> str:
 
 
 def read(path: str) -> bytes:
-    """The whole file. The kernel hands out longer ones a page at a time, so until nothing more comes."""
+    """The whole file. The kernel returns longer ones a page at a time, so it is read until nothing more comes."""
     fd = os.open(path, os.O_RDONLY)
     try:
         pieces = []
@@ -38,8 +40,17 @@ def numbers(data: bytes) -> dict[str, int]:
     return found
 
 
+def pid_namespace(root: Path, pid: int | str = "self") -> str:
+    """`initial` where process ids are the kernel's own; a container has a namespace with others."""
+    try:
+        name = os.readlink(under(root, f"/proc/{pid}/ns/pid"))  # noqa: PTH115
+    except OSError:
+        return "unknown"
+    return "initial" if name == INITIAL_PID_NAMESPACE else name
+
+
 def why(error: OSError, what: str = "") -> str:
-    """One line for a reading that could not be had."""
+    """One line that says why something could not be read."""
     reason = error.strerror or type(error).__name__
     subject = what or str(error.filename or "")
     return f"{subject}: {reason}" if subject else reason

@@ -1,4 +1,4 @@
-"""The kernel's own words about kills, faults, disks, heat and GPUs, as they are written."""
+"""Lines of the kernel log about kills, faults, disks, heat and GPUs, as they are written."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ class KernelLog:
             try:
                 record = os.read(self._fd, RECORD_BYTES)
             except OSError as error:
-                if error.errno == errno.EPIPE:  # overwritten before we came; the next read is at the oldest left
+                if (
+                    error.errno == errno.EPIPE
+                ):  # overwritten before it was read; the next read starts at the oldest record left
                     continue
                 if error.errno in (errno.EAGAIN, errno.EINVAL):
                     break

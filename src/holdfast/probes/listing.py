@@ -1,43 +1,35 @@
-"""Every probe there is."""
+"""Every probe there is. A new one is its file and a line here."""
 
 from __future__ import annotations
 
-from holdfast.probes.cgroup import Cgroup
-from holdfast.probes.contract import Probe
-from holdfast.probes.cpu_heat import CpuHeat
-from holdfast.probes.disk import Disk
-from holdfast.probes.framework import Framework
-from holdfast.probes.gpu import Gpu
-from holdfast.probes.heartbeat import Heartbeat
-from holdfast.probes.host_memory import HostMemory
-from holdfast.probes.kernel_log import KernelLog
-from holdfast.probes.network import Network
-from holdfast.probes.pressure import Pressure
-from holdfast.probes.process_details import ProcessDetails
-from holdfast.probes.processes import Processes
-from holdfast.probes.run_queue import RunQueue
-from holdfast.probes.shm import SharedMemory
-from holdfast.probes.vmstat import Vmstat
+from importlib import import_module
 
-# In this order they are read: what decides about memory first, what may be slow last.
-PROBES: tuple[type[Probe], ...] = (
-    KernelLog,
-    HostMemory,
-    Cgroup,
-    Vmstat,
-    Pressure,
-    Processes,
-    Heartbeat,
-    SharedMemory,
-    ProcessDetails,
-    RunQueue,
-    Framework,
-    Network,
-    CpuHeat,
-    Disk,
-    Gpu,
+from holdfast.probes.contract import Probe
+
+# File and class, in the order in which they are read: what decides about memory first, what may be slow last.
+LISTING = (
+    "kernel_log.KernelLog",
+    "host_memory.HostMemory",
+    "cgroup.Cgroup",
+    "vmstat.Vmstat",
+    "pressure.Pressure",
+    "processes.Processes",
+    "heartbeat.Heartbeat",
+    "shm.SharedMemory",
+    "process_details.ProcessDetails",
+    "run_queue.RunQueue",
+    "framework.Framework",
+    "network.Network",
+    "cpu_heat.CpuHeat",
+    "disk.Disk",
+    "gpu.Gpu",
 )
 
 
-def all_probes() -> list[type[Probe]]:
-    return list(PROBES)
+def _probe(place: str) -> type[Probe]:
+    module, _, name = place.partition(".")
+    found: type[Probe] = getattr(import_module(f"holdfast.probes.{module}"), name)
+    return found
+
+
+PROBES: tuple[type[Probe], ...] = tuple(map(_probe, LISTING))

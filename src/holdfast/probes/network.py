@@ -1,4 +1,4 @@
-"""Bytes in and out of this machine, without loopback and without the virtual ends that would count them twice."""
+"""Bytes received and sent by this machine, without loopback and virtual interfaces, which would count them twice."""
 
 from __future__ import annotations
 

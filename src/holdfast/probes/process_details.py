@@ -1,25 +1,23 @@
-"""What costs more to ask of each process: open files, bytes read and written, and its fair share of shared memory.
+"""What is more costly to read of each process: open files, bytes read and written, and the memory that is its own.
 
-Apart from `processes`, because smaps and fd can wait for a lock that a thrashing process holds.
+Separate from `processes`, because reading smaps and fd can wait for a lock that a thrashing process holds.
 """
 
 from __future__ import annotations
 
 import os
-import time
 from dataclasses import dataclass
 
 from holdfast.probes.contract import Reading, Scope
+from holdfast.probes.job_memory import JobMemory
 from holdfast.probes.kernel_files import numbers, read, why
 from holdfast.probes.tree import Tree
 from holdfast.vocabulary import Sample
 
 PROCESSES_A_READ = 24  # at about 60 µs each
-AGAIN_AFTER_S = 1.5
-PSS_PROCESSES = 8
-PSS_EVERY_S = 10.0
-PSS_SLOW_S = 0.25  # walking the page tables of 100 GiB takes about that, with the process's memory map locked
-PSS_COST_RATIO = 0.001
+AGAIN_AFTER_S = 1.5  # before the same process is read again
+WEIGH_EVERY_S = 10.0  # what the job holds exactly; in between it follows the resident sizes
+WEIGH_COST_RATIO = 0.001  # of the time, at most
 
 
 @dataclass(slots=True)
@@ -34,13 +32,13 @@ class Detail:
 
 class ProcessDetails:
     name = "process_details"
-    every_s = 2.0
+    every_s = 1.0  # what the job holds is weighed against its budget
     signals = (
         "job.open_files_count",
         "job.open_files_limit_count",
         "job.read_bytes",
         "job.written_bytes",
-        "job.pss_bytes",
+        "job.held_bytes",
     )
 
     def __init__(self, scope: Scope) -> None:
@@ -49,8 +47,9 @@ class ProcessDetails:
         self._parents: dict[int, int] = {}
         self._kept = [0, 0]
         self._highest = [0, 0]
-        self._pss_due = float("-inf")
-        self._pss_reason = ""
+        self._memory = JobMemory(self._tree.proc)
+        self._weigh_due = float("-inf")
+        self._weighed = False
 
     def read(self, now: float) -> list[Reading]:
         members = self._tree.refresh()
@@ -63,10 +62,11 @@ class ProcessDetails:
             known = self._details.get(pid)
             if known is None or now - known.at >= AGAIN_AFTER_S:
                 self._details[pid] = self._look(pid, now)
-        return [*self._open_files(now), *self._io(now), *self._pss(alive, now)]
+        rss_bytes = sum(members[pid].rss_bytes for pid in alive)
+        return [*self._open_files(now), *self._io(now), self._held(alive, rss_bytes, now)]
 
     def _keep(self, detail: Detail, parent_lives: bool) -> None:
-        """A parent that waits for a child takes over what it read and wrote; without one it is kept here."""
+        """A parent that waits for a child takes over its counts; otherwise they are kept here."""
         if not parent_lives:
             self._kept[0] += detail.read_bytes or 0
             self._kept[1] += detail.written_bytes or 0
@@ -74,7 +74,7 @@ class ProcessDetails:
     def _look(self, pid: int, now: float) -> Detail:
         detail, folder = Detail(now), f"{self._tree.proc}/{pid}"
         try:
-            # Linux 6.2 and later tell the number of descriptors as the folder's size.
+            # From Linux 6.2 on the folder's size is the number of descriptors.
             detail.open_files = os.stat(f"{folder}/fd").st_size or len(os.listdir(f"{folder}/fd"))  # noqa: PTH208
             detail.open_files_limit = _soft_limit(read(f"{folder}/limits"))
         except OSError as error:
@@ -108,24 +108,14 @@ class ProcessDetails:
             Sample("job.written_bytes", self._highest[1], now),
         ]
 
-    def _pss(self, pids: list[int], now: float) -> list[Sample]:
-        """Rarely, and the rarer the longer it takes: at most a thousandth of the time."""
-        if now < self._pss_due:
-            return []
-        self._pss_due = now + PSS_EVERY_S
-        if not 0 < len(pids) <= PSS_PROCESSES:
-            return [Sample("job.pss_bytes", None, now, f"not asked of {len(pids)} processes")]
-        began, total = time.monotonic(), 0
-        for pid in pids:
-            try:
-                total += numbers(read(f"{self._tree.proc}/{pid}/smaps_rollup")).get("Pss", 0)
-            except OSError as error:
-                return [Sample("job.pss_bytes", None, now, why(error))]
-            if time.monotonic() - began > PSS_SLOW_S:
-                self._pss_due = float("inf")
-                return [Sample("job.pss_bytes", None, now, f"given up: it took over {PSS_SLOW_S} s")]
-        self._pss_due = now + max(PSS_EVERY_S, (time.monotonic() - began) / PSS_COST_RATIO)
-        return [Sample("job.pss_bytes", total, now)]
+    def _held(self, pids: list[int], rss_bytes: float, now: float) -> Sample:
+        """Weighed rarely, and the more rarely the longer it takes: at most a thousandth of the time."""
+        if now >= self._weigh_due:
+            self._weighed = self._memory.weigh(pids, rss_bytes) or self._weighed
+            self._weigh_due = now + max(WEIGH_EVERY_S, self._memory.took_s / WEIGH_COST_RATIO)
+        if not self._weighed:
+            return Sample("job.held_bytes", None, now, "no process could be read")
+        return Sample("job.held_bytes", self._memory.held_bytes(rss_bytes), now)
 
     def _reason(self) -> str:
         return next((d.reason for d in self._details.values() if d.reason), "no process to ask")

@@ -1,4 +1,4 @@
-"""The job's processes: what they hold, what they burn, who came and who went."""
+"""The job's processes: their resident sizes, processor time and states, and which appeared or ended."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from holdfast.probes.kernel_files import read
 from holdfast.probes.tree import Stat, Tree
 from holdfast.vocabulary import Event, Sample
 
-COMINGS_AND_GOINGS = 500  # events a run; a script that forks for every batch must not fill the journal
+EVENTS_A_RUN = 500  # of processes that appear or end; a script that forks for every batch must not fill the journal
 COMMAND_CHARACTERS = 200
 
 
@@ -31,7 +31,7 @@ class Processes:
         self._tree = Tree(scope)
         self._before: dict[int, Stat] = {}
         self._cpu_s = CpuTime()
-        self._events_left = COMINGS_AND_GOINGS
+        self._events_left = EVENTS_A_RUN
 
     def read(self, now: float) -> list[Reading]:
         members = dict(self._tree.refresh())
@@ -66,7 +66,7 @@ class Processes:
             events.append(Event("process.appeared", now, about))
         self._events_left -= len(gone) + len(came)
         if self._events_left <= 0:
-            events.append(Event("process.unlisted", now, {"after": COMINGS_AND_GOINGS}))
+            events.append(Event("process.unlisted", now, {"after": EVENTS_A_RUN}))
         return events
 
     def _command(self, stat: Stat) -> str:
@@ -78,10 +78,10 @@ class Processes:
 
 
 class CpuTime:
-    """Processor time of everything the job ever ran, never falling.
+    """Processor time of every process the job has had; never falls.
 
-    A process that ended is counted on in its parent once that has waited for it. Where nobody in the job did (the
-    parent ignores SIGCHLD, or the watcher reaped), the last reading is kept here.
+    The time of an ended process is added to its parent's once that has waited for it. Where no process of the job did
+    (the parent ignores SIGCHLD, or the watcher reaped it), the last reading is kept here.
     """
 
     def __init__(self) -> None:
@@ -104,7 +104,7 @@ class CpuTime:
 
 
 def _heir(stat: Stat, before: dict[int, Stat], members: dict[int, Stat]) -> int:
-    """The nearest ancestor that lives on in the job; 0 for none."""
+    """The nearest ancestor that is still alive in the job; 0 for none."""
     seen = set()
     parent = stat.parent
     while parent not in members and parent in before and parent not in seen:

@@ -10,7 +10,7 @@ from holdfast.probes.kernel_files import read, why
 from holdfast.probes.tree import Tree
 from holdfast.vocabulary import Sample
 
-THREADS_A_READ = 600  # at about 4 µs each; the rest is reckoned from these
+THREADS_A_READ = 600  # at about 4 µs each; the rest is extrapolated from these
 CORES_EVERY_S = 30.0
 
 
@@ -64,12 +64,12 @@ class RunQueue:
                     ran, waited = read(f"{folder}/{tid}/schedstat").split()[:2]
                     found[int(tid)] = (int(ran), int(waited))
             except (OSError, ValueError):
-                continue  # it has ended meanwhile
+                continue  # the process has ended
         return found
 
 
 def _cores(scope: Scope) -> float | None:
-    """By affinity, and by a container's quota where that is less."""
+    """By affinity, or by a container's quota where that is lower."""
     try:
         cores = float(len(os.sched_getaffinity(scope.script_pid)))
     except OSError:

@@ -1,4 +1,4 @@
-"""Runs the probes so that none can hold up the watcher, or stop the others."""
+"""Runs the probes so that none can block the watcher or stop the others."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from holdfast.probes.contract import Missing, Probe, Reading, Scope
 from holdfast.probes.listing import PROBES
 from holdfast.vocabulary import Event, Sample
 
-WAIT_S = 0.25  # what one poll gives the worker before it comes back with what there is
-CLOSING_S = 2.0
-EARLY_S = 0.05  # a tick that comes this much too soon still counts
-REASONS_A_PROBE = 20
-LONGEST_REST_S = 60.0
+WAIT_S = 0.25  # that one poll waits for the worker before it returns what there is
+CLOSING_S = 2.0  # for the last look, after the script has ended
+EARLY_S = 0.05  # a poll this much before a probe is due still reads it
+REASONS_A_PROBE = 20  # different failures of a probe that are recorded
+LONGEST_REST_S = 60.0  # for a probe that is late again and again
 
 
 @dataclass(slots=True, eq=False)
@@ -43,7 +43,7 @@ class Task:
 
 
 class Worker:
-    """A thread that runs tasks in turn. Once abandoned it takes no more, and ends when it gets out."""
+    """A thread that runs tasks in turn. Once abandoned it takes no more, and ends when its call returns."""
 
     def __init__(self, runner: ProbeRunner) -> None:
         self.task: Task | None = None
@@ -72,9 +72,9 @@ class ProbeRunner:
         self._ended = False
 
     def poll(self, now: float, everything: bool = False) -> list[Sample | Event]:
-        """What came in since the last call. Returns within about a quarter of a second, whatever the probes do."""
+        """Readings since the last call. Returns within about a quarter of a second, whatever the probes do."""
         with self._changed:
-            if now < self._last_now:  # the clock was set back: look at everything again
+            if now < self._last_now:  # the clock was set back: everything is due
                 for slot in self._slots:
                     slot.due = slot.last_gap = float("-inf")
             self._last_now = now
@@ -107,19 +107,19 @@ class ProbeRunner:
             self._changed.notify_all()
 
     def _work(self, now: float, patience_s: float) -> list[Reading]:
-        """Waits for the worker while it gets on; leaves it behind, inside its probe, when it does not."""
+        """Waits for the worker while it makes progress; abandons it, inside its probe, when it does not."""
         until = time.monotonic() + patience_s
         with self._changed:
             self._ensure_worker(now)
             self._changed.notify_all()
             while self._tasks or self._running() is not None:
-                self._leave_behind(now)
+                self._abandon_late_worker(now)
                 left = until - time.monotonic()
                 if left <= 0 or self._worker is None:
                     break
                 self._changed.wait(min(left, self._time_to_deadline()))
             for slot in self._slots:
-                self._say_that_it_is_away(slot, now)
+                self._report_missing(slot, now)
             done, self._done = self._done, []
         return done
 
@@ -137,13 +137,13 @@ class ProbeRunner:
         try:
             self._worker = Worker(self)
             self._thread_trouble = False
-        except RuntimeError as error:  # no thread to be had: the job may have used up the limit on processes
+        except RuntimeError as error:  # no thread can be started: the job may have used up the limit on processes
             self._tasks.clear()
             if not self._thread_trouble:
                 self._done.append(Event("probe.failed", now, {"probe": "runner", "reason": str(error)}))
             self._thread_trouble = True
 
-    def _leave_behind(self, now: float) -> None:
+    def _abandon_late_worker(self, now: float) -> None:
         worker = self._worker
         if worker is None or worker.task is None or time.monotonic() - worker.began < self._deadline_s:
             return
@@ -158,7 +158,7 @@ class ProbeRunner:
         self._tasks = deque(task for task in self._tasks if task.slot is not slot)
         self._ensure_worker(now)
 
-    def _say_that_it_is_away(self, slot: Slot, now: float) -> None:
+    def _report_missing(self, slot: Slot, now: float) -> None:
         if slot.set_aside_at is None or now - slot.last_gap < max(1.0, slot.kind.every_s) - EARLY_S:
             return
         slot.last_gap = now
@@ -212,7 +212,7 @@ class ProbeRunner:
                 took_s = time.monotonic() - worker.began
                 self._done.append(Event("probe.back", task.now, {"probe": slot.kind.name, "after_s": round(took_s, 1)}))
                 slot.set_aside_at = None
-                if slot.late > 1:  # late again and again: ask it ever more rarely
+                if slot.late > 1:  # late repeatedly: read more and more rarely
                     slot.due = task.now + took_s + min(LONGEST_REST_S, 2.0**slot.late)
             else:
                 self._done += readings

@@ -1,4 +1,4 @@
-"""Room in /dev/shm, where data-loader workers hand over their batches. Containers often get 64 MiB of it."""
+"""Free space in /dev/shm, through which data-loader workers pass their batches. Containers often have 64 MiB of it."""
 
 from __future__ import annotations
 

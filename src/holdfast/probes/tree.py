@@ -1,4 +1,4 @@
-"""Who belongs to the job: the descendants of the watcher, found without reading every process every time."""
+"""Which processes belong to the job: the descendants of the watcher, found without reading every process each time."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from holdfast.probes.contract import Missing, Scope
 from holdfast.probes.kernel_files import read, under
 
-LOOK_AT_ALL_EVERY = 60  # refreshes; so a process id used again for one of ours is noticed
-DEEPEST = 64
+LOOK_AT_ALL_EVERY = 60  # refreshes; so that a reused process id is noticed
+DEEPEST = 64  # ancestors of a process
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
@@ -30,7 +30,7 @@ class Stat:
 
 
 def stat_of(proc: str, pid: int) -> Stat | None:
-    """None when there is no such process (any more)."""
+    """None where there is no such process."""
     try:
         data = read(f"{proc}/{pid}/stat")
     except (FileNotFoundError, ProcessLookupError):
@@ -53,7 +53,7 @@ def stat_of(proc: str, pid: int) -> Stat | None:
 
 
 class Tree:
-    """A process found to be none of ours is not read again; one found to be ours stays so until it is gone."""
+    """A process that is not the job's is not read again; one of the job's stays so until it ends."""
 
     def __init__(self, scope: Scope) -> None:
         self.proc = under(scope.root, "/proc")
@@ -80,7 +80,7 @@ class Tree:
         return self._members
 
     def _sort_out(self, pids: set[int]) -> None:
-        """Places the processes not seen before; one whose parent was too short-lived to be seen waits for next time."""
+        """Sorts processes not seen before into the job's and others; one whose parent is not known yet waits for the next refresh."""
         unplaced = []
         for pid in pids - self._others - self._members.keys():
             stat = stat_of(self.proc, pid) if pid != self._watcher else None
@@ -101,7 +101,7 @@ class Tree:
 
 
 def belongs(scope: Scope, pid: int) -> bool:
-    """Whether a process is of the job, by climbing from it."""
+    """Whether a process is of the job, by going up from it."""
     proc = under(scope.root, "/proc")
     for _ in range(DEEPEST):
         if pid in (scope.script_pid, scope.watcher_pid):

@@ -1,4 +1,4 @@
-"""Counters of the kernel's memory management. Anyone may read them, also where the kernel log is closed."""
+"""Counters of the kernel's memory management. Readable by every user, also where the kernel log is not."""
 
 from __future__ import annotations
 

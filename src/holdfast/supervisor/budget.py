@@ -10,17 +10,16 @@ kernel would have. Nothing of this under `observe` and `advise`.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from holdfast.probes.cgroup import NO_LIMIT_FROM, V1, V2
+from holdfast.inside.headroom import GROUP_FILES, limit_bytes
 from holdfast.probes.cgroup_paths import hierarchy_of, membership
 from holdfast.probes.kernel_files import read
 from holdfast.supervisor.run_spec import RunSpec
-
-SWAP = {1: "memory.memsw.limit_in_bytes", 2: "memory.swap.max"}
 
 
 def rescue_settings(spec: RunSpec, k: int | None = None, environment: Mapping[str, str] = os.environ) -> dict[str, Any]:
@@ -41,37 +40,22 @@ def rescue_settings(spec: RunSpec, k: int | None = None, environment: Mapping[st
 
 
 def groups(root: Path = Path("/"), pid: int | None = None) -> list[dict[str, Any]]:
-    """The files that say what a group and its ancestors may use, and do. The script starts in the groups we are in."""
+    """The memory groups of a process and their ancestors. The script starts in the groups we are in."""
     pid = pid or os.getpid()
     try:
         found = hierarchy_of("memory", membership(root, pid), root, pid)
     except OSError:
         return []
-    if found is None:
-        return []
-    names = V1 if found.version == 1 else V2
-    return [
-        {
-            "limit": f"{folder}/{names.limit}",
-            "usage": f"{folder}/{names.usage}",
-            "stat": f"{folder}/memory.stat",
-            "cache": list(names.cache),
-            "swap": f"{folder}/{SWAP[found.version]}",
-            "swap_with_memory": found.version == 1,
-        }
-        for folder in found.folders
-    ]
+    return [] if found is None else [{"folder": folder, "version": found.version} for folder in found.folders]
 
 
 def container_limit(root: Path = Path("/"), pid: int | None = None) -> int | None:
     """The tightest one around us."""
-    limits = []
+    contents = []
     for group in groups(root, pid):
-        try:
-            limits.append(int(read(group["limit"])))
-        except (OSError, ValueError):  # the root group has none; v2 writes `max`
-            continue
-    return min((limit for limit in limits if limit < NO_LIMIT_FROM), default=None)
+        with contextlib.suppress(OSError):  # the root group has none
+            contents.append(read(f"{group['folder']}/{GROUP_FILES[group['version']].limit}"))
+    return limit_bytes(*contents)
 
 
 def _ranks(environment: Mapping[str, str]) -> int:

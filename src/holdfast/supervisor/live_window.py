@@ -11,12 +11,9 @@ REMEMBERED = 120  # samples of each signal: two minutes when quiet, six seconds 
 EVENTS = 300
 WHOLE_COURSE = (
     "train.rss_bytes",
-    "train.rss_bytes_step_count",
     "train.kept_bytes",
-    "train.kept_bytes_step_count",
     "train.not_kept_bytes",
     "train.allocated_bytes",
-    "train.allocated_bytes_step_count",
     "train.steps_count",
     "train.epoch_count",
     "job.rss_bytes",

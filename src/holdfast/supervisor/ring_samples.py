@@ -88,7 +88,7 @@ class _Process:
             elif kind == VALUE:
                 at, step, value, name = VALUE_BODY.unpack(body)
                 signal = f"{prefix(self.reader.pid)}.{name.rstrip(bytes(1)).decode('utf-8', 'replace')}"
-                readings += [Sample(signal, value, at), Sample(f"{signal}_step_count", step, at)]
+                readings.append(Sample(signal, value, at, step=step))
             elif kind == TEXT:
                 readings += self._event(body)
         if steps:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import contextlib
 import linecache
 import os
-import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from holdfast.inside.held_memory import held_bytes
+from holdfast.inside.library_paths import is_library
+from holdfast.stack_dumps import Frame, current_frames
 from holdfast.vocabulary import Event, Sample
 
 GROWN_BYTES = 96 << 20  # since the framework was there: below it nothing is worth asking
@@ -25,8 +27,6 @@ EAGER_FOR_S = 60.0  # after the framework was there; longer only while memory ri
 FRAMES = 40
 FILES, LEAST_FILE_BYTES = 3, 16 << 20
 LONGEST_ANSWER = 32 << 10
-FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+) in (?P<function>.+?)\s*$')
-LIBRARY = re.compile(r"site-packages|dist-packages|/lib/python\d|^<|holdfast[/\\]inside[/\\]")
 
 
 @dataclass(slots=True)
@@ -108,21 +108,13 @@ class StartupStacks:
 
     def _frames(self, text: str) -> list[dict[str, object]]:
         """Innermost first, with the line of code where it is the script's own."""
-        found = [match for line in text.splitlines() if (match := FRAME.match(line))][:FRAMES]
-        return [
-            {
-                "file": match["file"],
-                "line": int(match["line"]),
-                "function": match["function"],
-                "code": self._code(match),
-            }
-            for match in found
-        ]
+        found = current_frames(text.splitlines())[:FRAMES]
+        return [asdict(replace(frame, code=self._code(frame))) for frame in found]
 
-    def _code(self, frame: re.Match[str]) -> str:
-        if LIBRARY.search(frame["file"]):
+    def _code(self, frame: Frame) -> str:
+        if is_library(frame.file):
             return ""
-        return linecache.getline(str(self._cwd / frame["file"]), int(frame["line"])).strip()[:200]
+        return linecache.getline(str(self._cwd / frame.file), frame.line).strip()[:200]
 
     def _files_read(self, pid: int) -> list[dict[str, object]]:
         """The largest files it has open for reading only."""
@@ -132,17 +124,15 @@ class StartupStacks:
                 with contextlib.suppress(OSError, ValueError, IndexError):
                     path = os.readlink(self._proc / str(pid) / "fd" / number)  # noqa: PTH115
                     flags = (self._proc / str(pid) / "fdinfo" / number).read_text().split("flags:")[1].split()[0]
-                    if path.startswith("/") and not int(flags, 8) & 3 and not LIBRARY.search(path):
+                    if path.startswith("/") and not int(flags, 8) & 3 and not is_library(path):
                         found.append((os.stat(path).st_size, path))
         largest = [one for one in sorted(found, reverse=True)[:FILES] if one[0] >= LEAST_FILE_BYTES]
         return [{"path": path, "bytes": size} for size, path in largest]
 
     def _held(self, pid: int) -> int | None:
-        """Without the libraries it has mapped: no limit counts those against it."""
         try:
-            _, resident, shared, *_ = (self._proc / str(pid) / "statm").read_bytes().split()
-            return (int(resident) - int(shared)) * os.sysconf("SC_PAGE_SIZE")
-        except (OSError, ValueError):
+            return held_bytes((self._proc / str(pid) / "status").read_bytes())
+        except OSError:
             return None
 
     def _listens(self, process: _Process) -> bool:

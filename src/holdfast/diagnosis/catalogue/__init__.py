@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from holdfast.diagnosis.catalogue import data, gpu, limits, memory, numerics, process, ranks
 from holdfast.diagnosis.catalogue.recipe import Entry, Recipe
+from holdfast.inside.frameworks import BY_MODULE
 from holdfast.vocabulary import Finding, Remedy
 
 __all__ = ["CATALOGUE", "EXPLAINS", "GENERIC", "SAYS_MORE", "Entry", "Recipe", "remedies_for"]
@@ -47,7 +48,7 @@ SAYS_MORE: dict[str, frozenset[str]] = {
 
 def remedies_for(finding: Finding, framework: str) -> tuple[Remedy, ...]:
     """The recipes for the framework seen; all of them when none was. A kind of failure may bring one that is there anyway."""
-    seen = "tensorflow" if framework == "keras" else framework
+    seen = BY_MODULE[framework].remedies_of if framework in BY_MODULE else framework
     recipes = CATALOGUE[finding.cause].recipes
     fitting = [recipe for recipe in recipes if not recipe.framework or not seen or recipe.framework == seen]
     fitting.sort(key=lambda recipe: not recipe.said)

@@ -6,10 +6,10 @@ import re
 from dataclasses import dataclass
 from string import Template
 
+from holdfast.inside.frameworks import BY_MODULE
 from holdfast.vocabulary import Finding, Remedy
 
 KERAS, TORCH, JAX = "tensorflow", "torch", "jax"
-NAMES = {KERAS: "TensorFlow", TORCH: "PyTorch", JAX: "JAX"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,9 @@ class Recipe:
             return None
         title = self.title
         if self.framework and not framework:
-            title = f"{NAMES[self.framework]}: {title if title[:2].isupper() else title[0].lower() + title[1:]}"
+            title = (
+                f"{BY_MODULE[self.framework].title}: {title if title[:2].isupper() else title[0].lower() + title[1:]}"
+            )
         try:
             return Remedy(title, Template(self.how).substitute({**finding.details, **found.groupdict()}))
         except (KeyError, ValueError):

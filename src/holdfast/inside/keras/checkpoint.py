@@ -34,7 +34,6 @@ REST = "rest.pickle"
 NEVER = float("inf")
 SPARE_BYTES = 128 << 20  # left to the step itself beside copies of all it updates
 RETRY_S = 0.5  # while the last one is still being written
-MISMATCH_EXIT = 2
 
 Step = Callable[[Any], Any]
 
@@ -276,7 +275,7 @@ class CheckpointWriter:
             file=sys.stderr,
             flush=True,
         )
-        raise SystemExit(MISMATCH_EXIT)
+        raise SystemExit(checkpoint_store.MISMATCH_EXIT)
 
 
 def _filling(taken: Taken, rest: dict[str, Any]) -> Callable[[str], None]:

@@ -10,14 +10,12 @@ from typing import Any, Callable
 from .. import randomness
 from ..never_raise import guarded
 from ..preemption import Preemption
-from ..ring import PHASES
+from ..ring import VALIDATE
 from ..telemetry import Recorder
 from .checkpoint import CheckpointWriter
 from .data_position import MADE
 from .resume import Fits
 from .saved_state import Seeds
-
-VALIDATE = PHASES.index("validate")
 
 Module = Callable[[str], Any]
 

@@ -6,11 +6,9 @@ import weakref
 from typing import Any, Callable, Optional
 
 from ..never_raise import guarded
-from ..ring import PHASES
+from ..ring import TRAIN, VALIDATE
 from ..telemetry import Recorder
 from .late_values import Values
-
-TRAIN, VALIDATE = PHASES.index("train"), PHASES.index("validate")
 
 
 class Fit:

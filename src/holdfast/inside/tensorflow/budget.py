@@ -18,6 +18,7 @@ import platform
 from importlib import import_module
 from typing import Any, NamedTuple, Optional
 
+from ..held_memory import held_by_this_process
 from ..never_raise import guarded
 from ..telemetry import Recorder
 from . import nvml
@@ -67,7 +68,7 @@ def _limit_host(recorder: Recorder, budget: int) -> None:
     if theirs:
         recorder.event("memory.budget_not_held", where="host", reason=f"the script has a limit of its own, {theirs[0]}")
         return
-    held = held_bytes()
+    held = held_by_this_process()
     limit = max(LEAST, budget - held)
     for name, value in _words(limit).items():
         os.environ[name] = value
@@ -123,9 +124,3 @@ def _words(limit: int) -> dict[str, str]:
     if platform.machine() in ("x86_64", "AMD64") and os.environ.get("TF_ENABLE_ONEDNN_OPTS", "1") != "0":
         return {"TF_MKL_ALLOC_MAX_BYTES": str(limit)}
     return {"TF_CPU_ALLOCATOR_USE_BFC": "true", "TF_CPU_BFC_MEM_LIMIT_IN_MB": str(limit >> 20)}
-
-
-def held_bytes() -> int:
-    with open("/proc/self/statm", "rb") as file:
-        _, resident, of_files, *_ = map(int, file.read().split())
-    return (resident - of_files) * os.sysconf("SC_PAGE_SIZE")

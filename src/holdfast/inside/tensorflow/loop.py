@@ -5,9 +5,10 @@ from __future__ import annotations
 import weakref
 from typing import Any, Callable, Optional
 
-from ..keras.fit_progress import TRAIN, VALIDATE, shape_of
+from ..keras.fit_progress import shape_of
 from ..never_raise import guarded
 from ..out_of_memory import is_out_of_memory, tell_caught, wanted
+from ..ring import TRAIN, VALIDATE
 from ..telemetry import Recorder, now
 from .nvml import on_gpu
 

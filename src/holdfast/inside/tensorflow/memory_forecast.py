@@ -16,8 +16,9 @@ import os
 from typing import Any, Callable, NamedTuple, Optional
 
 from ..headroom import left
+from ..held_memory import held_by_this_process, peak_bytes, reset_peak
 from ..out_of_memory import is_out_of_memory
-from .budget import card_limit, held_bytes
+from .budget import card_limit
 from .graph_memory import least_bytes, most_bytes
 
 WHOLE_RATIO = 0.95  # of a limit: a batch that needs no more goes through as it is
@@ -70,7 +71,7 @@ class Forecast:
             return None
         if limit is not None:
             if self._budget is not None:  # which the rest of the process takes from, too
-                limit = min(limit, self._held_at_most() + max(0, self._budget - held_bytes()))
+                limit = min(limit, self._held_at_most() + max(0, self._budget - held_by_this_process()))
             return Room(limit, "budget", limit - used, limit * WHOLE_RATIO, limit * PIECE_RATIO)
         found = left(self._groups)
         if found is None:
@@ -116,16 +117,11 @@ class Forecast:
         before, resident = self._counted() or 0, self._begin_of_resident_peak()
         run()
         counted = int(self._tf.config.experimental.get_memory_info(self.device)["peak"]) - before
-        return max(counted, _resident_peak() - resident) if resident else counted
+        return max(counted, (peak_bytes() or 0) - resident) if resident else counted
 
     def _begin_of_resident_peak(self) -> int:
         """What TensorFlow does not count: tensors under 256 KiB, which is all that a recurrent layer has."""
-        try:
-            with open("/proc/self/clear_refs", "w", encoding="ascii") as file:
-                file.write("5")
-        except OSError:
-            return 0
-        return _resident_peak()
+        return reset_peak() or 0
 
     def probe(self, rows: int, run: Callable[[int], object], at_most: Optional[int] = None) -> Line:
         """Twice as many rows each time, as long as the next ones surely fit. Small tensors go uncounted, so the last two
@@ -187,18 +183,6 @@ class CardForecast(Forecast):
 
     def _begin_of_resident_peak(self) -> int:
         return 0
-
-
-def _resident_peak() -> int:
-    """Since the last reset."""
-    try:
-        with open("/proc/self/status", "rb") as status:
-            for line in status:
-                if line.startswith(b"VmHWM:"):
-                    return int(line.split()[1]) << 10
-    except (OSError, ValueError, IndexError):
-        pass
-    return 0
 
 
 class CannotMeasure(Exception):

@@ -8,9 +8,10 @@ the kernel ends it all. How many rows do fit is then measured on a few of them.
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Iterator, List, NamedTuple, Optional, Set, Tuple
+from typing import Any, Iterator, List, NamedTuple, Set, Tuple
 
 from ..headroom import Left, left
+from ..held_memory import peak_bytes, reset_peak
 from ..out_of_memory import give_back
 from .piece_state import random_state, set_random_state
 from .recompute import Call
@@ -98,7 +99,7 @@ def measured(torch: Any, call: Call, groups: Any, few: int) -> Measured:
     """Forward and backward of a few rows, leaving no trace."""
     random = random_state(torch)
     statistics = [buffer.detach().clone() for buffer in call.traces.statistics]
-    before = _reset_peak()
+    before = reset_peak()
     try:
         with aside(call.parameters), torch.enable_grad():
             saved = Saved(torch, groups, call.parameters)
@@ -107,7 +108,7 @@ def measured(torch: Any, call: Call, groups: Any, few: int) -> Measured:
             made = sum(tensor.nbytes for tensor in outputs)
             pairs = [(t, torch.zeros_like(t)) for t in outputs if t.requires_grad]
             torch.autograd.backward([one for one, _ in pairs], [other for _, other in pairs])
-            peak = _peak()
+            peak = peak_bytes()
     finally:
         set_random_state(torch, random)
         put_back(torch, statistics, call.traces.statistics)
@@ -139,24 +140,3 @@ def _fitting(call: Call, groups: Any, found: Measured, at_most: int) -> int:
     gradients = sum(p.nbytes for p in call.parameters if p.grad is None)
     free = room.bytes - gradients - OUTPUTS * found.outputs_a_row * call.rows - MARGIN_BYTES
     return max(call.least, min(at_most, int(GIVEN * free / max(found.bytes_a_row, 1.0))))
-
-
-def _reset_peak() -> Optional[int]:
-    """The kernel's own mark of the most that was held, set to what is held now; None where it may not be set."""
-    try:
-        with open("/proc/self/clear_refs", "w", encoding="ascii") as file:
-            file.write("5")
-    except OSError:
-        return None
-    return _peak()
-
-
-def _peak() -> Optional[int]:
-    try:
-        with open("/proc/self/status", encoding="ascii", errors="replace") as file:
-            for line in file:
-                if line.startswith("VmHWM:"):
-                    return int(line.split()[1]) << 10
-    except (OSError, ValueError):
-        pass
-    return None

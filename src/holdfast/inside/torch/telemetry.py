@@ -20,7 +20,7 @@ from collections import deque
 from typing import Any, Deque, Dict, Optional, Tuple
 
 from ..never_raise import guarded
-from ..ring import PHASES
+from ..ring import TRAIN
 from ..telemetry import Recorder, now
 from . import deferred_reads
 from .compile_phase import Compiling
@@ -30,7 +30,6 @@ from .loop import Loop, Loops, Round
 
 LOOK_EVERY_S = 0.05  # whether the cheap values are due
 TELL_EVERY_S = 0.01  # steps that are shorter are told together
-TRAIN = PHASES.index("train")
 NESTED = 100  # updates inside another's `step`; after so many that other one must have raised
 
 

@@ -1,4 +1,4 @@
-"""One turn of the guard: looks, decides, acts. Everything it touches is handed to it, the clock too."""
+"""One turn of the guard: look, decide, act. What it works with is passed in, the clock included."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from holdfast.supervisor.guard.job import Job
 from holdfast.supervisor.guard.memory_stalls import Stalls
 from holdfast.supervisor.guard.new_highs import NewHighs
 
-FASTEST_PER_S = 4 << 30  # bytes; one thread touched 1.5 to 3 GB/s here, earlyoom reckons with 6
-QUICKEST_S, QUIET_S, SLOWEST_S = 0.005, 0.02, 1.0
-QUIET_ALONE_S = 0.05  # where the kernel keeps a line around the job: 1 % of a processor while it sits near its end
-HELD_SLICE_S, RUN_SLICE_S, RUN_LEAST_S = 0.09, 0.01, 0.002
-TREE_EVERY_S, TREE_IN_DANGER_S = 1.0, 0.2
-OURS_RATIO = 0.5  # of the growth is the job's…
-FRESH_S, LASTING_S = 0.3, 1.0  # …over this time
-HELD_BY_JOB_RATIO = 0.5
-NEAR_RATIO, NEAR_BYTES = 0.02, 32 << 20  # of the end: it is looked for who grows
-WEIGH_RATIO = 0.7  # of the budget, by the sum of sizes, before the job is weighed properly
-SETTLE_S = 0.3  # after a worker was stopped: its memory comes back within some hundredths
+FASTEST_PER_S = 4 << 30  # bytes; one thread was measured to touch 1.5 to 3 GB/s, earlyoom assumes 6
+QUICKEST_S, QUIET_S, SLOWEST_S = 0.005, 0.02, 1.0  # between two turns: in danger, near the limit, at rest
+QUIET_ALONE_S = 0.05  # for a job with a limited group of its own: 1 % of a core while it stays near the limit
+HELD_SLICE_S, RUN_SLICE_S, RUN_LEAST_S = 0.09, 0.01, 0.002  # a held job runs for about a tenth of the time
+TREE_EVERY_S, TREE_IN_DANGER_S = 1.0, 0.2  # between two looks at the job's processes
+OURS_RATIO = 0.5  # of the growth: with at least this share the job is what grows
+FRESH_S, LASTING_S = 0.3, 1.0  # over which that is judged
+HELD_BY_JOB_RATIO = 0.5  # of the whole: a job that holds this much is the cause of a stall
+NEAR_RATIO, NEAR_BYTES = 0.02, 32 << 20  # left before the limit: from here on lasting growth is looked for
+WEIGH_RATIO = 0.7  # of the budget, by the sum of resident sizes: from here on what the job holds is measured exactly
+SETTLE_S = 0.3  # after a worker was stopped; its memory is free within some hundredths of a second
 ORDER = list(Rung)
 
 
 @dataclass(slots=True)
 class Ground:
-    """What is watched in one attempt, and by what it can be acted upon."""
+    """What is watched in one attempt, and the means to act on it."""
 
     job: Job
     gauges: list[Gauge]
@@ -67,37 +67,39 @@ class Controller:
         self._tree_at = 0.0
         self._quiet_since = 0.0
         self._settled_at = 0.0
-        self._calm_at = self._not_yet_at = self._clock()  # the last looks without a need to hold, and to stop
+        self._calm_at = self._not_yet_at = self._clock()  # the last turns that needed no hold, and no stop
         self._faults_at_start = 0
         self._pace_s = SLOWEST_S
         self._danger = False
         self._kills_before = 0  # in the job's group, before this episode
         self._number = 0
-        self._helper = (0.0, False)  # looked for at, and found
+        self._helper = (0.0, False)  # when a growing helper was looked for, and whether one was found
 
     def begin(self, ground: Ground) -> None:
         self._ground = ground
         self._begin_anew()
         self._kills_before = ground.own.kernel_kills() if ground.own is not None else 0
         self._able = replace(self._able, ask=False)
-        for _ in range(3):  # what the first looks need is touched now, not in the hour of need
+        for _ in range(3):  # the pages that a look needs are loaded now, while memory is left
             self._look(ground, self._clock())
         self._faults_at_start = _major_faults()
 
     def rest(self) -> None:
-        """What is left of the attempt is not held."""
+        """The attempt is over: nothing of it stays paused."""
         self.release()
         self._ground = None
 
     def turn(self) -> float:
-        """Returns the seconds until the next one."""
+        """Returns the seconds until the next turn."""
         ground = self._ground
         if ground is None:
             return 3600.0
         now = self._clock()
         rung, reading, gauge = self._look(ground, now)
         if rung is Rung.STOP:
-            rung, reading, gauge = self._look(ground, self._clock())  # irreversible: looked at again right before
+            rung, reading, gauge = self._look(
+                ground, self._clock()
+            )  # irreversible, so it is checked again right before
             if rung is Rung.STOP and now >= self._settled_at:
                 self._stop(ground, now, reading, gauge)
                 return QUICKEST_S
@@ -129,7 +131,9 @@ class Controller:
         for gauge in ground.gauges:
             if not gauge.read():
                 continue
-            swap_left = gauge.swap_left = min(gauge.swap_left, swap_left)  # the machine's comes first
+            swap_left = gauge.swap_left = min(
+                gauge.swap_left, swap_left
+            )  # the machine is the first gauge, and its swap is shared by all
             reading = self._reading(ground, gauge, now, job_time)
             rung = decide(reading, self._done, self._able, now, self._limits)
             self._pace_s = min(self._pace_s, _pace(reading))
@@ -168,19 +172,20 @@ class Controller:
         course.add(job_time, level)
         climb.add(job_time, level, held)
         alone = ground.last_line is not None
-        # Swap is room only for a job in a group of its own: elsewhere it is the neighbours who are swapped out.
+        # Swap counts only for a job in a group of its own: otherwise other programs are swapped out for it.
         end_left = gauge.left_alone + gauge.swap_left if alone else gauge.left_to_the_end
         near = end_left < max(NEAR_RATIO * gauge.whole, NEAR_BYTES)
         fresh, lasting = climb.fresh, near and climb.lasting
-        lasting = lasting and (not alone or job.climb.lasting)  # nothing is lost by being sure: the kernel has its line
+        lasting = lasting and (
+            not alone or job.climb.lasting
+        )  # waiting for certainty costs nothing: the group's limit protects the machine
         grows = isinstance(gauge, Budget) or (
             (fresh and _is_the_jobs(climb, job.climb, FRESH_S))
             or (lasting and _is_the_jobs(climb, job.climb, LASTING_S))
         )
         stalled_s = self._stalls.look(gauge, now) if not held else 0.0
-        big = (
-            job.rss > HELD_BY_JOB_RATIO * gauge.whole
-        )  # what is large but steady pays for a stall, not for a neighbour
+        # A large, steady job is answerable for a stall, not for another program's growth.
+        big = job.rss > HELD_BY_JOB_RATIO * gauge.whole
         ours = grows or (big and stalled_s > 0)
         return Reading(
             what=gauge.what,
@@ -223,10 +228,12 @@ class Controller:
             return
         self._held_since = now
         if not self._done.held_s:
-            after_ms = round((self._clock() - self._calm_at) * 1000, 1)  # at most so long after the reason came up
+            after_ms = round(
+                (self._clock() - self._calm_at) * 1000, 1
+            )  # upper bound: since the last turn without the reason
             self._tell("guard.held", reading, gauge, reacted_ms=after_ms)
             if self._able.ask and not self._done.checkpoint_refused:
-                self._ask(Rung.CHECKPOINT, now, reading, gauge)  # obeyed between two slices
+                self._ask(Rung.CHECKPOINT, now, reading, gauge)  # carried out while the job runs between two pauses
 
     def _while_held(self, now: float, reading: Reading) -> float:
         assert self._held_since is not None
@@ -256,14 +263,14 @@ class Controller:
         job = ground.job
         worker = job.leaking_worker(now)
         if worker is not None and stop.stop_one(worker.pid, lambda _: job.still_there(worker)):
-            self.release()  # the freezer of version 1 lets it die only then
+            self.release()  # a process frozen by version 1 dies only when thawed
             name = job.name(worker.pid)
             self._tell("guard.stopped", reading, gauge, reason=gauge.cause, rung="worker", victim=name, whole_job=False)
             self._courses.clear()
             job.forget()
             self._settled_at = now + SETTLE_S
             return
-        # Told before it is done: whoever sees the job end knows why by then.
+        # Reported before it is done, so that the reason is known when the job ends.
         victim = job.name(job.largest())
         self._tell("guard.stopped", reading, gauge, reason=gauge.cause, rung="job", victim=victim, whole_job=True)
         began = self._clock()
@@ -271,7 +278,9 @@ class Controller:
         ended = {
             "kind": "guard.ended",
             "processes": count,
-            "reacted_ms": round((began - self._not_yet_at) * 1000, 1),  # at most so long after the reason came up
+            "reacted_ms": round(
+                (began - self._not_yet_at) * 1000, 1
+            ),  # upper bound: since the last turn without the reason
             "took_ms": round((self._clock() - began) * 1000, 1),
             "major_faults": _major_faults() - self._faults_at_start,
         }
@@ -318,7 +327,7 @@ class Controller:
 
 
 def _is_the_jobs(place: NewHighs, job: NewHighs, span_s: float) -> bool:
-    """The job's own crests rise as the place's do."""
+    """The job's own maxima rise as those of the gauge do."""
     rise = place.crest_rise(span_s)
     return rise > 0 and job.crest_rise(span_s) >= OURS_RATIO * rise
 

@@ -1,4 +1,5 @@
-"""Where memory may run out, read through descriptors that were opened beforehand.
+"""Where memory may run out, read through descriptors that were opened beforehand; what the numbers mean is defined in
+`holdfast.inside.headroom`.
 
 Measured: 5 µs for /proc/meminfo, 1 µs for a group's usage, 7 µs for its memory.stat, 2 µs for a pressure file.
 """
@@ -8,27 +9,34 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from holdfast.probes.cgroup import NO_LIMIT_FROM, V1, V2
+from holdfast.inside.headroom import (
+    GROUP_FILES,
+    V1_SWAP,
+    arcstats_path,
+    field,
+    host_memory,
+    limit_bytes,
+    swap_allowed_bytes,
+    working_bytes,
+)
 from holdfast.probes.cgroup_paths import Hierarchy, hierarchy_of, membership
 from holdfast.probes.kernel_files import under
 
 MIB = 1 << 20
 HOST, CONTAINER = "host-memory-exhausted", "container-memory-limit"
-# A mapped data set is read by major faults too, so those are the last choice: kernels before 5.9.
-PAGES_BACK = (
-    b"\ntotal_workingset_refault_anon ",
-    b"\nworkingset_refault_anon ",
-    b"\ntotal_pgmajfault ",
-    b"\npgmajfault ",
-)
+# Pages read back from swap. Reading a mapped data set counts as major faults too, so those are used last (before 5.9).
+PAGES_BACK = (b"total_workingset_refault_anon ", b"workingset_refault_anon ", b"total_pgmajfault ", b"pgmajfault ")
 
 
 class Gauge:
-    """`taken` of `whole`, less what can be dropped; `swapped` came out of it, `swap_left` may still go there."""
+    """A place where memory may run out: `taken` of `whole` bytes, page cache not counted.
+
+    `swapped` bytes of it have been moved to swap, `swap_left` more may be.
+    """
 
     what = ""
     cause = HOST
-    MARGIN_RATIO = 0.0  # of the reserve, kept free by the kernel's line around a job that has a group of its own
+    MARGIN_RATIO = 0.0  # of the reserve: kept free by the limit of the job's own group
 
     def __init__(self) -> None:
         self.taken = 0.0
@@ -39,7 +47,7 @@ class Gauge:
 
     @property
     def left(self) -> float:
-        """Until the line that is ours to keep."""
+        """Until the reserve is touched."""
         return self.whole - self.reserve - self.taken
 
     @property
@@ -48,12 +56,12 @@ class Gauge:
 
     @property
     def left_alone(self) -> float:
-        """Until the kernel's line around the job alone."""
+        """Until the limit of the job's own group, where the kernel kills inside that group."""
         return self.whole - self.margin - self.taken
 
     @property
     def left_to_the_end(self) -> float:
-        """Where the job has no group of its own."""
+        """Until nothing is left: what counts for a job without a group of its own."""
         return self.whole - self.taken
 
     def read(self) -> bool:
@@ -63,66 +71,61 @@ class Gauge:
 class Machine(Gauge):
     what = "memory of this machine"
     MARGIN_RATIO = 0.5
+    # With less left, a machine without swap drops programs' code pages and reads them from disk again.
+    RESERVE_RATIO, RESERVE_LEAST, RESERVE_MOST = 0.025, 96.0 * MIB, 768.0 * MIB
 
     def __init__(self, root: Path = Path("/")) -> None:
         super().__init__()
         self._fd = _open(under(root, "/proc/meminfo"))
-        self._arc = _try_open(under(root, "/proc/spl/kstat/zfs/arcstats"))
+        arcstats = arcstats_path(under(root, "/proc"))
+        self._arcstats = None if arcstats is None else _try_open(arcstats)
 
     def read(self) -> bool:
-        data = os.pread(self._fd, 4096, 0)
-        self.whole = _field(data, b"MemTotal:") * 1024.0
-        self.taken = self.whole - _field(data, b"MemAvailable:") * 1024.0 - self._cache_of_zfs()
-        self.swap_left = _field(data, b"SwapFree:") * 1024.0
-        self.swapped = _field(data, b"SwapTotal:") * 1024.0 - self.swap_left
-        # Without swap the programs' own code is what gets dropped and read again below this.
-        self.reserve = min(max(0.025 * self.whole, 96.0 * MIB), 768.0 * MIB)
-        return self.whole > 0
-
-    def _cache_of_zfs(self) -> float:
-        """It gives way as the page cache does, and MemAvailable leaves it out."""
-        if self._arc is None:
-            return 0.0
-        data = os.pread(self._arc, 1 << 15, 0)
-        size, least = (data.find(key) for key in (b"\nsize ", b"\nc_min "))
-        if size < 0 or least < 0:
-            return 0.0
-        return float(max(0, int(data[size:].split(None, 3)[2]) - int(data[least:].split(None, 3)[2])))
+        arcstats = b"" if self._arcstats is None else os.pread(self._arcstats, 1 << 15, 0)
+        found = host_memory(os.pread(self._fd, 4096, 0), arcstats)
+        if not found.total or found.available is None:
+            return False
+        self.whole = float(found.total)
+        self.taken = self.whole - found.available
+        self.swap_left = float(found.swap_free or 0)
+        self.swapped = (found.swap_total or 0) - self.swap_left
+        self.reserve = min(max(self.RESERVE_RATIO * self.whole, self.RESERVE_LEAST), self.RESERVE_MOST)
+        return True
 
     @property
     def left_to_the_end(self) -> float:
-        """A machine stands still before its last page is taken."""
+        """A machine stops responding before its last page is taken."""
         return self.left_alone
 
 
 class Use:
-    """What a group holds, its cache not counted, and what of it was swapped out."""
+    """What a group holds, page cache not counted, and how much of it was swapped out."""
 
     def __init__(self, folder: str, version: int) -> None:
-        self._names = names = V1 if version == 1 else V2
-        self._cache = tuple(b"\n" + key.encode() + b" " for key in names.cache)
-        self._usage = _open(f"{folder}/{names.usage}")
+        self._files = files = GROUP_FILES[version]
+        self._usage = _open(f"{folder}/{files.usage}")
         self._stat = _open(f"{folder}/memory.stat")
-        self._swap = _try_open(f"{folder}/memory.swap.current") if version == 2 else None
-        self._kills = _try_open(f"{folder}/{names.kills}")
+        self._swap = _try_open(f"{folder}/{files.swap_usage}") if files.swap_usage else None
+        self._kills = _try_open(f"{folder}/{files.kills}")
         self.taken = 0.0
         self.swapped = 0.0
         self.usage = 0.0
-        self.pages_back = 0  # that had been swapped out
+        self.pages_back = 0  # how many were read back from swap
 
     def read(self) -> bool:
         try:
-            usage, stat = _number(self._usage), b"\n" + os.pread(self._stat, 8192, 0)
+            usage, stat = int(os.pread(self._usage, 64, 0)), os.pread(self._stat, 8192, 0)
+            swapped = field(stat, V1_SWAP) if self._swap is None else int(os.pread(self._swap, 64, 0))
         except OSError:  # the group is gone
             return False
-        self.usage = float(usage or 0)
-        self.taken = max(0.0, self.usage - sum(_field(stat, key) for key in self._cache))
-        self.swapped = float(_field(stat, b"\ntotal_swap ") if self._swap is None else _number(self._swap) or 0)
-        self.pages_back = next((_field(stat, key) for key in PAGES_BACK if key in stat), 0)
-        return usage is not None
+        self.usage = float(usage)
+        self.taken = float(working_bytes(usage, stat, self._files))
+        self.swapped = float(swapped or 0)
+        self.pages_back = next((count for key in PAGES_BACK if (count := field(stat, key)) is not None), 0)
+        return True
 
     def kernel_kills(self) -> int:
-        return _field(b"\n" + os.pread(self._kills, 512, 0), b"\noom_kill ") if self._kills is not None else 0
+        return (field(os.pread(self._kills, 512, 0), b"oom_kill ") or 0) if self._kills is not None else 0
 
 
 class Group(Gauge):
@@ -131,39 +134,36 @@ class Group(Gauge):
     what = "memory of this container"
     cause = CONTAINER
     MARGIN_RATIO = 0.25
+    RESERVE_RATIO, RESERVE_LEAST, RESERVE_MOST = 0.015, 8.0 * MIB, 256.0 * MIB
 
     def __init__(self, folder: str, version: int) -> None:
         super().__init__()
         self.folder = folder
         self.use = Use(folder, version)
-        self._version = version
-        self._limit = _open(f"{folder}/{(V1 if version == 1 else V2).limit}")
-        self._swap_limit = _try_open(f"{folder}/{'memory.memsw.limit_in_bytes' if version == 1 else 'memory.swap.max'}")
+        self._files = files = GROUP_FILES[version]
+        self._limit = _open(f"{folder}/{files.limit}")
+        self._high = _try_open(f"{folder}/{files.throttled_from}") if files.throttled_from else None
+        self._swap_limit = _try_open(f"{folder}/{files.swap_limit}")
 
     def read(self) -> bool:
         try:
-            limit = _number(self._limit)
+            limit = limit_bytes(os.pread(self._limit, 64, 0), _content(self._high))
+            swap_limit = _content(self._swap_limit)
         except OSError:
             return False
-        if limit is None or limit >= NO_LIMIT_FROM or not self.use.read():
+        if limit is None or not self.use.read():
             return False
         self.whole, self.taken, self.swapped = float(limit), self.use.taken, self.use.swapped
-        self.swap_left = max(0.0, self._swap_allowed() - self.swapped)
-        self.reserve = min(max(0.015 * self.whole, 8.0 * MIB), 256.0 * MIB)
+        self.swap_left = max(0.0, swap_allowed_bytes(swap_limit, limit, self._files) - self.swapped)
+        self.reserve = min(max(self.RESERVE_RATIO * self.whole, self.RESERVE_LEAST), self.RESERVE_MOST)
         return True
-
-    def _swap_allowed(self) -> float:
-        limit = _number(self._swap_limit)
-        if limit is None or limit >= NO_LIMIT_FROM:
-            return float("inf")
-        return limit - self.whole if self._version == 1 else float(limit)
 
 
 class Budget(Gauge):
     """What the user allowed the job with `--memory`."""
 
     what = "the job's memory budget"
-    BEYOND_RATIO = 0.1  # nothing breaks at a budget: the kernel's line is drawn so far behind it
+    BEYOND_RATIO = 0.1  # nothing breaks at a budget, so the group's limit is set this far above it
 
     def __init__(self, budget_bytes: int) -> None:
         super().__init__()
@@ -178,7 +178,7 @@ class Budget(Gauge):
         return self.left_alone
 
     def read(self) -> bool:
-        """Set from outside: by the job's own group, or by the sum of its processes."""
+        """`taken` is set by the controller: what the job's own group or its processes hold."""
         return True
 
 
@@ -216,18 +216,5 @@ def _try_open(path: str) -> int | None:
         return None
 
 
-def _number(fd: int | None) -> int | None:
-    """v2 writes `max` for none."""
-    if fd is None:
-        return None
-    data = os.pread(fd, 64, 0).strip()
-    return int(data) if data.isdigit() else None
-
-
-def _field(data: bytes, key: bytes) -> int:
-    at = data.find(key)
-    if at < 0:
-        return 0
-    at += len(key)
-    end = data.find(b"\n", at)
-    return int(data[at:end].split()[0])
+def _content(fd: int | None) -> bytes:
+    return b"" if fd is None else os.pread(fd, 64, 0)

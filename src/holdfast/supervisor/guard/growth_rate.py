@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 
-FAST_S, FAST_LEAST_S = 0.04, 0.008
-SLOW_S, SLOW_LEAST_S = 4.0, 1.0
-APART_S = 0.1  # between the readings that are kept for the slow rate
+FAST_S, FAST_LEAST_S = 0.04, 0.008  # span of the fast rate: eight readings at 200 Hz, at least two
+SLOW_S, SLOW_LEAST_S = 4.0, 1.0  # span of the slow rate
+APART_S = 0.1  # between readings that are kept for the slow rate
 
 
 class GrowthRate:
-    """Readings by the job's own clock, which stands still while it is held."""
+    """Times are the job's own: the time in which it was paused does not count."""
 
     def __init__(self) -> None:
         self._recent: deque[tuple[float, float]] = deque(maxlen=24)
@@ -32,7 +32,7 @@ class GrowthRate:
         return (level - before) / (at - before_at) if at - before_at >= FAST_LEAST_S else 0.0
 
     def slow_per_s(self) -> float:
-        """The lower rate of the two halves: one jump is in one of them only."""
+        """The lower of the rates of both halves: a single jump falls into one half only."""
         if len(self._kept) < 4 or self._recent[-1][0] - self._kept[0][0] < SLOW_LEAST_S:
             return 0.0
         first, last = self._kept[0], self._recent[-1]

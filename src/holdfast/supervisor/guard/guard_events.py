@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def take(watch: Watch, event: Event) -> None:
-    """Journals one packet of the guard's, says what the user should know, carries out what it asks for."""
+    """Records one packet from the guard, tells the user what matters, passes on what it requests."""
     watch.record(event)
     data = event.data
     key = f"{data.get('cause')}:{data.get('what')}"

@@ -1,4 +1,4 @@
-"""The job as the guard sees it: its processes, what they hold, which of them grows."""
+"""The job's processes as the guard sees them: what they hold, and which of them grows."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from collections import deque
 from pathlib import Path
 
 from holdfast.probes.contract import Missing, Scope
-from holdfast.probes.kernel_files import read
+from holdfast.probes.job_memory import JobMemory
 from holdfast.probes.tree import Stat, Tree, stat_of
 from holdfast.supervisor.guard.new_highs import NewHighs
 
-WEIGH_EVERY_S = 1.0  # the kernel walks all pages for it, 2 ms a GiB
-SIZES_EVERY_S, SIZES_KEPT = 0.5, 60
-SPANS_S = (3.0, 30.0)  # one leaks quickly, another slowly
-GREW_BYTES, GREW_RATIO = 8 << 20, 0.6  # of the job's growth in a span
-SHARE_OF_TIME = 0.1  # at most, for looking at the processes
+WEIGH_EVERY_S = 1.0  # what the job holds exactly; the kernel walks all pages for it, 2 ms a GiB
+SIZES_EVERY_S, SIZES_KEPT = 0.5, 60  # resident sizes by process: half a minute
+SPANS_S = (3.0, 30.0)  # for fast and for slow leaks
+GREW_BYTES, GREW_RATIO = 8 << 20, 0.6  # least growth of a leaking worker in a span, and its share of the job's
+SHARE_OF_TIME = 0.1  # at most spent on looking at the processes
 
 
 class Job:
@@ -31,12 +31,12 @@ class Job:
         self._took_s = 0.0
         self.trainers: set[int] = set()
         self.rss = 0.0
+        self._memory = JobMemory()
         self._weighed_at = 0.0
-        self._weighed = (0.0, 0.0)  # what it holds by itself, and the sum of sizes at that time
         self.climb = NewHighs()
 
     def look(self, now: float, job_time: float, count: bool) -> None:
-        """`count`: nothing else tells what the job holds, so its processes are summed up."""
+        """`count`: there is no group of the job's own, so the sizes of its processes are added up."""
         if self._tree is None:
             return
         began = time.monotonic()
@@ -49,28 +49,23 @@ class Job:
             self.climb.add(job_time, self.rss)
 
     def due_s(self, wanted_s: float) -> float:
-        """Until the next look: 200 processes take longer than two."""
+        """Seconds until the next look; many processes take longer to read."""
         return max(wanted_s, self._took_s / SHARE_OF_TIME)
 
     def own_bytes(self, now: float, weigh: bool) -> float:
-        """What the job would give back: pages that its processes share counted once, program code not at all.
-
-        Between two weighings it grows as the sum of sizes does.
-        """
-        if weigh and now - self._weighed_at > WEIGH_EVERY_S:
-            held = sum(_anonymous(pid) for pid in self._members)
-            if held:
-                self._weighed_at, self._weighed = now, (held, self.rss)
-        held, at_rss = self._weighed
-        return held + self.rss - at_rss
+        """What would be free without the job: shared pages counted once, program code not at all."""
+        due = weigh and now - self._weighed_at > WEIGH_EVERY_S
+        if due and self._memory.weigh(self._members, self.rss):
+            self._weighed_at = now
+        return self._memory.held_bytes(self.rss)
 
     def forget(self) -> None:
-        """After one of them was stopped: what was read before says nothing about the rest."""
+        """After a process was stopped: earlier sizes say nothing about the rest."""
         self.climb = NewHighs()
         self._sizes.clear()
 
     def members(self) -> list[Stat]:
-        """Those that live, fresh from the kernel."""
+        """Those alive, read now."""
         found = self._tree.refresh().values() if self._tree is not None else ()
         return [stat for stat in found if stat.state not in "ZX"]
 
@@ -88,10 +83,10 @@ class Job:
         return max(self._members, key=lambda pid: self._members[pid].rss_bytes, default=0)
 
     def leaking_worker(self, now: float) -> Stat | None:
-        """The process that makes most of the growth, where it is a helper of the one that trains and can go alone.
+        """The process with most of the growth, if it is a helper of the training process and can be stopped alone.
 
-        A helper runs the same program as its parent (a loader's worker is forked or spawned); what a shell script
-        starts does not.
+        A helper runs the same program as its parent (a loader's worker is forked or spawned), unlike what a shell script
+        starts.
         """
         self._members = {stat.pid: stat for stat in self.members()}
         for span_s in SPANS_S:
@@ -109,7 +104,7 @@ class Job:
         return _program(pid) == _program(stat.parent) and all(s.parent != pid for s in self._members.values())
 
     def _grown(self, since: float) -> dict[int, int]:
-        """By process, since then or since it was first seen; a forked child starts as its parent."""
+        """By process, since then or since it was first seen; a forked child starts with its parent's size."""
         grown = {}
         for pid, stat in self._members.items():
             sizes = [size[pid] for at, size in self._sizes if at >= since and pid in size]
@@ -123,14 +118,6 @@ class Job:
         return now is not None and now.started == stat.started and now.parent == stat.parent
 
 
-def _anonymous(pid: int) -> float:
-    try:
-        lines = read(f"/proc/{pid}/smaps_rollup").splitlines()
-    except OSError:
-        return 0.0
-    return float(sum(int(line.split()[1]) * 1024 for line in lines if line.startswith((b"Pss_Anon:", b"Pss_Shmem:"))))
-
-
 def _program(pid: int) -> str:
     try:
         return str(Path(f"/proc/{pid}/exe").readlink())
@@ -139,7 +126,7 @@ def _program(pid: int) -> str:
 
 
 def one_of_several_ranks() -> bool:
-    """Started by torchrun, MPI or Slurm as one of many: the others would wait for a held one."""
+    """Started by torchrun, MPI or Slurm as one of many: the others would wait for one that is paused."""
     for name in ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"):
         count = os.environ.get(name, "")
         if count.isdigit() and int(count) > 1:

@@ -1,4 +1,4 @@
-"""How long everybody has been waiting for memory: by pressure stall information, or by the pages that come back."""
+"""How long work has been stalled for lack of memory: by pressure stall information, or by pages read back from swap."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections import deque
 
 from holdfast.supervisor.guard.gauges import Gauge, Group, Machine
 
-STALLED_RATIO = 0.25
-SPAN_S = 0.4
-FAULTS_PER_S = 300.0  # of a group that swaps: a disk of 100 µs a page is then a third of the time
-FULL_RATIO = 0.9
-SWAPPED_PER_S = 8 << 20  # bytes that go to swap and do not stop: the job outgrows the machine
+STALLED_RATIO = 0.25  # share of the time in which all tasks wait: stalled
+SPAN_S = 0.4  # over which that is measured
+FAULTS_PER_S = 300.0  # counted as stalled in a group that swaps; at 1 ms a page that is a third of the time
+FULL_RATIO = 0.9  # of the whole: with less taken, the pressure comes from elsewhere
+SWAPPED_PER_S = 8 << 20  # bytes going to swap steadily: the job outgrows the machine
 SWAP_SPAN_S = 1.0
 TRIGGERS = (b"full 100000 500000", b"some 300000 2000000")  # the second is allowed to plain users
 
@@ -26,7 +26,7 @@ class Stalls:
         self._trigger = _trigger(poll, path)
 
     def look(self, gauge: Gauge, now: float) -> float:
-        """Seconds of stall that count: they come as they last, and go at half the speed."""
+        """Seconds of stall: they add up while it lasts and go away at half that speed."""
         seconds, at = self._stalled.get(id(gauge), (0.0, now))
         if now - at > SPAN_S / 4:
             if self._stalls_now(gauge, now):
@@ -42,7 +42,7 @@ class Stalls:
         if gauge.left <= 0 and self._swapped_per_s(gauge, now) > SWAPPED_PER_S:
             return True
         if gauge.taken < FULL_RATIO * gauge.whole:
-            return False  # the machine's pressure is also that of a container elsewhere on it that thrashes by itself
+            return False  # the machine's pressure includes that of other containers that thrash at their own limit
         if isinstance(gauge, Machine):
             return self._machine.ratio(now) >= STALLED_RATIO
         if not isinstance(gauge, Group):
@@ -55,7 +55,7 @@ class Stalls:
         return source.ratio(now) >= STALLED_RATIO
 
     def _swapped_per_s(self, gauge: Gauge, now: float) -> float:
-        """Over a second: swap is written in bursts."""
+        """Averaged over a second, since swap is written in bursts."""
         course = self._swapped.setdefault(id(gauge), deque(maxlen=16))
         course.append((now, gauge.swapped))
         while len(course) > 2 and now - course[1][0] > SWAP_SPAN_S:
@@ -65,7 +65,7 @@ class Stalls:
 
 
 class _Total:
-    """The share of the time in which all waited, from the running total of the `full` line."""
+    """Share of the time in which all tasks waited, from the running total of the `full` line."""
 
     def __init__(self, path: str) -> None:
         try:
@@ -90,7 +90,7 @@ class _Total:
 
 
 class _Faults:
-    """Version 1 has no pressure of its own for a group: pages read back while some are swapped out."""
+    """For version 1, which has no pressure file for a group: pages read back while some are swapped out."""
 
     def __init__(self, group: Group) -> None:
         self._group = group

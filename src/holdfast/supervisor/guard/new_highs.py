@@ -1,34 +1,34 @@
-"""Whether a level goes to where it has never been, and whether that lasts."""
+"""Whether a level keeps reaching new maxima. What rises and falls again (each step's working memory) does not count."""
 
 from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
 
-SPANS_S = (1.0, 8.0)  # one leaks quickly, another slowly
-PARTS = 10  # of a span
-LEAST_BYTES = 4 << 20  # in a span: below, a steady job's own unrest
-PARTS_THAT_GREW = 7  # of the ten…
-A_PART_RATIO = 0.03
-ONE_PART_RATIO = 0.6  # …and none of them made more of it: one jump is no trend
-A_RISE_BYTES = 128 << 10  # of one look
-FRESH_LOOKS = 3
-BITES = 4  # looks
-SAME_LOOK_S = 0.0015
-A_LOOK_S = 0.02  # near the end they come at least that often: what was taken in a longer time counts in part
-BUCKET_S = 0.05
+SPANS_S = (1.0, 8.0)  # for fast and for slow leaks
+PARTS = 10  # that a span is divided into
+LEAST_BYTES = 4 << 20  # growth in a span; a steady job varies by less
+PARTS_THAT_GREW = 7  # of the ten parts, each with at least…
+A_PART_RATIO = 0.03  # …this share of the growth
+ONE_PART_RATIO = 0.6  # more of the growth in one part is a jump, not a trend
+A_RISE_BYTES = 128 << 10  # between two readings
+FRESH_LOOKS = 3  # readings: a rise among the last of them is going on now
+BITES = 4  # readings whose largest rise is remembered
+SAME_LOOK_S = 0.0015  # readings closer together are one
+A_LOOK_S = 0.02  # near the limit readings come at least this often; a rise over a longer time is scaled down to it
+BUCKET_S = 0.05  # resolution of what is remembered
 
 
 @dataclass(slots=True)
 class Bucket:
     number: int
     crest: float
-    rose: float = 0.0  # beyond all before
-    largest: float = 0.0  # of one look
+    rose: float = 0.0  # above the maximum before
+    largest: float = 0.0  # rise between two readings
 
 
 class NewHighs:
-    """By the job's own clock, which stands still while it is held."""
+    """Times are the job's own: the time in which it was paused does not count."""
 
     def __init__(self) -> None:
         self.highest: float | None = None
@@ -44,7 +44,7 @@ class NewHighs:
         the_same_look = held or at - self._at < SAME_LOOK_S
         self.highest, self._at = before + rise, at
         self._rose_at = at if rise else self._rose_at
-        if the_same_look and self._last_looks:  # what it took until it stood still belongs to the slice before
+        if the_same_look and self._last_looks:  # what it took until the pause took effect belongs to the reading before
             self._last_looks[-1] += bite
             self.in_a_row += self.in_a_row == 0 and self._last_looks[-1] >= A_RISE_BYTES
         else:
@@ -60,7 +60,7 @@ class NewHighs:
 
     @property
     def fresh(self) -> bool:
-        """It rises right now."""
+        """It is rising now."""
         return any(rise >= A_RISE_BYTES for rise in list(self._last_looks)[-FRESH_LOOKS:])
 
     @property
@@ -76,7 +76,7 @@ class NewHighs:
         return self._at - self._rose_at < SPANS_S[-1] / PARTS and any(self._lasts(span_s) for span_s in SPANS_S)
 
     def crest_rise(self, span_s: float) -> float:
-        """How far the highest of a span lies above that of the seconds before: what breathes ends where it was."""
+        """How far the maximum of the last span lies above the maximum before it: zero for what rises and falls."""
         since = int((self._at - span_s) / BUCKET_S)
         late = [bucket.crest for bucket in self._buckets if bucket.number >= since]
         early = [bucket.crest for bucket in self._buckets if bucket.number < since] or late[:1]

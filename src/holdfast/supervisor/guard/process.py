@@ -1,4 +1,4 @@
-"""The guard's own process. It tells the watcher what it does, which keeps the record. Writes no file."""
+"""The guard's process. It writes no file: it reports to the watcher, which keeps the record."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from holdfast.supervisor.hardening import lock_memory
 
 
 def be_the_guard(end: socket.socket, policy: str, budget_bytes: int | None) -> None:
-    """Until the watcher is gone or says that it is over."""
+    """Returns when the watcher is gone or has closed its end."""
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, -15)
     lock_memory()
@@ -54,7 +54,7 @@ class Guard:
             self._keeper.release()
 
     def _hear(self) -> bool:
-        """False once it is over."""
+        """Handles what the watcher sent; False when it is gone."""
         while True:
             try:
                 data = self._end.recv(1 << 16)
@@ -77,7 +77,7 @@ class Guard:
     def _begin(self, packet: dict[str, Any]) -> None:
         job = Job(packet["script"], packet["watcher"])
         folder = packet.get("folder")
-        if folder is None or folder != self._folder:  # the attempts of a run share a group: its files stay open
+        if folder is None or folder != self._folder:  # the attempts of a run share a group, whose files stay open
             self._folder = folder
             self._own = Use(folder, packet["version"]) if folder else None
             self._last_line = LastLine(folder, packet["version"]) if folder else None
@@ -92,5 +92,5 @@ class Guard:
         return self._freezer or Signals(job.states)
 
     def _send(self, packet: dict[str, Any]) -> None:
-        with contextlib.suppress(OSError):  # a watcher that does not read misses a line of the record
+        with contextlib.suppress(OSError):  # a watcher that does not read loses this line of the record
             self._end.send(json.dumps(packet).encode())

@@ -1,4 +1,4 @@
-"""The watcher's end of the guard: starts it, keeps the record of what it does, passes its wishes to the training process."""
+"""The watcher's end of the guard: starts it, records what it does, passes its requests to the training process."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ TRAINERS_S = 0.5
 
 
 def guard_ends(policy: str) -> tuple[socket.socket, socket.socket] | None:
-    """The watcher's and the guard's. `observe` takes over nothing, so there is none."""
+    """The watcher's and the guard's socket. `observe` changes nothing, so it has no guard."""
     if policy == "observe":
         return None
     return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 
 
 def fork_guard(end: socket.socket, spec: RunSpec) -> None:
-    """By the relay, while the watcher starts the script: no part of the job, and nobody waits for it."""
-    with contextlib.suppress(OSError):  # else the watcher sees that there is none
+    """Called by the relay while the watcher starts the script. The guard is not part of the job, and nothing waits for it."""
+    with contextlib.suppress(OSError):  # the watcher notices that there is no guard
         if os.fork():
             return
         try:
-            take_name("hf-guard")  # before anything else: nobody may take it for the script
-            os.setpgid(0, 0)  # what is typed at the terminal is not for it
+            take_name("hf-guard")  # first of all, so that it is not mistaken for the script
+            os.setpgid(0, 0)  # no signals from the terminal
             _live(end, spec)
         finally:
             if (error := sys.exception()) is not None:
@@ -49,10 +49,10 @@ def _live(end: socket.socket, spec: RunSpec) -> None:
     nowhere = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
         os.dup2(nowhere, standard)
-    # The script's output and the relay's link are not ours to keep open: their end is how others notice an end.
+    # Others notice the end of the script or relay by these descriptors being closed, so none may stay open here.
     os.closerange(3, fd)
     os.closerange(fd + 1, 4096)
-    select.select([end], [], [])  # until the script has started, or never will: it has the processors to itself
+    select.select([end], [], [])  # until the script has started or failed to: it gets the processors to itself
     from holdfast.supervisor.guard.process import be_the_guard  # noqa: PLC0415 - here: the script does not wait for it
 
     be_the_guard(end, spec.policy, spec.memory_bytes)
@@ -76,7 +76,7 @@ class Guarding:
         self._send(do="begin", script=script_pid, watcher=os.getpid(), version=groups.version, **where)
 
     def rest(self) -> None:
-        """Nothing of the job runs: the processes that are left are the watcher's to end."""
+        """The attempt is over; the watcher ends the processes that are left."""
         self._send(do="rest")
 
     def close(self) -> None:
@@ -88,12 +88,12 @@ class Guarding:
             self._send(do="trainers", pids=pids)
 
     def answer(self, event: Event) -> None:
-        """A training process has done what it was asked for."""
+        """A training process has carried out a request."""
         if str(event.data.get("id", "")).startswith("guard:"):
             self._send(do="answer", command=event.data.get("do"), result=event.data.get("result"))
 
     def receive(self) -> list[Event] | None:
-        """What the guard did or wants; None once it is gone."""
+        """What the guard did or requests; None when it is gone."""
         events: list[Event] = []
         while True:
             try:
@@ -109,5 +109,5 @@ class Guarding:
             events.append(Event(packet.pop("kind"), float(packet.pop("at", 0.0)) or time.time(), packet))
 
     def _send(self, **packet: Any) -> None:
-        with contextlib.suppress(OSError):  # it is gone: the watcher sees that by itself
+        with contextlib.suppress(OSError):  # the guard is gone, which `receive` notices
             self._end.send(json.dumps(packet).encode())
