@@ -3,7 +3,7 @@ from __future__ import annotations
 import math
 import random
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 from pathlib import Path
 
@@ -309,11 +309,23 @@ def test_upkeep_of_a_default_segment_is_short(directory: Path) -> None:
     while len(list(directory.iterdir())) < 3:
         clock.now += 0.5
         writer.samples(clock.now, [Sample(f"host.number_{i}_ratio", clock.now + i, 0.0) for i in range(100)])
-    data = (directory / "watcher-00000001.seg").read_bytes()
-    started = time.process_time()
-    thinning.thinned([data], 30.0)
-    # Measured 20-40 ms; the test leaves room for a slow and busy machine.
-    assert time.process_time() - started < 0.3
+    first = directory / "watcher-00000001.seg"
+    for other in set(directory.iterdir()) - {first}:
+        other.unlink()
+    data = first.read_bytes()
+    thinning_s = _processor_s(lambda: thinning.thinned([data], 30.0))
+    reading_s = _processor_s(lambda: list(Journal(directory).samples()))
+    assert thinning_s < 0.5 * reading_s, "measured 0.13 to 0.17 of what reading it takes"
+
+
+def _processor_s(work: Callable[[], object]) -> float:
+    """The best of three: others may want the processor, too."""
+    took = []
+    for _ in range(3):
+        started = time.process_time()
+        work()
+        took.append(time.process_time() - started)
+    return min(took)
 
 
 def test_merging_takes_neighbours_of_one_coarseness_only(tmp_path: Path) -> None:
