@@ -25,7 +25,7 @@ def test_by_default_it_saves_and_rescues(tmp_path: Path) -> None:
     left = _left(tmp_path)
     groups = left["rescue"].pop("groups")
     assert groups == budget.groups(), "where to read what is left"
-    assert not any(not Path(group["usage"]).exists() for group in groups)
+    assert not any(not Path(group["folder"]).is_dir() for group in groups)
     assert left == {
         "policy": "protect",
         "attempt": 1,
