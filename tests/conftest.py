@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests import allowed_skips, side_by_side
+from tests.allowed_skips import has_no_gpu, why_no_root
+from tests.side_by_side import is_worker
 from tests.workplace import workplace
 
 __all__ = ["workplace"]
@@ -23,38 +25,28 @@ settings.load_profile("ours")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
-def pytest_configure() -> None:
-    """Started by nohup or from a script in the background, we would hand on signals that are ignored."""
+def pytest_configure(config: pytest.Config) -> None:
+    for plugin in (allowed_skips, side_by_side):
+        config.pluginmanager.register(plugin)
+    # Started by nohup or from a script in the background, we would hand on signals that are ignored.
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    unable = _why_no_root()
+    unable = why_no_root()
     for item in items:
         if unable and item.get_closest_marker("root"):
             item.add_marker(pytest.mark.skip(reason=unable))
-        if item.get_closest_marker("gpu") and not Path("/dev/nvidiactl").exists():
+        if item.get_closest_marker("gpu") and has_no_gpu():
             item.add_marker(pytest.mark.skip(reason="needs an NVIDIA GPU"))
 
 
-def _why_no_root() -> str:
-    """Root in a plain container may mount nothing and make no groups: it is root by name only."""
-    if os.geteuid() != 0:
-        return "needs root"
-    try:
-        tried = subprocess.run(
-            ["unshare", "-m", "--propagation", "private", "mount", "-t", "tmpfs", "none", "/mnt"],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
-    except OSError as error:
-        return f"needs unshare: {error}"
-    return f"needs root that may mount: {tried.stderr.strip()}" if tried.returncode else ""
-
-
-def pytest_sessionfinish() -> None:
+def pytest_sessionfinish(session: pytest.Session) -> None:
     """Rings of training processes that were started without a watcher: nobody else takes them out of memory."""
+    if is_worker(session.config):
+        return  # the others' tests may still read theirs
     for ring in Path("/dev/shm").glob("holdfast-*.ring"):
         if not Path(f"/proc/{ring.name.split('-')[1]}").exists():
             ring.unlink(missing_ok=True)

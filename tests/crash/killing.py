@@ -35,7 +35,7 @@ open("finished", "w").close()
 """
 TRAINS = """
 import json, os, time, holdfast
-from holdfast.inside import store
+from holdfast.inside import checkpoint_store as store
 settings = json.load(open(os.path.join(os.environ["HOLDFAST_CHANNEL"], "settings.json")))
 folder = settings["checkpoint"]["directory"]
 found = store.newest(folder) if settings["checkpoint"]["resume"] else None

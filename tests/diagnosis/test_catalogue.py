@@ -108,7 +108,7 @@ def test_a_cause_is_told_in_two_sentences_and_with_what_it_takes_to_be_sure(name
     assert entry.title and not entry.title.endswith(".")
     assert len(re.findall(r"[.!?](?:\s|$)", entry.meaning)) >= 2, entry.meaning
     assert entry.sure.endswith(".")
-    assert entry.recipes or name == "interrupted"
+    assert bool(entry.recipes) == (name != "interrupted")
 
 
 @pytest.mark.parametrize(("name", "recipe"), RECIPES)

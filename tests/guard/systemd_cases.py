@@ -234,24 +234,24 @@ raise SystemExit(9)
 
 def a_second_attempt_comes_into_the_same_groups() -> None:
     """As the watcher does it: it stands in the scope itself by then, so nobody has to be asked."""
-    standing_in = "" if REAL else f"contain.HANDED_DOWN = {STAND_IN!r}"
+    standing_in = "" if REAL else f"job_cgroups.HANDED_DOWN = {STAND_IN!r}"
     program = f"""
 import os, subprocess
-from holdfast.actions import contain
+from holdfast.actions import job_cgroups
 from holdfast.supervisor.guard.cgroup_placement import contain_in_scope
 {standing_in}
 first = subprocess.Popen(["sleep", "60"])
-groups, about = contain_in_scope(contain.Groups(), os.getpid(), first.pid)
+groups, about = contain_in_scope(job_cgroups.Groups(), os.getpid(), first.pid)
 assert "scope" in about, about
 first.kill()
 first.wait()
 second = subprocess.Popen(["sleep", "60"])
-contain.bring_in(groups, second.pid)
-assert contain.group_of(second.pid) in groups.folders["memory"] and "/holdfast-job-" in contain.group_of(second.pid)
+job_cgroups.bring_in(groups, second.pid)
+assert job_cgroups.group_of(second.pid) in groups.folders["memory"] and "/holdfast-job-" in job_cgroups.group_of(second.pid)
 second.kill()
 second.wait()
-assert contain.remove_groups(groups)
-assert contain.group_of(os.getpid()).endswith(about["scope"])
+assert job_cgroups.remove_groups(groups)
+assert job_cgroups.group_of(os.getpid()).endswith(about["scope"])
 """
     shell = ["bash", "-c", 'python3 -c "$1"; exit $?', "bash", program]
     done = subprocess.run([*login(14), *shell], capture_output=True, text=True, timeout=30, check=False)

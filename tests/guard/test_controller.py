@@ -7,7 +7,7 @@ import pytest
 from tests.guard.arena import GROUP, Result, run_in_arena
 from tests.workplace import Workplace
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.root, pytest.mark.alone]
 
 ONCE = ("--max-restarts", "0")
 FULL_SPEED = """
@@ -84,7 +84,7 @@ def test_the_guard_reacts_within_a_tenth_of_a_second_and_without_a_major_fault(w
 def test_advise_warns_and_does_nothing_else(workplace: Workplace) -> None:
     result = run_in_arena(workplace, LEAKS_WHILE_TRAINING % 6, "--policy", "advise", memory=300)
     assert result.code == 137
-    assert set(result.rungs) <= {"warn"}
+    assert set(result.rungs) == {"warn"}
 
 
 def test_observe_has_no_guard(workplace: Workplace) -> None:
@@ -137,7 +137,7 @@ def test_two_hundred_processes_at_once_are_stopped_as_a_tree(workplace: Workplac
     assert result.neighbour["lived"]
     # With 16 processors the kernel was first, at the line around the job alone; with 2 it may have had some before us.
     assert {event.data["rung"] for event in result.of("guard.stopped")} <= {"job"}
-    assert all(event.data["processes"] > 100 for event in result.of("guard.ended"))
+    assert not any(event.data["processes"] <= 100 for event in result.of("guard.ended"))
     assert not _killed_elsewhere(result)
 
 

@@ -126,7 +126,7 @@ def test_a_hog_with_a_line_of_its_own_is_held_before_it_and_the_kernel_has_the_l
 ) -> None:
     world = World(lambda at: 0.1 * whole + at * speed, whole, alone=True, machine=machine)
     world.live(60.0 + whole / speed)
-    assert world.stopped or world.killed
+    assert world.stopped + world.killed == 1
     held = next(packet for packet in world.told if packet["kind"] == "guard.held")
     assert held["left_bytes"] > 0 and held["reacted_ms"] <= 100
 
@@ -152,7 +152,8 @@ def test_a_leak_is_stopped_before_the_end(
     world = World(_leaks(end, per_s, chunk, breath * whole), whole, alone=False, machine=machine, loaded=loaded)
     world.live(15.0)
     assert world.stopped and not world.killed
-    assert breath or "guard.warn" in world.kinds
+    if not breath:
+        assert "guard.warn" in world.kinds
 
 
 @SETTINGS

@@ -9,7 +9,7 @@ import pytest
 from tests.guard.arena import Result, run_in_arena
 from tests.workplace import Workplace
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.root, pytest.mark.alone]
 
 
 def _untouched(result: Result) -> None:

@@ -59,6 +59,7 @@ def test_where_nothing_can_be_made_there_is_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.root
+@pytest.mark.alone
 def test_the_job_is_below_our_own_group_and_the_watcher_is_not_in_it(workplace: Workplace) -> None:
     result = run_in_arena(workplace, WHERE % LONG_S, memory=600)
     contained = result.of("job.contained")[0].data
@@ -66,7 +67,8 @@ def test_the_job_is_below_our_own_group_and_the_watcher_is_not_in_it(workplace: 
         pytest.skip("no group of its own can be made here")
     assert set(contained["controllers"]) == {"memory", "freezer"}
     lines = [line for line in result.printed.splitlines() if "/holdfast-job-" in line]
-    assert lines and all(GROUP in line for line in lines if ":memory:" in line or line.startswith("0::"))
+    memory = [line for line in lines if ":memory:" in line or line.startswith("0::")]
+    assert memory and all(GROUP in line for line in memory)
     assert not any(":cpu" in line or ":blkio:" in line for line in lines)  # its turn is what it was
     assert result.printed.startswith("0\n")
 
@@ -83,12 +85,14 @@ def test_what_a_shell_starts_at_once_is_in_it_too(workplace: Workplace) -> None:
 
 
 @pytest.mark.root
+@pytest.mark.alone
 def test_advise_moves_nothing(workplace: Workplace) -> None:
     result = run_in_arena(workplace, WHERE % SOON_S, "--policy", "advise", memory=600)
     assert "holdfast-job-" not in result.printed
 
 
 @pytest.mark.root
+@pytest.mark.alone
 def test_a_plain_user_gets_a_job_as_it_would_be(workplace: Workplace) -> None:
     result = run_in_arena(workplace, WHERE % SOON_S, memory=600, as_user=65534)
     assert "holdfast-job-" not in result.printed

@@ -10,7 +10,7 @@ from tests.fake_training import fake_training
 from tests.guard.arena import run_in_arena
 from tests.workplace import Workplace
 
-pytestmark = [pytest.mark.root, pytest.mark.slow]
+pytestmark = [pytest.mark.root, pytest.mark.slow, pytest.mark.alone]
 
 # Saves only when it is asked to, and leaks in its first attempt.
 SAVES_WHEN_ASKED = """

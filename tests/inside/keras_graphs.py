@@ -18,6 +18,7 @@ import tensorflow as tf
 from keras import layers
 
 from holdfast.inside import never_raise
+from holdfast.inside.headroom import GROUP_FILES
 from holdfast.inside.keras import step as taken_over
 from holdfast.inside.keras.fit_progress import Fit
 from holdfast.inside.keras.late_values import Values
@@ -32,11 +33,11 @@ X = np.random.default_rng(0).normal(size=(2 * ROWS + LAST, 64)).astype("f")
 
 def group(place: Path, left: int) -> dict[str, Any]:
     """A container that has so much left, by its files."""
-    for name, value in (("limit", 4 << 30), ("usage", (4 << 30) - left), ("swap", 4 << 30)):
+    files = GROUP_FILES[1]
+    for name, value in ((files.limit, 4 << 30), (files.usage, (4 << 30) - left), (files.swap_limit, 4 << 30)):
         (place / name).write_text(str(value))
-    (place / "stat").write_text("")
-    files = {name: str(place / name) for name in ("limit", "usage", "swap", "stat")}
-    return {**files, "cache": [], "swap_with_memory": True}
+    (place / "memory.stat").write_text("")
+    return {"folder": str(place), "version": 1}
 
 
 def train(settings: dict[str, Any], eager: bool = False) -> dict[str, Any]:

@@ -40,7 +40,9 @@ def test_in_pieces_no_graph_of_a_whole_batch_stays(case: str, found: dict[str, A
 
 @pytest.mark.parametrize("case", CUT)
 def test_the_losses_are_those_of_the_whole_batches(case: str, found: dict[str, Any]) -> None:
-    for name, values in found["healthy"]["history"].items():
+    healthy = found["healthy"]["history"]
+    assert "loss" in healthy
+    for name, values in healthy.items():
         assert found[case]["history"][name] == pytest.approx(values, rel=1e-5)
     assert "inside.failed" not in [kind for kind, _ in found[case]["told"]]
 

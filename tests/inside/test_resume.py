@@ -140,6 +140,7 @@ def test_a_handler_of_the_users_runs_after_the_save(run: Run) -> None:
 
 
 @pytest.mark.root
+@pytest.mark.alone
 def test_a_full_disk_keeps_the_old_checkpoint_and_the_run_going(run: Run) -> None:
     run.checkpoints.mkdir()
     mounted = subprocess.run(

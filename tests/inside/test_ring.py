@@ -102,9 +102,7 @@ def test_a_ring_scribbled_over_does_not_hang_the_reader(tmp_path: Path) -> None:
     with open(tmp_path / "1.ring", "r+b") as file:
         file.seek(HEADER_BYTES)
         file.write(os.urandom(64 * 128))
-    begun = time.process_time()
-    reader.read()
-    assert time.process_time() - begun < 1
+    assert len(reader.read()) <= 64, "each slot once at most"
 
 
 def test_a_step_costs_microseconds(tmp_path: Path) -> None:

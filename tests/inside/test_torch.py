@@ -21,14 +21,14 @@ FRAMEWORKS = {"torch_lightning": "lightning", "torch_hf_trainer": "transformers"
 OWN_FAULTS = (
     "torch.adapter.install",
     "torch.step.take_over",
-    "torch.late.reading",
-    "torch.late.Norms.take",
-    "torch.late.gpus",
-    "torch.loading.shape_of",
-    "torch.loading.Loading.begin",
-    "torch.loading.Loading.look",
-    "torch.loading.Loading.enter",
-    "torch.loading.Loading.trained",
+    "torch.deferred_reads.reading",
+    "torch.deferred_reads.Norms.take",
+    "torch.deferred_reads.gpus",
+    "torch.loaders.shape_of",
+    "torch.loaders.Loading.begin",
+    "torch.loaders.Loading.look",
+    "torch.loaders.Loading.enter",
+    "torch.loaders.Loading.trained",
     "torch.telemetry.Telemetry.begun",
     "torch.telemetry.Telemetry.arrived",
     "torch.telemetry.Telemetry.ended",
@@ -71,7 +71,7 @@ def test_a_trainer_of_a_framework_comes_through_the_same_hooks(place: Path, name
 def test_a_fault_in_the_adapter_stays_there(place: Path, fault: str) -> None:
     name = "torch_scheduler_validation" if fault.endswith((".enter", ".look")) else "torch_plain"
     faulty = run_script(SCRIPTS / f"{name}.py", place, fault=fault)
-    contract.check_fault_stays_inside(_ran(place, name, False), faulty, thrown=fault != "torch.late.gpus")
+    contract.check_fault_stays_inside(_ran(place, name, False), faulty, thrown=fault != "torch.deferred_reads.gpus")
 
 
 def test_observe_takes_over_nothing(place: Path) -> None:

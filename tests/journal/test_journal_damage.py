@@ -83,8 +83,8 @@ def test_a_flipped_byte_costs_only_what_follows_it(whole: bytes, scratch: Path, 
     assert found == everything[: len(found)]
     good = [end for end in [0, HEADER_BYTES, *frame_ends(whole)] if end <= at][-1]
     damage = Journal(scratch).damage
-    last_frame = at >= frame_ends(whole)[-2]
-    assert damage or last_frame  # a length flipped in the very last frame looks like a torn tail
+    if at < frame_ends(whole)[-2]:  # a length flipped in the very last frame looks like a torn tail
+        assert damage
     assert all(f"damaged at byte {good}," in line for line in damage)
 
 

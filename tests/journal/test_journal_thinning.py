@@ -3,7 +3,7 @@ from __future__ import annotations
 import math
 import random
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 from pathlib import Path
 
@@ -37,6 +37,7 @@ def test_the_young_part_stays_whole_and_the_old_keeps_its_extremes(directory: Pa
     journal = Journal(directory)
     told, found = by_name(recorder.told), by_name(journal.samples())
     assert list(journal.samples(since=young)) == [sample for sample in recorder.told if sample.at >= young]
+    assert len(told) == 3
     for name, series in told.items():
         old = [sample for sample in series if sample.at < young]
         thinned = [sample for sample in found[name] if sample.at < young]
@@ -55,6 +56,7 @@ def test_a_counter_keeps_its_slope(directory: Path) -> None:
     recorder.seconds(500)
     for name, slope in (("signal.0_ratio", 1.0), ("signal.2_ratio", 0.0)):
         series = list(Journal(directory).samples([name]))
+        assert len(series) > 100
         for one, next_one in pairwise(series):
             assert next_one.value - one.value == slope * (next_one.at - one.at)
 
@@ -68,11 +70,13 @@ def test_missing_readings_stay_missing_with_their_reason(directory: Path) -> Non
         recorder.writer.tend(recorder.clock.now)
     found = by_name(Journal(directory).samples())["signal.0_ratio"]
     first_at = recorder.told[0].at
+    assert {sample.value for sample in found} == {1.0, None}
     for sample in found:
         second = sample.at - first_at
         if second % 200 not in (99.0, 100.0):
             assert (sample.value is None) == (second % 200 >= 100)
-        assert sample.value is not None or sample.reason == f"reason {int(second // 200)}"
+        if sample.value is None:
+            assert sample.reason == f"reason {int(second // 200)}"
 
 
 def test_one_nan_in_a_bucket_is_still_seen(directory: Path) -> None:
@@ -141,6 +145,7 @@ def test_a_stream_over_its_room_gets_coarser_and_keeps_its_extremes(directory: P
         assert total_bytes(directory) < 52_000
     series = by_name(Journal(directory).samples())
     told = by_name(recorder.told)
+    assert len(told) > 1
     for name in told:
         assert min(sample.value for sample in series[name]) == min(sample.value for sample in told[name])
         assert max(sample.value for sample in series[name]) == max(sample.value for sample in told[name])
@@ -213,6 +218,7 @@ def test_a_crash_between_rename_and_unlink_tells_nothing_twice(
     assert all((directory / f"watcher-{segment.seq:08d}.seg").exists() for segment in group)
 
     told, found = by_name(recorder.told), by_name(Journal(directory).samples())
+    assert set(found) == set(told) and len(group) == 4
     for name, series in found.items():
         assert [sample.at for sample in series] == sorted(sample.at for sample in series)
         assert max(sample.value for sample in series) == max(sample.value for sample in told[name])
@@ -303,11 +309,23 @@ def test_upkeep_of_a_default_segment_is_short(directory: Path) -> None:
     while len(list(directory.iterdir())) < 3:
         clock.now += 0.5
         writer.samples(clock.now, [Sample(f"host.number_{i}_ratio", clock.now + i, 0.0) for i in range(100)])
-    data = (directory / "watcher-00000001.seg").read_bytes()
-    started = time.process_time()
-    thinning.thinned([data], 30.0)
-    # Measured 20-40 ms; the test leaves room for a slow and busy machine.
-    assert time.process_time() - started < 0.3
+    first = directory / "watcher-00000001.seg"
+    for other in set(directory.iterdir()) - {first}:
+        other.unlink()
+    data = first.read_bytes()
+    thinning_s = _processor_s(lambda: thinning.thinned([data], 30.0))
+    reading_s = _processor_s(lambda: list(Journal(directory).samples()))
+    assert thinning_s < 0.5 * reading_s, "measured 0.13 to 0.17 of what reading it takes"
+
+
+def _processor_s(work: Callable[[], object]) -> float:
+    """The best of three: others may want the processor, too."""
+    took = []
+    for _ in range(3):
+        started = time.process_time()
+        work()
+        took.append(time.process_time() - started)
+    return min(took)
 
 
 def test_merging_takes_neighbours_of_one_coarseness_only(tmp_path: Path) -> None:

@@ -74,6 +74,7 @@ def test_it_is_told_when_the_first_word_of_a_warning_came(make_case: MakeCase) -
 
 
 @pytest.mark.root
+@pytest.mark.alone
 def test_a_neighbour_runs_out_of_its_own_memory_beside_either_twin(make_case: MakeCase) -> None:
     count = "int(open('/proc/vmstat').read().split('oom_kill ')[1].split()[0])"
     wait = f"import time\nbefore = {count}\nprint('hello')\nwhile {count} == before:\n    time.sleep(0.01)\n"

@@ -97,10 +97,11 @@ def test_a_small_file_system_is_seen_inside_only(tmp_path: Path) -> None:
 
 
 @pytest.mark.root
+@pytest.mark.alone
 def test_a_memory_limit_kills_and_its_group_is_taken_away() -> None:
     eat = ["python3", "-c", "x = bytearray(400 << 20)"]
     try:
-        with Stage(Limits(memory=100 << 20, pids=20), "lab-test") as stage:
+        with Stage(Limits(memory=100 << 20, pids=20), f"lab-test-{os.getpid()}") as stage:
             groups = list(stage._groups)
             ran = subprocess.run(stage.wrap(eat), check=False)
     except CannotStage as reason:

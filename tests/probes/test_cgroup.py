@@ -218,6 +218,7 @@ HOG = "import sys; sys.stdin.readline(); x = bytearray(200 << 20); print('surviv
 
 
 @pytest.mark.root
+@pytest.mark.alone
 def test_a_real_kill_is_seen_by_the_group_the_kernel_counters_and_the_kernel_log(small_group: Path) -> None:
     if not os.access("/dev/kmsg", os.R_OK):
         pytest.skip("the kernel log cannot be read here")
@@ -246,10 +247,12 @@ def test_a_real_kill_is_seen_by_the_group_the_kernel_counters_and_the_kernel_log
     assert any(f"Killed process {hog.pid} " in line for line in lines)
     # Of ten kills within five seconds the kernel tells the rest in one line each.
     told = [line for line in lines if line.startswith("oom-kill:")]
-    assert not told or any(small_group.name in line for line in told)
+    if told:
+        assert any(small_group.name in line for line in told)
 
 
 @pytest.mark.root
+@pytest.mark.alone
 def test_page_cache_in_a_real_group_is_not_memory_in_use(small_group: Path, tmp_path: Path) -> None:
     big = tmp_path / "data"
     big.write_bytes(bytes(20 * MIB))
@@ -270,7 +273,8 @@ def test_page_cache_in_a_real_group_is_not_memory_in_use(small_group: Path, tmp_
         found = samples(Cgroup(Scope(reader.pid, os.getpid(), (tmp_path,))).read(1.0))
     reader.communicate(b"\n")
     assert (found["cgroup.memory_usage_bytes"] or 0) >= 20 * MIB
-    assert (found["cgroup.memory_working_bytes"] or 0) < 15 * MIB
+    working = found["cgroup.memory_working_bytes"]
+    assert working is not None and working < 15 * MIB
 
 
 def test_the_level_that_is_throttled_first_binds(machine: FakeMachine) -> None:

@@ -33,6 +33,7 @@ sys.stdin.readline()
 
 
 @pytest.mark.root
+@pytest.mark.alone
 def test_page_cache_is_room_for_all_three_alike(small_group: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-c", HOLDS, str(small_group), str(tmp_path / "file")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:

@@ -95,6 +95,7 @@ def test_without_rights_there_is_no_probe(machine: FakeMachine) -> None:
 
 
 @pytest.mark.root
+@pytest.mark.alone
 def test_the_real_log_is_read_without_waiting() -> None:
     if os.geteuid() != 0 or not os.access("/dev/kmsg", os.W_OK):
         pytest.skip("needs root and /dev/kmsg")

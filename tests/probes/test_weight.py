@@ -7,6 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.alone
+
 MEASURE = """
 import json, os, subprocess, time
 from pathlib import Path

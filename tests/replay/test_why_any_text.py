@@ -67,9 +67,19 @@ def test_cut_and_shuffled_logs_have_an_answer(pieces: list[str], start: int, end
 )  # fmt: skip
 def test_long_lines_of_one_thing_are_read_in_no_time(unit: bytes) -> None:
     """Nothing here may take time that grows faster than the text: one endless line, and many short ones."""
-    answered(unit * (200_000 // len(unit)))
-    answered((unit + b"\n") * (100_000 // len(unit)))
-    answered(b"RuntimeError: " + unit * (200_000 // len(unit)))
+    times = 50_000 // len(unit)
+    for begin, repeated in ((b"", unit), (b"", unit + b"\n"), (b"RuntimeError: ", unit)):
+        short_s, long_s = (_best_of_two(begin + repeated * times * more) for more in (1, 4))
+        assert long_s < 8 * max(short_s, 0.02), "four times the text: measured 4.6 times the time at most"
+
+
+def _best_of_two(data: bytes) -> float:
+    took = []
+    for _ in range(2):
+        begun = time.thread_time()
+        answered(data)
+        took.append(time.thread_time() - begun)
+    return min(took)
 
 
 def test_a_log_larger_than_one_chunk_is_read_at_both_ends_and_between() -> None:

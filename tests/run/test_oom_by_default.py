@@ -20,6 +20,7 @@ from lab.stage import CannotStage, Stage
 SCRIPT = Path(__file__).parents[1] / "scripts" / "oom_unforeseen.py"
 MIB = 1 << 20
 pytestmark = [
+    pytest.mark.alone,
     pytest.mark.slow,
     pytest.mark.timeout(600),
     pytest.mark.skipif(find_spec("tensorflow") is None, reason="needs Keras and TensorFlow"),

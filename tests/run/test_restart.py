@@ -300,6 +300,7 @@ def test_a_relay_killed_before_a_restart_does_not_prevent_it(workplace: Workplac
 
 
 @pytest.mark.root
+@pytest.mark.alone
 def test_killed_for_memory_it_goes_on_in_smaller_steps(workplace: Workplace) -> None:
     """A whole step needs more than the container has; in two pieces it fits."""
     fault = """

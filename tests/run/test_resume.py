@@ -67,12 +67,13 @@ def test_a_run_whose_machine_went_down_goes_on(workplace: Workplace) -> None:
 def test_the_old_run_keeps_its_checkpoints_and_they_take_no_room_twice(workplace: Workplace) -> None:
     _stopped(workplace)
     (old,) = (workplace.path / ".holdfast/runs").iterdir()
-    assert _say(workplace, "--resume")[0] == 0
+    kept = {path.parent.name: path.stat().st_ino for path in (old / "checkpoints").glob("*/manifest.json")}
+    ended = workplace.run(fake_training(workplace, "if ATTEMPT == 1: die()"), "--resume", "--max-restarts", "0")
+    assert ended.returncode == 137, "before it had saved one of its own: a run keeps its last two"
     (new,) = (run for run in (workplace.path / ".holdfast/runs").iterdir() if run != old)
-    kept = max((old / "checkpoints").glob("*/manifest.json"))
-    taken_over = new / "checkpoints" / kept.parent.name / "manifest.json"
-    inodes = {path.stat().st_ino for path in (new / "checkpoints").glob("*/manifest.json")}
-    assert kept.stat().st_ino in inodes or not taken_over.exists()  # the new run keeps only its last two
+    taken_over = {path.parent.name: path.stat().st_ino for path in (new / "checkpoints").glob("*/manifest.json")}
+    assert taken_over and taken_over.items() <= kept.items()
+    assert {path.parent.name for path in (old / "checkpoints").glob("*/manifest.json")} == set(kept)
 
 
 def test_a_resumed_run_can_be_resumed(workplace: Workplace) -> None:

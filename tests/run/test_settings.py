@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from holdfast.supervisor import budget, launch
 from holdfast.supervisor.launch import leave_settings, script_environment
 from holdfast.supervisor.run_spec import RunSpec
 
@@ -21,7 +22,9 @@ def _left(path: Path, attempt: int = 1, again: bool = False, k: int | None = Non
 
 def test_by_default_it_saves_and_rescues(tmp_path: Path) -> None:
     left = _left(tmp_path)
-    assert all(Path(group["usage"]).exists() for group in left["rescue"].pop("groups")), "where to read what is left"
+    groups = left["rescue"].pop("groups")
+    assert groups == budget.groups(), "where to read what is left"
+    assert not any(not Path(group["folder"]).is_dir() for group in groups)
     assert left == {
         "policy": "protect",
         "attempt": 1,

@@ -19,6 +19,7 @@ MIB = 1 << 20
 PLENTY = 8 << 30
 KILLED = (-9, 137)
 pytestmark = [
+    pytest.mark.alone,
     pytest.mark.slow,
     pytest.mark.timeout(900),
     pytest.mark.skipif(find_spec("torch") is None, reason="needs PyTorch"),

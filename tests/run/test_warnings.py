@@ -11,7 +11,7 @@ from lab.case import Limits, Tmpfs
 from tests.staging import staged
 from tests.workplace import HOLDFAST, Workplace
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.root, pytest.mark.alone]
 
 MB = 1 << 20
 

@@ -41,7 +41,7 @@ def thrower(function: Any, name: str) -> Any:
 
 def spoil(module: Any) -> None:
     name = module.__name__[len(PACKAGE) + 1 :]
-    if name == "guard" and FAULT in ("guarded", "sometimes", "all"):
+    if name == "never_raise" and FAULT in ("guarded", "sometimes", "all"):
         guarded = module.guarded
         module.guarded = lambda function: guarded(_spoilt(function))
         if FAULT == "sometimes":
@@ -57,7 +57,7 @@ def spoil(module: Any) -> None:
             function = getattr(owner, last)
             throw = thrower(function, FAULT)
             if hasattr(function, "__wrapped__"):  # it was guarded: throw inside the guard, not in its place
-                throw = sys.modules[PACKAGE + ".guard"].guarded(throw)
+                throw = sys.modules[PACKAGE + ".never_raise"].guarded(throw)
             setattr(owner, last, throw)
 
 

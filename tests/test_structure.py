@@ -1,0 +1,94 @@
+"""The shape of the source that no linter of ours looks at: lengths, and where everything may be caught."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src" / "holdfast"
+FILES = sorted(SOURCE.rglob("*.py"))
+FILE_LINES, FUNCTION_LINES = 400, 60
+BROAD = {"Exception", "BaseException"}
+
+# How often a file may catch everything. Each is at an edge, where an error of ours would become the user's, or puts
+# something back and raises again. The numbers only go down.
+MAY_CATCH_EVERYTHING = {
+    "inside/api.py": 1,
+    "inside/background_save.py": 1,
+    "inside/bootstrap/sitecustomize.py": 2,
+    "inside/checkpoint_store.py": 1,
+    "inside/keep.py": 1,
+    "inside/keras/checkpoint.py": 1,
+    "inside/keras/foresight.py": 1,
+    "inside/keras/micro_batches.py": 1,
+    "inside/keras/resume.py": 1,
+    "inside/keras/step.py": 1,
+    "inside/keras/torch_driver.py": 1,
+    "inside/never_raise.py": 4,
+    "inside/rescue_engine.py": 3,
+    "inside/ring.py": 1,
+    "inside/tensorflow/memory_forecast.py": 1,
+    "inside/tensorflow/step.py": 2,
+    "inside/torch/backward_call.py": 2,
+    "inside/torch/batch_split.py": 3,
+    "inside/torch/hf_trainer.py": 2,
+    "inside/torch/lightning_trainer.py": 2,
+    "inside/torch/loop_rescue.py": 2,
+    "inside/torch/module_hooks.py": 4,
+    "inside/torch/wrapped_calls.py": 5,
+    "probes/runner.py": 1,
+}
+
+
+def test_there_is_source_to_look_at() -> None:
+    assert len(FILES) > 200
+
+
+@pytest.mark.parametrize("path", FILES, ids=[str(path.relative_to(SOURCE)) for path in FILES])
+def test_a_file_is_read_in_one_sitting_and_catches_everything_only_where_it_may(path: Path) -> None:
+    source = path.read_text()
+    tree = ast.parse(source)
+    assert len(source.splitlines()) <= FILE_LINES
+    assert list(too_long(tree)) == []
+    assert len(list(broad_excepts(tree))) <= MAY_CATCH_EVERYTHING.get(str(path.relative_to(SOURCE)), 0), (
+        "an error that nobody foresaw is swallowed here"
+    )
+
+
+def too_long(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            lines = (node.end_lineno or node.lineno) - node.lineno + 1
+            if lines > FUNCTION_LINES:
+                yield f"{node.name}: {lines} lines"
+
+
+def broad_excepts(tree: ast.Module) -> Iterator[int]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ExceptHandler) and (node.type is None or BROAD & _names(node.type)):
+            yield node.lineno
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("suppress") and BROAD & _names(node):
+            yield node.lineno
+
+
+def _names(tree: ast.AST) -> set[str]:
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+
+
+@pytest.mark.parametrize(
+    "broad",
+    ["try: f()\nexcept: pass", "try: f()\nexcept Exception: pass", "try: f()\nexcept (OSError, BaseException): pass",
+     "with contextlib.suppress(Exception): f()"],
+)  # fmt: skip
+def test_every_way_to_catch_everything_is_seen(broad: str) -> None:
+    assert len(list(broad_excepts(ast.parse(broad)))) == 1
+
+
+def test_a_narrow_one_and_a_long_function_are_told_apart() -> None:
+    assert list(broad_excepts(ast.parse("try: f()\nexcept (OSError, ValueError): pass"))) == []
+    body = "    x = 1\n" * FUNCTION_LINES
+    assert list(too_long(ast.parse(f"def f():\n{body}"))) == [f"f: {FUNCTION_LINES + 1} lines"]
+    assert list(too_long(ast.parse(f"def f():\n{body[: -len('    x = 1') - 1]}"))) == []
