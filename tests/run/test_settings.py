@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.supervisor import budget, launch
+from holdfast.supervisor import budget
 from holdfast.supervisor.launch import leave_settings, script_environment
 from holdfast.supervisor.run_spec import RunSpec
 
