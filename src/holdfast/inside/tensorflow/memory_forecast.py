@@ -162,6 +162,26 @@ class Forecast:
         return max(1, min(rows - 1, int(space / line.a_row)))
 
 
+class ResidentForecast(Forecast):
+    """For steps on the CPU where freed pages go back at once, and TensorFlow does not count."""
+
+    def limit(self) -> Optional[int]:
+        return None
+
+    def _counted(self) -> Optional[int]:
+        return held_bytes()
+
+    def _held_at_most(self) -> int:
+        return held_bytes()
+
+    def measure(self, run: Callable[[], object]) -> int:
+        resident = self._begin_of_resident_peak()
+        if not resident:
+            raise CannotMeasure
+        run()
+        return _resident_peak() - resident
+
+
 class CardForecast(Forecast):
     """For steps on a GPU."""
 
