@@ -12,7 +12,7 @@ from ..rescue_engine import CannotSplit, Driver, Engine
 from ..telemetry import Recorder
 from ..torch.batch_slices import cut, rows_of, tail_of
 from ..torch.gradient_samples import sampled
-from .gradient_check import alike, few_of, own_code, refusal, tolerance, without_chance
+from .gradient_check import alike, few_of, refusal, tolerance, without_chance
 from .split_effects import Effects
 from .torch_calls import Calls
 from .undo import optimizers_of, replaced, replaced_here
@@ -25,8 +25,6 @@ def rescued(model: Any, function: Any, recorder: Recorder, k: int) -> Optional[C
     # A run that was killed on the CPU begins in pieces, and would be killed again by larger ones.
     tries = k == 1 or bool(sys.modules["torch"].cuda.is_available())
     pieces = Pieces(k, least=2 if normalises else 1, tries=tries)
-    known = bool((recorder.settings.get("rescue") or {}).get("verified"))
-    pieces.verified = known and not own_code(model) and not isinstance(model.loss, (dict, list, tuple))
     return Engine(TorchDriver(model, function, pieces), pieces, recorder).run
 
 

@@ -101,7 +101,6 @@ class Split(Driver):
         # A run that was killed on the CPU begins in pieces, and would be killed again by larger ones.
         tries = k == 1 or bool(self._torch.cuda.is_initialized())
         self.pieces = _ByLength(k, least=2 if self._traces.normalising else 1, tries=tries)
-        self.pieces.verified = bool(rescue.get("verified"))
         self._engine = Engine(self, self.pieces, recorder)
         self._begin_batch(None)
         if not unfit:
@@ -235,8 +234,6 @@ class Split(Driver):
 
     def _way(self, step: Step, rows: int, few: int) -> Weighing:
         said = [step.share_by] if step.share_by else None
-        if said and self.pieces.verified:
-            self._shares.known = said
         batch = weighings(step.batch, rows, self._torch, said or self._shares.known)
         if said:
             batch = {step.share_by: batch[step.share_by]}
