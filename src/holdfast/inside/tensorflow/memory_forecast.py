@@ -25,9 +25,10 @@ SURELY_NOT_RATIO = 1.02  # of what the kernel would give: only a batch that need
 PIECE_RATIO = 0.8  # of a limit: what a piece may need, so that it also fits tomorrow
 CARD_LIKELY_RATIO = 1.6  # of the bound from below, which is three quarters of the truth for a transformer
 CARD_PIECE_RATIO = 0.92  # of a card's: its allocator counts everything
-# Left to the rest of the process, of what the kernel would give: the second epoch of a fit on arrays took 46 MiB more,
-# and what the allocator cannot put together again about as much. On a busy machine, where operations end in another order, a
-# piece took up to 1.6 times what it had taken when it was measured, in 3 of 12 runs.
+# Left to the rest of the process, of what is free (what the kernel would give, and what TensorFlow holds unused, which may lie
+# in pieces): the second epoch of a fit on arrays took 46 MiB more, and what the allocator cannot put together again about as
+# much. On a busy machine, where operations end in another order, a piece took up to 1.6 times what it had taken when it was
+# measured, in 3 of 12 runs.
 SPARE_RATIO, SPARE_BYTES, SPARE_AT_MOST_RATIO = 0.5, 96 << 20, 0.7
 FIRST_PART = 64  # of a batch: the smallest piece that is measured
 SURELY = 1.3  # what a measurement may be short of: TensorFlow does not count tensors under 256 KiB
@@ -77,7 +78,8 @@ class Forecast:
             return None
         more = found.bytes // self._ranks
         total = self._held_at_most() + more
-        spare = min(max(more * SPARE_RATIO, SPARE_BYTES), more * SPARE_AT_MOST_RATIO)
+        free = total - used
+        spare = min(max(free * SPARE_RATIO, SPARE_BYTES), free * SPARE_AT_MOST_RATIO)
         return Room(total, found.of, more, total * SURELY_NOT_RATIO, total - spare)
 
     def used(self) -> Optional[int]:
