@@ -1,6 +1,7 @@
 """The tables of rescues, as they were measured. Each row is a process of its own; one that fails is a row that says so.
 
-    python -m lab.oom [MODEL …]              a budget of 60, 35 and 20 % of what the step needs (`--memory`)
+    python -m lab.oom [MODEL …]              a budget of 60, 35 and 20 % of what the step needs (`--memory`), and the most
+                                             that the process held of it
     python -m lab.oom --container [MODEL …]  the same in a container and without any option
     python -m lab.oom --healthy [MODEL …]    batches that do fit, in a container filled to 90-95 %: nothing changes
     python -m lab.oom --state [--only NAME]  models of 40 to 400 MB in a container with room for an eighth of the batch
@@ -30,6 +31,7 @@ MODELS = ("dense", "dense-weighted", "dense-mixed", "batch-norm", "cnn", "lstm",
 TIMES = {"transformer": 8, "cnn": 10, "lstm": 12, "batch-norm": 8, "dense-mixed": 20}
 USUAL_TIMES = 14
 HEALTHY_FILL = 0.93
+OVER_BUDGET = 1.05  # that a process is seen at, at most
 MIB = 1 << 20
 
 
@@ -85,7 +87,7 @@ def _asked_for(asked: argparse.Namespace) -> tuple[table.Table, Iterator[table.R
     if asked.container:
         made = table.Table("container", ("model", "memory", "step", "container", *columns))
         return made, _each(asked.models, lambda model, place: in_container(model, place, asked.shares))
-    made = table.Table("budget", ("model", "memory", "step", "budget", *columns))
+    made = table.Table("budget", ("model", "memory", "step", "budget", *columns, "peak / budget"))
     return made, _each(asked.models, lambda model, place: with_budget(model, place, asked.shares))
 
 
@@ -103,7 +105,8 @@ def with_budget(model: str, place: Path, shares: list[int]) -> Iterator[table.Ro
     for share in shares:
         budget = held + int(needed * share / 100)
         run = train(place, model, times, options=("--memory", str(budget // MIB) + "M"))
-        yield _rescued(model, (share, needed, budget), whole, run)
+        row, over = _rescued(model, (share, needed, budget), whole, run), run.held_at_most() / budget
+        yield table.Row(row.good and over <= OVER_BUDGET, (*row.cells, f"{over:.0%}" if over else "-"))
 
 
 def in_container(model: str, place: Path, shares: list[int]) -> Iterator[table.Row]:

@@ -60,6 +60,10 @@ class Run:
     def k(self) -> int:
         return max([int(d["k"]) for kind, d in self.events if kind == "rescue.k" and d["where"] == "train"], default=1)
 
+    def held_at_most(self) -> int:
+        """By the process that finished, pages of mapped files left out; 0 where none did."""
+        return int(np.load(self.result)["held_at_most"]) if self.result.exists() else 0
+
     def seconds(self) -> float:
         return float(np.load(self.result)["seconds"])
 

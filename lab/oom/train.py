@@ -123,8 +123,11 @@ class Measure(keras.callbacks.Callback):
 
 began = time.perf_counter()
 history = model.fit(**data, epochs=EPOCHS, verbose=0, callbacks=[Measure()])
+status = dict(line.split(":", 1) for line in open("/proc/self/status").read().splitlines())
+held_at_most = sum(sign * (int(status[name].split()[0]) << 10) for name, sign in (("VmHWM", 1), ("RssFile", -1)))
 weights = np.concatenate([np.asarray(weight, "float64").ravel() for weight in model.get_weights()])
 seconds = time.perf_counter() - began
 np.savez(
-    RESULT, weights=weights, iterations=int(model.optimizer.iterations), loss=history.history["loss"], seconds=seconds
-)
+    RESULT, weights=weights, iterations=int(model.optimizer.iterations), loss=history.history["loss"], seconds=seconds,
+    held_at_most=held_at_most,
+)  # fmt: skip

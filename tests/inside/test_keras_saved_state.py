@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -107,3 +110,40 @@ def test_the_values_of_a_loop_of_ones_own_keep_their_types() -> None:
     array = VALUES["bfloat16 vector"]
     copy = _copied(array)
     assert copy is not array and copy.dtype == array.dtype and copy.tobytes() == array.tobytes()
+
+
+PROGRAM = """
+import json, sys
+from types import SimpleNamespace
+import keras, numpy, tensorflow as tf
+from holdfast.inside.keras.saved_state import Taken, put_variables
+from holdfast.inside.tensorflow.budget import limit_allocators
+from holdfast.inside.tensorflow.memory_forecast import ResidentForecast
+limit_allocators(SimpleNamespace(settings={"policy": "protect", "rescue": {"k": 2}}))  # freed memory goes back
+numbers = numpy.arange(32 << 20, dtype="float32").reshape(4096, -1)
+variables = [keras.Variable(numbers, dtype=dtype) for dtype in ("float32", "bfloat16")]
+wanted = [tf.reduce_sum(tf.cast(variable._value, tf.float64)).numpy() for variable in variables]
+taken = Taken(variables)
+writing = ResidentForecast(tf).measure(lambda: taken.write(sys.argv[1]))
+index = taken.index
+del taken, numbers
+for variable in variables:
+    variable._value.assign(tf.zeros_like(variable._value))
+reading = ResidentForecast(tf).measure(lambda: put_variables(variables, index, sys.argv[1], tf))
+found = [tf.reduce_sum(tf.cast(variable._value, tf.float64)).numpy() for variable in variables]
+print(json.dumps({"writing": writing, "reading": reading, "same": found == wanted}))
+"""
+
+
+@pytest.mark.skipif(find_spec("tensorflow") is None, reason="needs Keras and TensorFlow")
+@pytest.mark.timeout(180)
+def test_saving_and_putting_back_take_a_fraction_of_one_variable(tmp_path: Path) -> None:
+    """Of 128 MiB: in a container that is full a second copy would be the end of the run."""
+    command = [sys.executable, "-c", PROGRAM, str(tmp_path / "variables.npz")]
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=Path(__file__).parents[2], timeout=170, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = json.loads(done.stdout)
+    assert found["same"]
+    assert max(found["writing"], found["reading"]) < 72 << 20, found

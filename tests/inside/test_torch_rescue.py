@@ -249,27 +249,6 @@ def test_a_batch_that_ends_in_an_error_after_some_pieces_leaves_no_gradients() -
     assert all(p.grad is None for p in model.parameters())
 
 
-@pytest.mark.parametrize("verified", [False, True])
-def test_what_an_earlier_attempt_has_verified_is_not_tried_again(
-    verified: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from holdfast.inside import api
-    from holdfast.inside.telemetry import Recorder
-    from tests.inside.lack_of_memory import Ring
-
-    recorder = Recorder(Ring(), {"rescue": {"k": 4, "verified": verified}})  # type: ignore[arg-type]
-    monkeypatch.setattr(api, "_recorder", lambda: recorder)
-    model, sizes = network(10**9), []
-
-    def loss_of(x: Any) -> Any:
-        sizes.append(len(x))
-        return model(x).mean()
-
-    api.backward(model, loss_of, torch_rows(12))
-    forward = backward = [3, 3, 3, 3]
-    assert sizes == ([] if verified else [1, 3, 1, 2]) + forward + backward
-
-
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("way", ["backward", "keras"])
 def test_in_eight_pieces_the_peak_is_that_of_an_eighth_and_one_copy_of_the_gradients(way: str) -> None:

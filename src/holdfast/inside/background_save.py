@@ -9,6 +9,7 @@ import threading
 from typing import Any, Callable, Optional
 
 from . import checkpoint_store
+from .never_raise import outcome
 from .telemetry import Recorder, now
 
 AT_EXIT_S = 60.0  # a save under way when the script ends is waited for so long
@@ -72,9 +73,9 @@ class Saver:
         self, manifest: dict[str, Any], fill: Callable[[str], None], expect_bytes: int, done: Optional[Done]
     ) -> None:
         began = now()
-        try:
-            written = checkpoint_store.write(self.directory, manifest, fill, max(expect_bytes, self.bytes))
-        except Exception as error:  # noqa: BLE001 - the edge of this thread: training goes on, the old one is kept
+        expected = max(expect_bytes, self.bytes)
+        written, error = outcome(checkpoint_store.write, self.directory, manifest, fill, expected)
+        if error is not None:  # training goes on, and the checkpoint before is kept
             result = f"{type(error).__name__}: {error}"[:300]
             self._recorder.event("checkpoint.failed", reason=result)
         else:

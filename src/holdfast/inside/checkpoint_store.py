@@ -9,8 +9,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 import zlib
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Optional, Union
+
+from .never_raise import on_error
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -37,7 +40,7 @@ def write(
     number = max(numbers(directory), default=0) + 1
     place = os.path.join(directory, f"{_BEING_SAVED}{number:08}-{os.getpid()}")
     os.mkdir(place, 0o700)
-    try:
+    with on_error(lambda _error: shutil.rmtree(place, ignore_errors=True)):
         fill(place)
         files = {name: _sealed(os.path.join(place, name)) for name in sorted(os.listdir(place))}
         whole = {**manifest, "format": FORMAT, "number": number, "files": files}
@@ -46,11 +49,21 @@ def write(
         path = os.path.join(directory, f"{number:08}")
         os.rename(place, path)
         _sync(directory)
-    except BaseException:
-        shutil.rmtree(place, ignore_errors=True)
-        raise
     prune(directory)
     return {**whole, "path": path}
+
+
+def mismatch(recorder: Any, reason: Union[str, Exception]) -> SystemExit:
+    """To be raised: what cannot be put back is not trained over. Recorded, and said to the user."""
+    words = (str(reason) or type(reason).__name__).strip().replace("\n", " ")
+    recorder.event("checkpoint.mismatch", reason=words)
+    print(
+        f"holdfast: this script does not match the checkpoint it should go on from: {words}. "
+        "Nothing was trained, the checkpoint is kept. To begin anew, start a new run.",
+        file=sys.stderr,
+        flush=True,
+    )
+    return SystemExit(MISMATCH_EXIT)
 
 
 def newest(directory: str) -> Optional[dict[str, Any]]:

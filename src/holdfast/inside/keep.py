@@ -15,7 +15,7 @@ from typing import Any, Callable, Optional
 
 from . import checkpoint_store, randomness
 from .background_save import Done, Saver
-from .never_raise import guarded
+from .never_raise import guarded, outcome
 from .preemption import Preemption
 from .save_interval import Pace
 from .telemetry import LATER, Recorder, now
@@ -191,19 +191,11 @@ class Keep:
 
     def _or_stop(self, do: Callable[..., Any], *args: Any) -> Any:
         """What cannot be put back is not trained over."""
-        try:
-            return do(*args)
-        except Exception as error:  # noqa: BLE001 - the edge: told, and then the end
-            reason = (str(error) or type(error).__name__).strip().replace("\n", " ")
-            assert self._recorder is not None
-            self._recorder.event("checkpoint.mismatch", reason=reason)
-            print(
-                f"holdfast: this script does not match the checkpoint it should go on from: {reason}. "
-                "Nothing was trained, the checkpoint is kept. To begin anew, start a new run.",
-                file=sys.stderr,
-                flush=True,
-            )
-            raise SystemExit(checkpoint_store.MISMATCH_EXIT) from None
+        result, error = outcome(do, *args)
+        if error is None:
+            return result
+        assert self._recorder is not None
+        raise checkpoint_store.mismatch(self._recorder, error)
 
 
 def _taken(thing: Any) -> tuple[str, Any]:

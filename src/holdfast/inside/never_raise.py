@@ -1,13 +1,15 @@
-"""The edge between us and the user's program: nothing of ours gets past it.
+"""The edge between Holdfast and the user's program: no error of ours gets past it.
 
-This is one of the two places where every exception is caught; each leaves an event, once.
+The one place inside the training process where every exception is caught (the bootstrap, which runs before this is loaded,
+has its own). What is swallowed leaves an event, once.
 """
 
 from __future__ import annotations
 
 import functools
 import sys
-from typing import Any, Callable, Optional, TypeVar
+from types import TracebackType
+from typing import Any, Callable, Optional, Tuple, Type, TypeVar
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -57,7 +59,7 @@ def unseen(error: BaseException) -> None:
 
 
 def guarded(function: Function) -> Function:
-    """For what we do beside the user's call, never around it: his own exceptions are not ours to catch."""
+    """For what is done beside the user's call. Never wrap the user's call: an exception of the script must go on."""
 
     place = getattr(function, "__qualname__", repr(function))
 
@@ -81,6 +83,31 @@ def guarded(function: Function) -> Function:
             return None
 
     return functools.wraps(function)(safe_of_one if _takes_one(function) else safe)  # type: ignore[return-value]
+
+
+def outcome(call: Callable[..., Any], *args: Any) -> Tuple[Any, Optional[Exception]]:
+    """What a call returns, or the error it ended in: for callers that report it, or judge whose error it is."""
+    try:
+        return call(*args), None
+    except Exception as error:  # noqa: BLE001 - the edge; the caller tells it
+        unseen(error)
+        return None, error
+
+
+class on_error:
+    """Calls `do` when the block ends in an error, whichever; the error goes on."""
+
+    def __init__(self, do: Callable[[BaseException], Any]) -> None:
+        self._do = do
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, _kind: Optional[Type[BaseException]], error: Optional[BaseException], _trace: Optional[TracebackType]
+    ) -> None:
+        if error is not None:
+            self._do(error)
 
 
 def guarded_hook(function: Callable[[Any], Any], unless: Callable[[], bool]) -> Callable[[Any, Any, Any], None]:

@@ -7,7 +7,10 @@ import gc
 import re
 import sys
 import traceback
-from typing import Any, List, Optional
+from typing import Any, Callable, List, Optional, Tuple
+
+from .never_raise import outcome
+from .user_errors import passing
 
 # What frameworks say where the type alone does not: other call sites, older versions.
 SAYS_SO = re.compile(
@@ -34,6 +37,15 @@ def is_out_of_memory(error: BaseException) -> bool:
     if names & {"InternalError", "RuntimeError", "AcceleratorError", "XlaRuntimeError", "JaxRuntimeError"}:
         return bool(SAYS_SO.search(str(error)))
     return False
+
+
+def attempt(call: Callable[..., Any], *args: Any) -> Tuple[Any, Optional[BaseException]]:
+    """What a call returns, or else the error by which memory ran out in it. Any other error goes on as it came."""
+    result, error = outcome(call, *args)
+    if error is not None and not is_out_of_memory(error):
+        with passing:
+            raise error
+    return result, error
 
 
 def wanted(error: BaseException) -> str:

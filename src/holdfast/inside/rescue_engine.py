@@ -10,9 +10,10 @@ import re
 import traceback
 from typing import Any, Callable, List, Optional, Tuple, TypeVar
 
-from .never_raise import guarded, unseen
-from .out_of_memory import forget, give_back, is_out_of_memory, tell_caught, wanted
+from .never_raise import guarded, outcome
+from .out_of_memory import attempt, forget, give_back, is_out_of_memory, tell_caught, wanted
 from .piece_sizes import AGAIN_AFTER, Pieces, bounds
+from .user_errors import passing
 
 COLOURS = re.compile("\x1b\\[[0-9;]*m")  # Keras's own
 
@@ -99,38 +100,44 @@ class Engine:
         self._told_k = 0
         self._measures = False  # a whole batch has just not fitted
         self._steps_in_pieces = 0
+        self._position = 0  # the first row of the batch that is not done
         self._said: set[str] = set()
 
     def run(self, batch: Any) -> Any:
         """The result of the batch, or the error it would have raised without us."""
+        with passing:
+            return self._run(batch)
+
+    def _run(self, batch: Any) -> Any:
         failure: Optional[BaseException] = None
         while True:
             rows, tail, k = self._plan(batch)
             try:
                 if k > 1:
                     return self._in_pieces(batch, rows, tail)
-                return self.driver.whole(batch)
+                result, error = attempt(self.driver.whole, batch)
             except CannotSplit as reason:
                 self._refuse(str(reason), failure)
                 self._forget_pieces(reason, failure)
                 if failure is not None:
                     raise failure from None
-            except Exception as error:
-                unseen(error)
-                if k > 1 or not is_out_of_memory(error) or not self._whole_undone(batch, error):
-                    raise
+            else:
+                if error is None:
+                    return result
+                if not self._whole_undone(batch, error):
+                    raise error
                 failure = _without_frames(error)
             give_back()
 
     def run_whole(self, batch: Any) -> Any:
         """The same for a batch of a shape that has fitted so far: nothing is looked at before it fails."""
-        try:
-            return self.driver.whole(batch)
-        except Exception as error:
-            unseen(error)
-            if not is_out_of_memory(error) or not self._whole_undone(batch, error):
-                raise
-            _without_frames(error)
+        result, error = attempt(self.driver.whole, batch)
+        if error is None:
+            return result
+        if not self._whole_undone(batch, error):
+            with passing:
+                raise error
+        _without_frames(error)
         give_back()
         return self.run(batch)
 
@@ -178,35 +185,36 @@ class Engine:
             self._tell_k(self.pieces.count(rows, tail))
 
     def _in_pieces(self, batch: Any, rows: int, tail: Any) -> Any:
-        driver, position = self.driver, 0
+        self._position = 0
         while True:
             k = self.pieces.count(rows, tail)
-            try:
-                if position == 0:
-                    driver.begin(batch, rows, k)
-                size = -(-rows // k)
-                while position < rows:
-                    left = driver.reach(position, rows) - position
-                    end = position + bounds(left, min(-(-left // size), left // self.pieces.least))[0][1]
-                    driver.piece(batch, position, end)
-                    position = end
-                result = driver.end(batch)
-            except CannotSplit:
-                raise
-            except Exception as error:
-                unseen(error)
-                if not is_out_of_memory(error):
-                    if driver.is_of_the_step(error):
-                        raise
-                    raise CannotSplit(_in_words(error)) from None  # whole, it says for itself what is wrong
-                position = self._piece_undone(rows, tail, k, position, error)
-                if position < 0:
-                    raise
-                _without_frames(error)
-            else:
+            result, error = outcome(self._piece_by_piece, batch, rows, k)
+            if error is None:
                 self._fitted(rows, tail, k)
                 return result
+            if isinstance(error, CannotSplit):
+                raise error
+            if not is_out_of_memory(error):
+                if self.driver.is_of_the_step(error):
+                    raise error
+                raise CannotSplit(_in_words(error))  # whole, it says for itself what is wrong
+            self._position = self._piece_undone(rows, tail, k, self._position, error)
+            if self._position < 0:
+                raise error
+            _without_frames(error)
             give_back()
+
+    def _piece_by_piece(self, batch: Any, rows: int, k: int) -> Any:
+        """From where it stands, so that after a failure only what is left is run again."""
+        driver, size = self.driver, -(-rows // k)
+        if self._position == 0:
+            driver.begin(batch, rows, k)
+        while self._position < rows:
+            left = driver.reach(self._position, rows) - self._position
+            end = self._position + bounds(left, min(-(-left // size), left // self.pieces.least))[0][1]
+            driver.piece(batch, self._position, end)
+            self._position = end
+        return driver.end(batch)
 
     def _piece_undone(self, rows: int, tail: Any, k: int, position: int, error: BaseException) -> int:
         """The row to go on from, in smaller pieces; -1 where it cannot."""
@@ -283,14 +291,15 @@ def attempted(
 ) -> Optional[Made]:
     """What failed as a whole, in pieces. None where it cannot be done; then where it failed is in the error's notes."""
     told = [] if failure is None else traceback.format_exception(type(failure), failure, failure.__traceback__)
-    try:
-        return work()
-    except Exception as error:  # noqa: BLE001 - what goes wrong in pieces did not go wrong before
-        if isinstance(error, CannotSplit):
-            refuse(str(error), failure)
-        elif failure is None or not is_out_of_memory(error):
-            refuse(f"in pieces it fails: {_in_words(error)}", failure)
-        forget(error)
+    made: Optional[Made]
+    made, error = outcome(work)
+    if error is None:
+        return made
+    if isinstance(error, CannotSplit):  # what goes wrong in pieces did not go wrong before
+        refuse(str(error), failure)
+    elif failure is None or not is_out_of_memory(error):
+        refuse(f"in pieces it fails: {_in_words(error)}", failure)
+    forget(error)
     if failure is not None and hasattr(failure, "add_note"):
         failure.add_note("".join(told))
     return None

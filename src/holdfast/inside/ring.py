@@ -15,6 +15,8 @@ import os
 import struct
 from typing import Any
 
+from .never_raise import on_error
+
 MAGIC = b"HFRING2\0"
 HEADER_BYTES = 4096
 SLOT_BYTES = 128
@@ -49,11 +51,9 @@ class Writer:
         size = HEADER_BYTES + slots * SLOT_BYTES
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
-            os.posix_fallocate(fd, 0, size)  # a hole on a full disk would be a bus error later
-            self._map = mmap.mmap(fd, size)
-        except BaseException:
-            os.unlink(path)
-            raise
+            with on_error(lambda _error: os.unlink(path)):
+                os.posix_fallocate(fd, 0, size)  # a hole on a full disk would be a bus error later
+                self._map = mmap.mmap(fd, size)
         finally:
             os.close(fd)
         self._slots = slots

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import os
 import pickle
-import sys
 import weakref
 from typing import Any, Callable, Optional
 
 from .. import checkpoint_store
 from ..background_save import Done, Saver
 from ..headroom import left
-from ..never_raise import guarded
+from ..never_raise import guarded, outcome
 from ..save_interval import Pace
 from ..telemetry import LATER, Recorder, now
 from .data_position import Position
@@ -135,7 +134,7 @@ class CheckpointWriter:
         reason = "this model's step cannot be taken apart"
         self.saver.complain(reason)
         if self.call is not None and self.call.restore is not None:
-            self.mismatch(reason)
+            raise checkpoint_store.mismatch(self.recorder, reason)
 
     # -- saving
 
@@ -262,20 +261,10 @@ class CheckpointWriter:
 
     def or_stop(self, do: Callable[..., Any], *args: Any) -> Any:
         """What cannot be put back is not trained over: the run ends, its checkpoints are left as they are."""
-        try:
-            return do(*args)
-        except Exception as error:  # noqa: BLE001 - the edge: told, and then the end
-            self.mismatch(str(error) or type(error).__name__)
-
-    def mismatch(self, reason: str) -> None:
-        self.recorder.event("checkpoint.mismatch", reason=reason)
-        print(
-            f"holdfast: this script does not match the checkpoint it should go on from: {reason}. "
-            "Nothing was trained, the checkpoint is kept. To begin anew, start a new run.",
-            file=sys.stderr,
-            flush=True,
-        )
-        raise SystemExit(checkpoint_store.MISMATCH_EXIT)
+        result, error = outcome(do, *args)
+        if error is not None:
+            raise checkpoint_store.mismatch(self.recorder, error)
+        return result
 
 
 def _filling(taken: Taken, rest: dict[str, Any]) -> Callable[[str], None]:

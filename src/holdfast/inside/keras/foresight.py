@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, NamedTuple, Optional
 
+from ..never_raise import on_error
 from ..out_of_memory import give_back
 from ..tensorflow.memory_forecast import CannotMeasure, Forecast, Line, Room, TooMany
 from .batch_slices import rows_of, tail_of
@@ -76,11 +77,8 @@ class Foresight:
         self, batch: Any, rows: int, tail: Any, sliced: Any, room: Room, least: int, at_most: int
     ) -> Optional[Foreseen]:
         def try_rows(few: int) -> None:
-            try:
+            with on_error(lambda _error: sliced.put_back()):
                 sliced.try_rows(batch, few)
-            except Exception:
-                sliced.put_back()
-                raise
 
         try_rows(1)
         give_back()  # what optimising the graph took

@@ -13,7 +13,7 @@ NUMBERS = 4096  # of each variable's gradient
 
 
 def sketch(gradient: Any, part: Any, tf: Any) -> Any:
-    """As a NumPy array, times `part`."""
+    """Times `part`."""
     if isinstance(gradient, tf.IndexedSlices):
         values = tf.reshape(gradient.values, [tf.shape(gradient.values)[0], -1])
         rows = tf.linalg.matvec(values, _signs(tf.shape(values)[1], values.dtype, tf))
@@ -25,7 +25,7 @@ def sketch(gradient: Any, part: Any, tf: Any) -> Any:
         lines = tf.reshape(flat[:even], [-1, width])  # the same buffer
         numbers = tf.linalg.matvec(lines, _signs(tf.shape(lines)[0], flat.dtype, tf), transpose_a=True)
         numbers = tf.concat([numbers, flat[even:]], axis=0)
-    return (tf.cast(numbers, tf.float64) * tf.cast(part, tf.float64)).numpy()
+    return tf.cast(numbers, tf.float64) * tf.cast(part, tf.float64)
 
 
 def _signs(count: Any, dtype: Any, tf: Any) -> Any:

@@ -14,10 +14,11 @@ import contextlib
 import sys
 from typing import Any, Callable
 
-from ..out_of_memory import forget, is_out_of_memory
+from ..out_of_memory import attempt, forget
 from ..piece_sizes import bounds
 from ..rescue_engine import CannotSplit
 from .batch_slices import cut, open_ended, rows_of
+from .combined_logs import combined_logs
 from .gradient_check import check_that_parts_make_the_whole, few_of, own_code
 from .intercepts import MoreUpdates, Redirected, table_rows
 from .oom_advice import bytes_of
@@ -34,21 +35,16 @@ class Micro:
         self, model: Any, step: Callable[[Any], Any], tf: Any, trains: bool, graphs: Graphs = Graphs.ALL,
         xla_updates: bool = False,
     ) -> None:  # fmt: skip
-        self._model = model
-        self._step = step
-        self._trains = trains
-        self._tf = tf
+        self._model, self._step, self._tf, self._trains = model, step, tf, trains
         self.calls = Redirected(model, tf, trains)
         self._results: dict[str, Any] = {}  # logs that are metrics' results
         self._effects = Effects(model) if trains else None
         self.stage = ""
         self.verified = not trains
-        self._graphs = graphs
-        self._xla_updates = xla_updates
+        self._graphs, self._xla_updates = graphs, xla_updates
         self._eager = bool(model.run_eagerly) or graphs == Graphs.NONE
-        self._tables_bytes_a_row = 0.0
         self._own = {id(variable) for variable in model.non_trainable_weights}
-        self._rows = 0
+        self._rows, self._tables_bytes_a_row = 0, 0.0
         self._done: list[tuple[int, int]] = []
         self._totals: Any = None
         self._logs: list[tuple[float, Any]] = []
@@ -117,7 +113,7 @@ class Micro:
             self.stage = "update"
             final = self._finish(last)
             if last:
-                return self._combined(self._logs, final)
+                return combined_logs(self._logs, final, self._tf)
             self._put_touched_back()
             self.calls.number += 1
             self._trace(cut(data, *pieces[0], self._tf))
@@ -204,15 +200,15 @@ class Micro:
         self.stage = "slices"
         rows = rows_of(data, self._tf)
         try:
-            check_that_parts_make_the_whole(self, self._model, data, rows, fits)
-        except Exception as error:
-            if not is_out_of_memory(error) or few_of(rows, fits) <= fits:
-                raise
-            forget(error)
-            if own_code(self._model):
-                raise CannotSplit("not even two rows fit, to try whether its parts make the whole") from None
+            _, failure = attempt(check_that_parts_make_the_whole, self, self._model, data, rows, fits)
         finally:
             self._put_touched_back()
+        if failure is not None:
+            if few_of(rows, fits) <= fits:
+                raise failure
+            forget(failure)
+            if own_code(self._model):
+                raise CannotSplit("not even two rows fit, to try whether its parts make the whole")
         self.verified = True
 
     def held_bytes(self) -> int:
@@ -237,10 +233,12 @@ class Micro:
             self._slices[number] = self._compiled(self._slice_step)
         return self._slices[number]
 
-    def _concrete(self, piece: Any) -> Any:
+    def _concrete(self, piece: Any, compiled: Any = None) -> Any:
         tf = self._tf
         scalar, vector = tf.TensorSpec([], tf.float64), tf.TensorSpec([None], tf.float64)
-        return self._slice_of(self.calls.number).get_concrete_function(open_ended(piece, tf), scalar, vector)
+        return (compiled or self._slice_of(self.calls.number)).get_concrete_function(
+            open_ended(piece, tf), scalar, vector
+        )
 
     def _trace(self, piece: Any) -> None:
         """Before anything runs: what kind of losses there are, and what is assigned, is known after it."""
@@ -311,40 +309,36 @@ class Micro:
             raise CannotSplit("memory ran out within the update of the weights")
         self._put_touched_back()
 
-    def _combined(self, logs: list[tuple[float, Any]], final: dict[str, Any]) -> Any:
-        last = logs[-1][1]
-        if not isinstance(last, dict):
-            return last
-        combined = {}
-        for key, value in last.items():
-            if key in final:
-                combined[key] = final[key]
-            elif getattr(value, "shape", None) == () and value.dtype.is_floating:
-                combined[key] = self._tf.add_n([log[key] * self._tf.cast(share, value.dtype) for share, log in logs])
-            else:
-                combined[key] = value
-        return combined
-
     def gradient(self, data: Any, pieces: list[tuple[int, int]]) -> Any:
-        """A sketch of it in one vector, computed eagerly: a few rows are not worth a trace."""
-        tf = self._tf
-        rows = pieces[-1][1]
+        """A sketch of it in one vector."""
+        tf, rows = self._tf, pieces[-1][1]
         totals = self._counted(data, pieces, self._counting_step)
         found: list[Any] = []
+        sketched = self._sketching(cut(data, *pieces[0], tf))
         for begin, end in pieces:
             share = tf.constant((end - begin) / rows, tf.float64)
             try:
-                sketches = self._sketched(cut(data, begin, end, tf), share, totals)
-            except MoreUpdates:
-                sketches = self._sketched(cut(data, begin, end, tf), share, totals)
+                sketches = sketched(cut(data, begin, end, tf), share, totals)
             finally:
                 self._put_touched_back()
             found = sketches if not found else [a + b for a, b in zip(found, sketches)]
-        return sys.modules["numpy"].concatenate(found)
+        return sys.modules["numpy"].concatenate([sketch.numpy() for sketch in found])
+
+    def _sketching(self, piece: Any) -> Callable[..., Any]:
+        """A few rows are not worth a trace. But without one a recurrent layer keeps the gradient of each turn to the last."""
+        if self._eager or not any(hasattr(layer, "cell") for layer in self._model._flatten_layers()):
+            return self._sketched
+        sketched = self._compiled(self._sketched)
+        self._concrete(piece, sketched)
+        self._copy_touched()
+        return sketched  # type: ignore[no-any-return]
 
     def _sketched(self, piece: Any, share: Any, totals: Any) -> list[Any]:
-        with self.calls.on(share, totals, sketches=True) as state:
-            self._step(piece)
+        try:
+            with self.calls.on(share, totals, sketches=True) as state:
+                self._step(piece)
+        except MoreUpdates:
+            return self._sketched(piece, share, totals)
         if not state.updates:
             raise CannotSplit("its training step does not hand gradients to an optimizer of the model's")
         return state.sketches or []

@@ -20,7 +20,8 @@ from ..out_of_memory import give_back
 from ..piece_sizes import Pieces
 from ..rescue_engine import CannotSplit, Driver, Engine, MustStartAgain
 from ..telemetry import Recorder
-from ..tensorflow.memory_forecast import CardForecast, Forecast
+from ..tensorflow.budget import pages_are_given_back
+from ..tensorflow.memory_forecast import CardForecast, Forecast, ResidentForecast
 from ..tensorflow.nvml import on_gpu
 from .batch_slices import rows_of, tail_of
 from .fit_progress import shape_of
@@ -74,7 +75,7 @@ class Rescue:
     def forecast(self, model: Any) -> Forecast:
         on_gpu = self.on_gpu(model)
         if on_gpu not in self._forecasts:
-            kind = CardForecast if on_gpu else Forecast
+            kind = CardForecast if on_gpu else ResidentForecast if pages_are_given_back() else Forecast
             budget, ranks = self.settings.get("host_budget_bytes"), int(self.settings.get("ranks") or 1)
             self._forecasts[on_gpu] = kind(self.tf, self.settings.get("groups"), ranks, budget)
         return self._forecasts[on_gpu]

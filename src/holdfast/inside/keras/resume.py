@@ -11,7 +11,7 @@ import weakref
 from typing import Any, Callable, Optional
 
 from .. import checkpoint_store
-from ..never_raise import guarded
+from ..never_raise import guarded, on_error
 from ..telemetry import now
 from .checkpoint import Call, CheckpointWriter, Saved, load_newest
 from .data_position import MADE, Position, check_same_data, likeness, make_again
@@ -66,13 +66,11 @@ class Fits:
                 keeper.or_stop(self_.go_on, call, bound)
                 args, kwargs = bound.args[1:], bound.kwargs
             try:
-                result = raw(self, *args, **kwargs)
-            except BaseException:
-                self_.leaves(call)
+                with on_error(lambda _error: self_.leaves(call)):
+                    result = raw(self, *args, **kwargs)
+                self_.ends(call, result)
+            finally:
                 call.position.let_go()
-                raise
-            self_.ends(call, result)
-            call.position.let_go()
             return result
 
         self_ = self

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import os
 import sys
 import weakref
 import zipfile
@@ -11,6 +14,7 @@ from .. import randomness
 from .plain_copies import attributes_of, put_back
 
 ARRAYS = "variables.npz"
+AT_ONCE_BYTES = 16 << 20  # read, or written and not yet on the disk
 NOT_OF_A_CALLBACK = frozenset({"_model", "model", "params", "validation_data"})
 
 
@@ -47,17 +51,37 @@ class Taken:
 
     def write(self, path: str) -> None:
         numpy: Any = sys.modules["numpy"]
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
+        with Drained(path, "wb") as drained, zipfile.ZipFile(drained, "w", zipfile.ZIP_STORED) as archive:
             for number, value in enumerate(self._values):
                 array = _as_stored(value)
                 with archive.open(f"{number}.npy", "w", force_zip64=True) as file:
                     numpy.lib.format.write_array(file, array, allow_pickle=array.dtype.hasobject)
 
 
+class Drained(io.FileIO):
+    """What is written does not pile up: pages that wait for the disk are the container's, and cannot be dropped."""
+
+    _waiting = 0
+
+    def write(self, data: Any) -> int:
+        left = memoryview(data).cast("B")
+        size = len(left)
+        while len(left):
+            left = left[super().write(left) :]
+        self._waiting += size
+        if self._waiting >= AT_ONCE_BYTES:
+            self._waiting = 0
+            os.fdatasync(self.fileno())
+            with contextlib.suppress(OSError):  # not every file system takes advice
+                os.posix_fadvise(self.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        return size
+
+
 def _as_stored(value: Any) -> Any:
     """A tensor, an array or a scalar (what a GPU's 0-d variable is read as), as an array that NumPy's format can hold."""
     numpy: Any = sys.modules["numpy"]
-    value = value.numpy() if hasattr(value, "numpy") else value
+    if hasattr(value, "numpy"):  # which makes a copy
+        value = value.__array__() if hasattr(value, "__array__") else value.numpy()
     if isinstance(value, (bytes, str)):
         return numpy.array(value, dtype=object)  # NumPy's own type of text drops zeros at its end
     array = numpy.asarray(value)
@@ -89,8 +113,29 @@ def put_variables(variables: list[Any], index: list[Any], path: str, tf: Any) ->
     with numpy.load(path, allow_pickle=True) as archive:  # strings; what lies beside it is a pickle, too
         for number, variable in enumerate(variables):
             wanted = tf.as_dtype(index[number][2]).as_numpy_dtype
+            in_parts = index[number][2] != "string" and "CPU" in variable._value.device
+            if in_parts and _nbytes(*index[number][1:]) > AT_ONCE_BYTES:
+                with archive.zip.open(f"{number}.npy") as file:
+                    _put_in_parts(variable._value, file, wanted, tf)
+                continue
             array = archive[str(number)]
             variable._value.assign(array if array.dtype == wanted else array.view(wanted))
+
+
+def _put_in_parts(held: Any, file: Any, wanted: Any, tf: Any) -> None:
+    """Into the memory that the variable has: at once there would be three copies of it, and where its slices are assigned to
+    by `held[…]`, which reads it, two."""
+    numpy: Any = sys.modules["numpy"]
+    numpy.lib.format.read_magic(file)
+    (length, *row), _, dtype = numpy.lib.format.read_array_header_1_0(file)
+    row_bytes = dtype.itemsize * int(numpy.prod(row))
+    rows = max(1, AT_ONCE_BYTES // row_bytes)
+    for begin in range(0, length, rows):
+        end = min(begin + rows, length)
+        part = numpy.frombuffer(file.read((end - begin) * row_bytes), dtype).reshape(end - begin, *row)
+        tf.raw_ops.ResourceStridedSliceAssign(
+            ref=held.handle, begin=[begin], end=[end], strides=[1], value=part.view(wanted)
+        )
 
 
 def check_alike(here: list[Any], saved: list[Any]) -> None:

@@ -14,9 +14,10 @@ import types
 import weakref
 from typing import Any, Callable, Optional, Sequence
 
-from ..never_raise import failed, guarded
+from ..never_raise import failed, guarded, outcome
 from ..telemetry import now
 from ..tensorflow.nesting import nesting
+from ..user_errors import passing
 from .checkpoint import CheckpointWriter
 from .fit_progress import Fit
 from .rescue import Rescue
@@ -206,11 +207,11 @@ def prepare(iterator: Any, compiled: Any, traces: TracedSteps, tf: Any) -> bool:
     ready = tracing_of(iterator, compiled, tf)
     if ready is None:
         return False
-    try:
-        ready()
-    except Exception as error:  # the edge: whose error it is, the traceback says
-        if _entered(error, "one_step_on_data"):
-            raise
+    _, error = outcome(ready)
+    if error is not None:
+        if _entered(error, "one_step_on_data"):  # the traceback says whose error it is
+            with passing:
+                raise error
         failed("prepare", error)
         return False
     traces.preparing_s = now() - began

@@ -49,18 +49,29 @@ def is_traced(compiled: Any) -> bool:
 
 @contextlib.contextmanager
 def updates_in_turn(optimizer: Any) -> Iterator[None]:
-    """While its update is traced: in a graph all variables would be updated at once, each with temporaries of its size."""
+    """While its update is traced: in a graph all assignments would be made at once, each with temporaries of its variable's
+    size. Adam's update of an embedding of 195 MiB took 610 MiB that way, and takes 450 MiB one after another."""
     tf: Any = sys.modules["tensorflow"]
     inner = getattr(optimizer, "inner_optimizer", optimizer)
     update_step = inner.update_step
     before: list[Any] = []
 
-    def update(gradient: Any, variable: Any, *args: Any, **kwargs: Any) -> Any:
-        here = tf.compat.v1.get_default_graph()  # a branch, where the optimizer accumulates or scales the loss
-        with tf.control_dependencies([read for read in before if read.graph is here]):
-            result = update_step(gradient, variable, *args, **kwargs)
+    def in_turn(assign: Callable[[Any, Any], Any], turns: contextlib.ExitStack) -> Callable[[Any, Any], Any]:
+        def assign_then_go_on(variable: Any, value: Any) -> Any:
+            result = assign(variable, value)
             before[:] = [getattr(variable, "_value", variable).read_value()]
-        return result
+            turns.enter_context(tf.control_dependencies(before))
+            return result
+
+        return assign_then_go_on
+
+    def update(*args: Any, **kwargs: Any) -> Any:
+        here = tf.compat.v1.get_default_graph()  # a branch, where the optimizer accumulates or scales the loss
+        with contextlib.ExitStack() as turns:
+            for name in ("assign", "assign_add", "assign_sub"):
+                turns.enter_context(replaced_here(inner, name, in_turn(getattr(inner, name), turns)))
+            turns.enter_context(tf.control_dependencies([read for read in before if read.graph is here]))
+            return update_step(*args, **kwargs)
 
     with replaced_here(inner, "update_step", update):
         yield

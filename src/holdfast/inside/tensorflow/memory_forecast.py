@@ -17,7 +17,7 @@ from typing import Any, Callable, NamedTuple, Optional
 
 from ..headroom import left
 from ..held_memory import held_by_this_process, peak_bytes, reset_peak
-from ..out_of_memory import is_out_of_memory
+from ..out_of_memory import attempt
 from .budget import card_limit
 from .graph_memory import least_bytes, most_bytes
 
@@ -26,9 +26,10 @@ SURELY_NOT_RATIO = 1.02  # of what the kernel would give: only a batch that need
 PIECE_RATIO = 0.8  # of a limit: what a piece may need, so that it also fits tomorrow
 CARD_LIKELY_RATIO = 1.6  # of the bound from below, which is three quarters of the truth for a transformer
 CARD_PIECE_RATIO = 0.92  # of a card's: its allocator counts everything
-# Left to the rest of the process, of what the kernel would give: the second epoch of a fit on arrays took 46 MiB more,
-# and what the allocator cannot put together again about as much. On a busy machine, where operations end in another order, a
-# piece took up to 1.6 times what it had taken when it was measured, in 3 of 12 runs.
+# Left to the rest of the process, of what is free (what the kernel would give, and what TensorFlow holds unused, which may lie
+# in pieces): the second epoch of a fit on arrays took 46 MiB more, and what the allocator cannot put together again about as
+# much. On a busy machine, where operations end in another order, a piece took up to 1.6 times what it had taken when it was
+# measured, in 3 of 12 runs.
 SPARE_RATIO, SPARE_BYTES, SPARE_AT_MOST_RATIO = 0.5, 96 << 20, 0.7
 FIRST_PART = 64  # of a batch: the smallest piece that is measured
 SURELY = 1.3  # what a measurement may be short of: TensorFlow does not count tensors under 256 KiB
@@ -78,7 +79,8 @@ class Forecast:
             return None
         more = found.bytes // self._ranks
         total = self._held_at_most() + more
-        spare = min(max(more * SPARE_RATIO, SPARE_BYTES), more * SPARE_AT_MOST_RATIO)
+        free = total - used
+        spare = min(max(free * SPARE_RATIO, SPARE_BYTES), free * SPARE_AT_MOST_RATIO)
         return Room(total, found.of, more, total * SURELY_NOT_RATIO, total - spare)
 
     def used(self) -> Optional[int]:
@@ -137,12 +139,10 @@ class Forecast:
         line = Line(0, 0, few, self.measure(lambda: run(few)))
         while 2 * few <= most and line.at(2 * few) * SURELY < space:
             few *= 2
-            try:
-                line = Line(line.rows, line.bytes, few, self.measure(functools.partial(run, few)))
-            except Exception as error:
-                if is_out_of_memory(error):
-                    raise TooMany(few) from None
-                raise
+            needed, failure = attempt(self.measure, functools.partial(run, few))
+            if failure is not None:
+                raise TooMany(few) from None
+            line = Line(line.rows, line.bytes, few, needed)
         return line
 
     def rows_that_fit(self, rows: int, line: Line, held_for_pieces: int, gathered: int = 0) -> Optional[int]:
@@ -156,6 +156,26 @@ class Forecast:
             return None
         space = room.piece - used - line.at(0) - gathered
         return max(1, min(rows - 1, int(space / line.a_row)))
+
+
+class ResidentForecast(Forecast):
+    """For steps on the CPU where freed pages go back at once, and TensorFlow does not count."""
+
+    def limit(self) -> Optional[int]:
+        return None
+
+    def _counted(self) -> Optional[int]:
+        return held_by_this_process()
+
+    def _held_at_most(self) -> int:
+        return held_by_this_process()
+
+    def measure(self, run: Callable[[], object]) -> int:
+        resident = self._begin_of_resident_peak()
+        if not resident:
+            raise CannotMeasure
+        run()
+        return (peak_bytes() or 0) - resident
 
 
 class CardForecast(Forecast):

@@ -6,6 +6,7 @@ import functools
 import importlib
 from typing import Any
 
+from ..never_raise import on_error
 from ..telemetry import now
 from .loop import Loop
 from .nesting import nesting
@@ -17,6 +18,7 @@ def take_over_calls(loop: Loop, tf: Any) -> None:
     function_class = loop.function_class
     call = function_class._call
     executing_eagerly = tf.executing_eagerly
+    tell_failure = on_error(loop.failed)
 
     @functools.wraps(call)
     def _call(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -24,12 +26,8 @@ def take_over_calls(loop: Loop, tf: Any) -> None:
             return call(self, *args, **kwargs)
         if TRAINS not in self.__dict__:
             began = now()
-            try:
+            with on_error(lambda error: loop.failed(error) if TRAINS in self.__dict__ else None):
                 result = call(self, *args, **kwargs)
-            except Exception as error:
-                if TRAINS in self.__dict__:
-                    loop.failed(error)
-                raise
             if TRAINS in self.__dict__:  # it was traced just now, and applies gradients
                 loop.called(self, began, 1, args, result)
             return result
@@ -37,10 +35,8 @@ def take_over_calls(loop: Loop, tf: Any) -> None:
         nesting.depth += 1
         began = now()
         try:
-            result = call(self, *args, **kwargs)
-        except Exception as error:
-            loop.failed(error)
-            raise
+            with tell_failure:
+                result = call(self, *args, **kwargs)
         finally:
             nesting.depth -= 1
         loop.called(self, began, self.experimental_get_tracing_count() - traces, args, result)

@@ -358,7 +358,7 @@ class Outermost:
             )  # hooks may have come since
             if reason:
                 raise CannotSplit(reason)
-            self._trial = Trial(self._torch, function.share_by if self._rescue.settings.get("verified") else "")
+            self._trial = Trial(self._torch)
         call = Call(function, args, kwargs, size[0], self._traces)
         call.least = self.pieces.least
 

@@ -19,13 +19,12 @@ OF_A_NUMBER = 5e-3  # as near as one number must be, where its gradient cannot b
 
 
 class Trial:
-    """Of one module or function, for as long as it trains. `verified`: the way to put its loss together, where an earlier
-    attempt of the run has tried it."""
+    """Of one module or function, for as long as it trains."""
 
-    def __init__(self, torch: Any, verified: str = "") -> None:
+    def __init__(self, torch: Any) -> None:
         self._torch = torch
-        self._differentiable: List[bool] = [True] if verified else []
-        self._shares: List[Any] = [Shares([verified])] if verified else []
+        self._differentiable: List[bool] = []
+        self._shares: List[Any] = []
 
     def settle(self, call: Call, few: int) -> None:
         """Or CannotSplit. `few` rows are known to fit, or hoped to."""

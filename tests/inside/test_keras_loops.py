@@ -1,0 +1,58 @@
+"""A recurrent layer in pieces takes one turn at a time: each turn has a gradient of all its weights."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+pytestmark = [
+    pytest.mark.skipif(find_spec("tensorflow") is None, reason="needs Keras and TensorFlow"),
+    pytest.mark.timeout(240),
+]
+PROGRAM = """
+import json
+import keras, numpy, tensorflow as tf
+from keras import layers
+from holdfast.inside.keras.micro_batches import Micro
+from holdfast.inside.tensorflow.memory_forecast import Forecast
+
+model = keras.Sequential([layers.Input((32, 8)), layers.GRU(768, return_sequences=True), layers.GRU(768)])
+model.compile("sgd", "mse")
+x, y = tf.random.normal([2, 32, 8]), tf.zeros([2, 768])
+
+def gradients(x, y):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(tf.square(model(x, training=True) - y))
+    return tape.gradient(loss, [variable.value for variable in model.trainable_variables])
+
+def counted(run):
+    run()
+    tf.config.experimental.reset_memory_stats("CPU:0")
+    before = tf.config.experimental.get_memory_info("CPU:0")["current"]
+    run()
+    return tf.config.experimental.get_memory_info("CPU:0")["peak"] - before
+
+bare = tf.function(gradients)
+found = {"bare": counted(lambda: bare(x, y)), "eager": counted(lambda: gradients(x, y))}
+micro = Micro(model, model.train_step, tf, True)
+found["check"] = counted(lambda: micro.gradient((x, y), [(0, 2)]))
+micro.verified = True
+found["piece"] = counted(lambda: micro.try_rows((x, y), 2))
+print(json.dumps(found))
+"""
+
+
+def test_a_piece_and_the_check_of_a_few_rows_hold_no_gradients_of_all_turns() -> None:
+    command = [sys.executable, "-c", PROGRAM]
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=Path(__file__).parents[2], timeout=230, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = json.loads(done.stdout)
+    assert 2 * found["piece"] < found["bare"], found
+    assert 2 * found["check"] < found["eager"], found
