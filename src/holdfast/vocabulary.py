@@ -6,6 +6,7 @@ import signal
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 UNITS = ("bytes", "bytes_per_s", "s", "ratio", "celsius", "watts", "count", "per_s", "mhz", "percent", "flags")
@@ -73,7 +74,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a detector believes: a cause, how sure it is, and why. `details` fill the catalogue's texts."""
+    """What a detector believes: a cause, how sure it is, and why. `details` fill the texts of its record."""
 
     cause: str
     confidence: float
@@ -106,6 +107,25 @@ class Diagnosis:
     cause: Cause | None
     also: tuple[Cause, ...] = ()
     summary: str = ""
+
+
+class RestartKind(StrEnum):
+    """How another attempt may fare better."""
+
+    SMALLER_STEPS = "smaller steps"
+    SMALLER_STEPS_ON_GPU = "smaller steps on the GPU"
+    EMPTY_MEMORY = "empty memory"  # what leaked is gone with the process
+    AGAIN = "again"  # it came from outside
+    ONCE = "once"  # unless it has not got beyond the step it failed at before
+    ONCE_IF_KILLED = "once if killed"
+
+
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """What a cause says about starting again, and the words for how the attempt ended."""
+
+    kind: RestartKind
+    words: str
 
 
 @dataclass(frozen=True, slots=True)

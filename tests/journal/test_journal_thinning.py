@@ -311,7 +311,9 @@ def test_upkeep_of_a_default_segment_is_short(directory: Path) -> None:
 
 
 def test_merging_takes_neighbours_of_one_coarseness_only(tmp_path: Path) -> None:
-    keeper = retention.Retention(str(tmp_path), "watcher", keep_raw_s=1, bucket_s=10, max_bytes=10_000, keep_segments=None)
+    keeper = retention.Retention(
+        str(tmp_path), "watcher", keep_raw_s=1, bucket_s=10, max_bytes=10_000, keep_segments=None
+    )
     for seq, bucket_s in enumerate([40.0, 40.0, 10.0, 10.0, 10.0], start=1):
         segment = retention.Closed(seq, 100, state="thinned")
         segment.bucket_s = bucket_s

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from holdfast.diagnosis.catalogue import CATALOGUE, EXPLAINS, GENERIC, SAYS_MORE, remedies_for
+from holdfast.causes import CAUSES, EXPLAINS, GENERIC, SAYS_MORE
 from holdfast.diagnosis.elastic import of_the_first_to_fail
 from holdfast.diagnosis.errors import find_errors
 from holdfast.diagnosis.memory_kinds import told_apart
@@ -16,6 +16,7 @@ from holdfast.diagnosis.reading.frameworks import framework_in
 from holdfast.diagnosis.reading.log import clues_of, read_excerpt
 from holdfast.diagnosis.reading.ranking import findings_of
 from holdfast.diagnosis.reading.scan import Excerpt
+from holdfast.diagnosis.remedies import remedies_for
 from holdfast.diagnosis.survived import rescued
 from holdfast.vocabulary import Cause, Diagnosis, Finding, Window
 
@@ -25,17 +26,6 @@ A_GUESS, WELL_SEEN = 0.6, 0.8  # of a run's attempts: what the last one hardly t
 CLOSE = 0.05
 SOONER_S = 2.0
 CANNOT_TELL_LOG = "The text does not say what ended the run."
-SLOWS = frozenset(
-    {
-        "gpu-not-used",
-        "input-starvation",
-        "cpu-oversubscribed",
-        "gpu-overheating",
-        "gpu-power-limited",
-        "cpu-overheating",
-    }
-)  # a run, and ends none
-STOPPED = {"terminated", "interrupted", "terminal-closed"}
 
 
 def diagnose(window: Window, findings: Iterable[Finding]) -> Diagnosis:
@@ -51,7 +41,7 @@ def diagnose(window: Window, findings: Iterable[Finding]) -> Diagnosis:
     sure = [cause for cause in causes if cause.confidence >= SURE]
     if not sure:
         return Diagnosis(outcome, None, tuple(causes), summary=_cannot_tell(window, outcome, code))
-    if sure[0].id in STOPPED:
+    if CAUSES[sure[0].id].asked_to_stop:
         outcome = "stopped"
     elif outcome == "unknown":
         outcome = "failed"
@@ -136,7 +126,7 @@ def diagnose_log(excerpt: Excerpt) -> Diagnosis:
     if not causes or causes[0].confidence < SURE:
         nothing = "There is no text in it." if not any(line.text.strip() for line in lines) else CANNOT_TELL_LOG
         return Diagnosis("unknown", None, tuple(causes), nothing)
-    outcome = "stopped" if causes[0].id in STOPPED else "failed"
+    outcome = "stopped" if CAUSES[causes[0].id].asked_to_stop else "failed"
     return Diagnosis(outcome, causes[0], tuple(causes[1:]), causes[0].title)
 
 
@@ -168,7 +158,7 @@ def _explained(findings: Sequence[Finding]) -> list[Finding]:
     A symptom is the cause only where no likely explanation of it is.
     """
     findings = [
-        replace(finding, confidence=min(finding.confidence, GUESS)) if finding.cause in SLOWS else finding
+        replace(finding, confidence=min(finding.confidence, GUESS)) if CAUSES[finding.cause].slows else finding
         for finding in _without_lesser(_with_what_led_there(findings))
     ]
 
@@ -209,7 +199,7 @@ def _with_what_led_there(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _in_words(finding: Finding, framework: str) -> Cause:
-    entry = CATALOGUE[finding.cause]
+    entry = CAUSES[finding.cause]
     title = str(finding.details.get("headline") or entry.title)
     evidence = tuple(sorted(finding.evidence, key=lambda item: (item.at is None, item.at or 0.0)))
     remedies = remedies_for(finding, framework)

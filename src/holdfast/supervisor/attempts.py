@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import time
+from collections.abc import Mapping
 
 from holdfast.detectors import find_endings
 from holdfast.detectors.endings import ending
@@ -17,7 +18,7 @@ from holdfast.supervisor.launch import Launcher
 from holdfast.supervisor.run_spec import PLACEHOLDER, RunSpec
 from holdfast.supervisor.script_checkpoints import newest_own
 from holdfast.supervisor.tick import Watch
-from holdfast.vocabulary import Cause, Decision, Diagnosis, Event, Window
+from holdfast.vocabulary import Cause, Decision, Diagnosis, Event, Restart, Window
 
 GRACE_S = 900.0  # schedulers ask first and kill minutes later: that kill is no accident either
 # What an exit code of 128+N says, where a shell stands between and nothing else is known.
@@ -43,18 +44,21 @@ class Attempts:
         self._began, self._handed_k = time.time(), k
 
     def judge(self, watch: Watch, ended: Event) -> Decision:
-        from holdfast.diagnosis.verdict import diagnose  # noqa: PLC0415 - some MiB, for runs that fail
+        from holdfast.causes import RESTARTS  # noqa: PLC0415 - some MiB, for runs that fail
+        from holdfast.diagnosis.verdict import diagnose  # noqa: PLC0415
 
         window = watch.attempt_window(ended)
-        self._ended.append(self._known(window, diagnose(window, find_endings(window)), ended))
+        self._ended.append(self._known(window, diagnose(window, find_endings(window)), ended, RESTARTS))
         return restart.decide(self._ended, self._task.policy, self._task.max_restarts)
 
-    def _known(self, window: Window, diagnosis: Diagnosis, ended: Event) -> Attempt:
+    def _known(self, window: Window, diagnosis: Diagnosis, ended: Event, restarts: Mapping[str, Restart]) -> Attempt:
         how, cause = ending(window), diagnosis.cause
         number = how.signal if how is not None else 0
+        named = _cause(cause, number, restarts)
         checkpoint, step, saved_at = self._checkpoint(window)
         return Attempt(
-            cause=_cause(cause, number),
+            cause=named,
+            restart=restarts.get(named),
             killed=number in IMPLIED  # native code that broke at the budget got no memory: no error that Python saw
             or window.event("guard.stopped") is not None
             or (cause is not None and any(item.source == "kernel-log" for item in cause.evidence)),
@@ -96,9 +100,9 @@ class Attempts:
         return any(ended.at - at < GRACE_S for at in asked)
 
 
-def _cause(cause: Cause | None, number: int) -> str:
+def _cause(cause: Cause | None, number: int, restarts: Mapping[str, Restart]) -> str:
     """Nothing that a script does to itself ends in SIGKILL, whatever else was found."""
-    if cause is None or (number == signal.SIGKILL and cause.id not in restart.WORDS):
+    if cause is None or (number == signal.SIGKILL and cause.id not in restarts):
         return IMPLIED.get(number, "")
     return cause.id
 

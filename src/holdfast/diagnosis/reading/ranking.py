@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from holdfast.diagnosis.catalogue import GENERIC, SAYS_MORE
+from holdfast.causes import GENERIC, SAYS_MORE, those
 from holdfast.diagnosis.plain_text import Line
 from holdfast.diagnosis.reading.combined_clues import together
 from holdfast.diagnosis.reading.log import Clue
@@ -21,7 +21,6 @@ from holdfast.diagnosis.reading.printed_figures import (
     of_the_loss_scale,
     of_the_waiting,
 )
-from holdfast.diagnosis.reading.ranks import ECHO
 from holdfast.diagnosis.reading.stacks import of_the_threads
 from holdfast.vocabulary import Evidence, Finding
 
@@ -95,9 +94,10 @@ def _ranked(found: dict[str, Finding], clues: Sequence[Clue]) -> list[Finding]:
         else (float("inf"), 0)
         for cause in found
     }
-    particular, own = likely(GENERIC), likely(GENERIC | ECHO)
+    echo = those("echo")
+    particular, own = likely(GENERIC), likely(GENERIC | echo)
     guessed = max(
-        (f.confidence for c, f in found.items() if c not in GENERIC | ECHO | {"host-memory-exhausted"}), default=0.0
+        (f.confidence for c, f in found.items() if c not in GENERIC | echo | {"host-memory-exhausted"}), default=0.0
     )
     weighed = []
     for cause, finding in found.items():
@@ -105,7 +105,7 @@ def _ranked(found: dict[str, Finding], clues: Sequence[Clue]) -> list[Finding]:
         if more >= SURE:
             weighed.append(replace(finding, confidence=min(finding.confidence, max(1 - more, 0.05))))
             continue
-        limit = 1 - particular if cause in GENERIC and particular else 1 - own if cause in ECHO and own else 1.0
+        limit = 1 - particular if cause in GENERIC and particular else 1 - own if cause in echo and own else 1.0
         if cause == "native-crash" and guessed >= WORTH_A_GUESS:
             limit = min(limit, SURE - 0.02)  # something led there, and what is not told
         weighed.append(replace(finding, confidence=min(finding.confidence, max(limit, 0.05))))

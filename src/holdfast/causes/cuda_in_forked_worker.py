@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+from holdfast.causes.form import CauseRecord, rule, torch
+
+CAUSE = CauseRecord(
+    id="cuda-in-forked-worker",
+    family="process",
+    title="CUDA was used before the process forked",
+    meaning="A forked child cannot use the parent's CUDA. Either the children are started afresh, or CUDA waits until after the fork.",
+    sure="The message itself.",
+    recipes=(
+        torch("Start workers afresh", 'torch.multiprocessing.set_start_method("spawn", force=True)'),
+        torch("Keep tensors on the CPU in the data set", 'x = torch.tensor(row)  # .to("cuda") in the training loop'),
+    ),
+    exceptions=(
+        rule(0.97, "re-initialize CUDA in forked", "fork(?:ed)?.{0,60}CUDA", "CUDA.{0,80}'spawn' start method"),
+        rule(0.75, "CUDA error: initialization error", r"cuda runtime error \(3\)", "CUDA_ERROR_NOT_INITIALIZED"),
+    ),
+    lines=(rule(0.35, r"os\.fork\(\) was called.{0,80}JAX is multithreaded"),),
+)

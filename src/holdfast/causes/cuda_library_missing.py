@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from holdfast.causes.form import JAX, KERAS, TORCH, CauseRecord, rule, shell
+
+CUDA_LIBRARY = r"(?:libcu\w+|libnvidia-[\w-]+|libnv\w+|libnccl|libdevice|cudart64\w*|cudnn\w*64\w*|cublas64\w*|libcupti|libcusparse\w*|cudnn_\w+64_\d+|nvrtc\w*64\w*|cu(?:fft|rand|solver|sparse)\w*64\w*)"
+MISSING_LIBRARY = (
+    CUDA_LIBRARY + r"""[\w.-]*(?:'|\")?:? (?:cannot open shared object|not found|was not found)""",
+    "Could not (?:load (?:dynamic )?library|find|locate) '?" + CUDA_LIBRARY,
+    "libdevice (?:not found|is required by)",
+    "Can't find libdevice",
+    r"Unable to load (?:any of \{?)?(?:libcu|CUDA|cuDNN)",
+    "CUDA_HOME environment variable is not set",
+    r"Could not find module '[^\n']{0,120}(?:cud|torch)",
+    "dlerror: .{0,200}undefined symbol: (?:cudnn|cublas|cufft)",
+    r"could not find cudnn\w+ in",
+    "Unable to load cuDNN",
+    r"libtorch_cuda\w*\.so: cannot open shared object",
+    "CUDA Setup failed despite GPU being available",
+    "cuDNN.{0,40}not (?:found|installed)",
+    "Unable to find (?:cuDNN|CUDA|cuBLAS)",
+    r"Is it installed\?",
+)
+CAUSE = CauseRecord(
+    id="cuda-library-missing",
+    family="gpu",
+    title="A CUDA library is not found",
+    meaning="The framework cannot load a library of CUDA or cuDNN, or was installed without GPU support. The packages that bring them along are the simplest way.",
+    sure="The library the message names.",
+    of_the_installation=True,
+    recipes=(
+        shell("The package with its CUDA libraries", "pip install 'tensorflow[and-cuda]'", KERAS),
+        shell("The package with its CUDA libraries", "pip install -U 'jax[cuda12]'", JAX),
+        shell("The package with its CUDA libraries", "pip install --force-reinstall torch", TORCH),
+        shell("libdevice: say where CUDA is", "export XLA_FLAGS=--xla_gpu_cuda_data_dir=/usr/local/cuda"),
+    ),
+    exceptions=(
+        rule(0.94, *MISSING_LIBRARY),
+        rule(0.62, "Torch not compiled with CUDA enabled"),
+        rule(0.58, "DNN library is not found"),
+        rule(
+            0.55, "Found no NVIDIA driver", "No CUDA runtime is found", "Couldn't invoke ptxas", "nvcc.{0,20}not found"
+        ),
+        rule(
+            0.8,
+            "'NoneType' and 'str'",
+            r"expected str, bytes or os\.PathLike object, not NoneType",
+            r"No such file or directory: '\S{0,80}nvcc",
+            frames=r"CUDA_HOME|bin[/\\]nvcc|get_cuda_bare_metal",
+        ),
+    ),
+    lines=(
+        rule(0.93, "libdevice (?:not found|is required by)", "Can't find libdevice"),
+        rule(
+            0.86,
+            "Cannot dlopen some GPU libraries",
+            r"Could not load library (?:lib\w+|" + CUDA_LIBRARY + ")",
+            "Unable to load CUDA/cuDNN",
+        ),
+        rule(0.94, r"could not find cudnn\w+ in .{0,40}DSO"),
+        rule(0.62, r"Couldn't open CUDA library libcu\w+", r"Unable to load cu\w+ DSO"),
+        rule(0.93, "ImportError: " + CUDA_LIBRARY),
+        rule(0.68, "Failed to find CUDA library", r"WARN .{0,80}\blibcuda\.so\S{0,4}: cannot open shared object"),
+        rule(
+            0.55,
+            "Could not load dynamic library '?" + CUDA_LIBRARY + "(?<!libnvinfer)(?<!libnvinfer_plugin)",
+            r"Could not locate cudnn\w+",
+            r"Unable to load any of \{?libcu",
+        ),
+    ),
+    last_frames=((0.55, r"load_dynamic\(name, filename|_pywrap_tensorflow_internal = swig"),),
+)

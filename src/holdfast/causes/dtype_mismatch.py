@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+from holdfast.causes.form import CauseRecord, jax, keras, rule, torch, words
+from holdfast.causes.shared.words import RAISED
+
+WANTS_FLOATS = r"desired output type Long|Found dtype Long but expected|expected scalar type Float but found Long"
+DTYPES = (
+    r"expected (?:scalar type|dtype|m1 and m2 to have the same dtype|object of (?:scalar )?type|data type)[^\n]{0,60}(?:but|found|got|!=)",
+    "Expected object of scalar type",
+    r"Expected tensor for argument #\d+ '\w+' to have (?:one of the following )?scalar type",
+    r"Found dtype \w+ but expected",
+    "must have the same dtype",
+    "expected both (?:matrices|tensors) to have the same dtype",
+    "dtypes? (?:mismatch|do not match)",
+    r"not implemented for '(?:Half|Long|Int|Bool|Byte|BFloat16|Char|Short|Float|Double|Complex\w*|Float8\w*)'",
+    "can't be cast to the desired output type",
+    r"can't convert np\.ndarray of type numpy\.object",
+    r"Cast \w+ to \w+ is not supported",
+    "Failed to convert a NumPy array to a Tensor",
+    "Unsupported object type",
+    r"was expected to be an? \w+ tensor but is an? \w+ tensor",
+    "Tensor conversion requested dtype",
+    "that does not match (?:expected )?type",
+    "not in list of allowed values",
+    r"Expected \w+(?:, \w+)* passed to parameter",
+    "has invalid type",
+    "requires arguments to have (?:equal|the same|same) d?types",
+    "must have equal types",
+    r"sub-dtype of np\.inexact",
+    "do not match.{0,40}dtype",
+    "Invalid dtype: ",
+    "could not be converted to (?:float|torch|Tensor)",
+    "expected type .{0,20}(?:float|int|double|half)",
+    "only (?:Tensors|tensors) of floating point (?:and complex )?(?:dtype|type) can require gradients",
+    "Can only calculate the mean of floating",
+    "tensors used as indices must be long",
+    "probability tensor contains either `inf`(?!.)",
+    r"Input type \((?:double|float|torch\.\w+|c10::\w+|\w*Tensor|unsigned char|int|long)\b[^)]*\) and (?:weight|bias) type",
+    r"only supports? (?:fp16|bf16|float16|half|fp32)\b.{0,30}(?:data ?type|dtype|input|tensor)",
+    "is not a valid JAX type",
+    r"Cannot convert \S{1,40} to EagerTensor of dtype",
+    r"expected np\.ndarray \(got",
+    "Buffer dtype mismatch",
+    "Cannot interpret .{0,40} as a data type",
+    "Attempt to convert a value .{0,120} with an unsupported type",
+)
+NUMERIC = r"(?:u?int\d{1,2}|float\d{0,2}|double|half|long|bool|complex\d{0,3}|bfloat16)"
+CAUSE = CauseRecord(
+    id="dtype-mismatch",
+    family="data",
+    title="Types do not fit",
+    meaning="A tensor is of another number type than the operation takes: float64 instead of float32, text instead of numbers, float instead of class numbers. Converting it once, where the data is read, mends it.",
+    sure="The two types in the message.",
+    message_in_title=True,
+    recipes=(
+        torch("This loss wants its labels as floats", "y = y.float()", said=WANTS_FLOATS),
+        torch("Convert what meets there", "x = x.$method()  # wanted $type_wanted, found $type_found"),
+        words("Start at your own line", "$frame"),
+        torch("Convert where the data comes in", "x, y = x.float(), y.long()", unsaid=WANTS_FLOATS),
+        keras("Convert where the data comes in", 'x = x.astype("float32")  # or tf.cast(x, tf.float32)'),
+        jax("Convert where the data comes in", "x = x.astype(jnp.float32)"),
+    ),
+    exceptions=(
+        rule(0.9, "so the d?types do not match"),
+        rule(0.62, "must have (?:identical|equal|the same) types, (?:got|but)"),
+        # The two sides of a branch or a loop, as JAX prints them.
+        rule(0.88, r"ShapedArray\((\w+)\[[^\]]{0,60}\][^\n]{0,40}vs\. ShapedArray\((?!\1\[)"),
+        rule(
+            0.9,
+            *DTYPES,
+            unless=r"type torch\.cuda\.\w+ (?:but|for)|type torch\.\w+ but (?:found|got) type torch\.cuda|\(torch\.(?:cuda\.)\w+\) and weight type \(torch\.(?!cuda)|torch\.FloatTensor\) and weight type \(torch\.cuda",
+        ),
+        rule(0.65, "could not convert string to float", "Unable to parse string", "invalid literal for int"),
+        rule(
+            0.62,
+            "default_collate: batch must contain tensors",
+            r"(?:should be|must be|expected) (?:an? )?(?:PIL Image|Tensor|ndarray|np\.ndarray)\b.{0,60}(?:got|not|but)\b",
+            types="TypeError",
+        ),
+        rule(0.62, "Attempting to unscale FP16 gradients"),
+        rule(
+            0.76,
+            r"[Uu]nsupported d?types?\b",
+            "uniform dtype",
+            "[Ii]nconsistent dtype",
+            r"[Ii]nvalid (?:input |data ?)?(?:d?type)\b.{0,40}(?:[Ee]xpected|[Rr]eceived)",
+            "float0",
+            r"dtype\b.{0,40}not (?:handled|a valid|compatible|convertible)",
+            "convertible to a tensor with dtype",
+            "(?:must|should) be (?:of )?(?:an? )?(?:integer|floating.point|numeric|"
+            + NUMERIC[3:-1]
+            + r")\b.{0,60}(?:got|found|received|\.$)",
+            types=RAISED + " NotImplementedError",
+            unless="argument `?dtype|policy|device|label",
+        ),
+        rule(0.84, r"(?<![\w-])(?:d|data |scalar |tensor )?types? mismatch", unless="device"),
+        rule(
+            0.8,
+            r"(?:dtype|data ?type|scalar type|tensor type)s?\b.{0,60}(?:mismatch|must match|do(?:es)? not match|differ|not supported|must be|should be|but (?:got|found))",
+        ),
+        rule(
+            0.74,
+            r"\b(?:same|equal|matching|different) d?types?\b(?! structure)",
+            r"\bd?types? (?:must |should |to )?match\b",
+            "of dtype " + NUMERIC,
+            unless="device|object type",
+        ),
+        rule(0.8, "expected " + NUMERIC + r"\b.{0,40}\b(?:got|found)\b", types="TypeError"),
+    ),
+)

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+from holdfast.causes.form import TORCH, CauseRecord, rule, shell
+
+SEE_DRIVER = shell("See driver and card", "nvidia-smi")
+TOO_OLD = (
+    "NVIDIA driver on your system is too old",
+    "driver version is insufficient",
+    "cudaErrorInsufficientDriver",
+    "CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
+    "PTX was compiled with an unsupported toolchain",
+    "compatibility was attempted on non supported HW",
+    "CUDA_ERROR_COMPAT_NOT_SUPPORTED",
+    "caused by (?:a )?stale driver",
+    "unsupported display driver",
+    "SYSTEM_DRIVER_MISMATCH",
+    "does not match DSO version",
+    "Driver/library version mismatch",
+    "requires (?:a )?(?:newer )?(?:NVIDIA )?driver",
+    "update your (?:GPU|NVIDIA) driver",
+    "forward compat",
+)
+CAUSE = CauseRecord(
+    id="gpu-driver-too-old",
+    family="gpu",
+    title="The GPU driver does not fit the CUDA libraries",
+    meaning="The framework was built for a newer CUDA than the driver offers, or a driver update is not yet active. A newer driver, or a build for an older CUDA, mends it.",
+    sure="The two versions in the message.",
+    of_the_installation=True,
+    recipes=(
+        SEE_DRIVER,
+        shell(
+            "A build for an older CUDA",
+            "pip install torch --index-url https://download.pytorch.org/whl/cu118",
+            TORCH,
+        ),
+        shell("After a driver update", "sudo reboot"),
+    ),
+    exceptions=(rule(0.95, *TOO_OLD),),
+    lines=(rule(0.9, *TOO_OLD),),
+    last_frames=((0.52, r"torch\._C\._cuda_init\("),),
+)

@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+from holdfast.causes.form import CauseRecord, Xids, rule, shell
+
+CAUSE = CauseRecord(
+    id="gpu-lost",
+    family="gpu",
+    title="The GPU fell off the bus",
+    meaning="The driver cannot reach the card any more. Power, heat, the riser or the slot are the usual reasons; only a reboot brings it back.",
+    sure="Xid 79, or the driver says that the GPU is lost.",
+    says_more_than=("collective-timeout", "gpu-hardware-fault", "gpu-illegal-access"),
+    of_the_system=True,
+    recipes=(
+        shell("See what the kernel says", "dmesg | grep -iE 'xid|nvrm|pcie' | tail -n 20"),
+        shell("Draw less power", "sudo nvidia-smi -pl 250"),
+    ),
+    exceptions=(
+        rule(
+            0.93,
+            "GPU is lost",
+            "fallen off the bus",
+            "device(?:s)? (?:is|was) lost",
+            "cudaErrorDevicesUnavailable(?!.)",
+        ),
+    ),
+    lines=(
+        rule(0.97, "fallen off the bus", "GPU is lost"),
+        rule(0.8, "Unable to determine the device handle for GPU"),
+        rule(0.7, "NVRM: .{0,80}(?:RmInitAdapter failed|Cannot attach gpu|GPU is not responding)"),
+    ),
+    xids=(Xids((79,), 0.97, "the card has fallen off the bus"),),
+)

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from holdfast.causes.form import JAX, CauseRecord, keras, rule, shell
+
+# One process at a time may have a TPU.
+IN_USE = r"(?:TPU|libtpu\S{0,4}|accelerator)s? (?:is |are )?already in used? by"
+CAUSE = CauseRecord(
+    id="gpu-memory-held-by-others",
+    family="memory",
+    title="Another process holds the GPU's memory",
+    meaning="The card was mostly taken before this run asked for any. A notebook, an earlier run or a colleague may hold it.",
+    sure="The numbers in the error, or what was free at the start, leave no room that this process took itself.",
+    says_more_than=("gpu-memory-exhausted", "gpu-memory-fragmented"),
+    recipes=(
+        shell("See who holds the card", "nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv"),
+        shell("Use another card", "CUDA_VISIBLE_DEVICES=1 python train.py"),
+        keras(
+            "Take memory as needed, so that two can share a card",
+            'for gpu in tf.config.list_physical_devices("GPU"):\n    tf.config.experimental.set_memory_growth(gpu, True)',
+        ),
+        shell("Do not take it all at once", "XLA_PYTHON_CLIENT_PREALLOCATE=false python train.py", JAX),
+    ),
+    exceptions=(
+        rule(0.42, "CU(?:BLAS|DNN)_STATUS_NOT_INITIALIZED", "Failed to get convolution alg"),
+        rule(
+            0.82,
+            "all CUDA-capable devices are busy",
+            "exclusive[- ]process",
+            r"CUDA-capable device\(s\) is/are busy",
+            IN_USE,
+        ),
+        rule(0.53, r"Blas \w+ launch failed", "StreamExecutor without BLAS support"),
+    ),
+    lines=(rule(0.82, IN_USE),),
+)

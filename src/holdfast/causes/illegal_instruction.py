@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import signal
+
+from holdfast.causes.form import CauseRecord, rule, shell
+
+CAUSE = CauseRecord(
+    id="illegal-instruction",
+    family="process",
+    title="The program uses instructions this CPU does not have",
+    meaning="A library was built for a newer CPU than this one. Only another build of it, or another machine, helps.",
+    sure="SIGILL, or the library's own message.",
+    recipes=(
+        shell("See what this CPU can do", "grep -o -m1 -E 'avx512f|avx2|avx|sse4_2' /proc/cpuinfo"),
+        shell("Install a build for this CPU", "pip install --force-reinstall --no-binary :all: PACKAGE"),
+    ),
+    exceptions=(rule(0.97, "built using AVX", r"compiled to use (?:AVX|SSE)\w* instructions", "Illegal instruction"),),
+    lines=(
+        rule(
+            0.95,
+            "Illegal instruction",
+            "非法指令",
+            "SIGILL",
+            r"exitcode\s{0,4}: -4\b",
+            "exit code 132",
+            "0xC000001D",
+            r"compiled to use (?:AVX|SSE)\w* instructions",
+            "trap invalid opcode",
+        ),
+    ),
+    signals={signal.SIGILL: 0.9},
+)

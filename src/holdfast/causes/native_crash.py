@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import signal
+
+from holdfast.causes.form import CauseRecord, Restart, RestartKind, rule, shell, words
+
+HEAP = (
+    r"free\(\): ",
+    r"malloc\(\): ",
+    r"realloc\(\): ",
+    r"munmap_chunk\(\)",
+    "double free",
+    "corrupted (?:size|double|unsorted)",
+    "(?:or|memory) corruption",
+    "stack smashing",
+)
+CRASHED = (
+    "段错误",
+    r"已放弃 ?\(",
+    r"中止 ?\(コアダンプ",
+    "Speicherzugriffsfehler",
+    "Erreur de segmentation",
+    "Ошибка сегментирования",
+    "세그멘테이션",
+    "Segmentation fault",
+    "SIGSEGV",
+    r"^Aborted\b(?! by)",
+    r"\d Aborted\b",
+    r"Aborted \(core",
+    r"\*\*\* Aborted at \d",
+    r"\*\*\* SIG(?:SEGV|ABRT|BUS|FPE|ILL)\b.{0,20} received by",
+    "SIGABRT",
+    "Floating point exception",
+    "access violation",
+    "0xC0000005",
+    "core dumped",
+    "terminate called",
+    "pure virtual method called",
+    r"exit ?code:? 13[49]\b",
+    r"exitcode\s{0,4}: -(?:6|11)\b",
+    "Check failed:",
+    "-1073741819",
+    "3221225477",
+    r"0xC0000(?:409|374|0FD)\b",
+    "-10737(?:40791|40940|41571)",
+    "32212(?:26505|26356)",
+)
+CAUSE = CauseRecord(
+    id="native-crash",
+    family="process",
+    title="Native code crashed",
+    meaning="A library written in C, C++ or CUDA broke; Python had no chance to raise an exception. Mismatched packages and bad memory accesses are the usual reasons.",
+    sure="The signal, and no better explanation of it: no memory limit, no full /dev/shm, no clashing libraries.",
+    symptom=True,
+    echo=True,
+    restart=Restart(RestartKind.ONCE, "native code crashed"),
+    recipes=(
+        words("Look at the code it came from", "the innermost Python frame is $frame"),
+        shell("Get the Python stack", "python -X faulthandler train.py"),
+        shell("Get the native stack", "gdb -batch -ex run -ex bt --args python train.py"),
+        shell("Rule out mismatched packages", "pip check"),
+    ),
+    lines=(
+        rule(0.62, r"\[\d+\]: segfault at", "segfault at [0-9a-f]+ ip"),
+        rule(0.63, *HEAP),
+        rule(0.6, *CRASHED),
+    ),
+    signals={signal.SIGABRT: 0.6, signal.SIGBUS: 0.4, signal.SIGFPE: 0.6, signal.SIGSEGV: 0.6},
+)

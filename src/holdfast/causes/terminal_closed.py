@@ -1,0 +1,18 @@
+from __future__ import annotations
+
+from holdfast.causes.form import CauseRecord, rule, shell
+
+CAUSE = CauseRecord(
+    id="terminal-closed",
+    family="process",
+    title="The terminal it ran in was closed",
+    meaning="The session ended and took the run with it. A run that is to outlive it needs a terminal of its own.",
+    sure="SIGHUP.",
+    asked_to_stop=True,
+    recipes=(shell("Run it where no terminal is needed", "tmux new -s train 'holdfast run python train.py'"),),
+    exceptions=(rule(0.9, r"got sig(?:nal|val): ?1\b", "SIGHUP", types="SignalException"),),
+    lines=(
+        rule(0.85, r"got signal: 1\b", "closing signal SIGHUP", "Received 1 death signal", "^Hangup$"),
+        rule(0.6, "SIGHUP"),
+    ),
+)

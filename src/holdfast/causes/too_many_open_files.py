@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+from holdfast.causes.form import Below, CauseRecord, python, rule, shell, torch
+
+CAUSE = CauseRecord(
+    id="too-many-open-files",
+    family="limits",
+    title="Too many open files",
+    meaning="The process reached its limit of open descriptors. Files that are opened and not closed, or tensors shared between workers, use them up.",
+    sure="The system's own error (too many open files), or the count at the limit.",
+    recipes=(
+        python(
+            "Close what is opened",
+            "with open(path) as file:  # closes it at the end of the block\n    rows = file.readlines()",
+        ),
+        shell("Raise the limit for this shell", "ulimit -n 65536"),
+        torch("Share tensors by file, not by descriptor", 'torch.multiprocessing.set_sharing_strategy("file_system")'),
+    ),
+    exceptions=(
+        rule(0.96, r"\[Errno 24\]", "Too many open files", "EMFILE"),
+        rule(0.88, r"received \d+ items of ancdata"),
+    ),
+    lines=(rule(0.85, "Too many open files", r"\bEMFILE\b"),),
+    ruled_out=(Below("job.open_files_count", "job.open_files_limit_count", "Open files"),),
+)

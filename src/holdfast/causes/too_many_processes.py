@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+from holdfast.causes.form import CauseRecord, keras, rule, shell, torch
+
+NO_THREADS = (
+    "can't start new thread",
+    r"pthread_create\(?\)?[^\n]{0,60}(?:failed|temporarily unavailable)",
+    r"RLIMIT_NPROC \d+ current",
+    "fork rejected by pids controller",
+    "Thread creation failed",
+    r"fork[^\n]{0,60}temporarily unavailable",
+    "creation via pthread_create",
+    r"std::system_error[\s\S]{0,80}Resource temporarily unavailable",
+    "unable to allocate necessary resources for OMP thread",
+    "unable to create new native thread",
+)
+CAUSE = CauseRecord(
+    id="too-many-processes",
+    family="limits",
+    title="No more threads or processes may be started",
+    meaning="The user's, the container's or the cgroup's limit on processes and threads is reached. Frameworks start a thread per core and more for their input.",
+    sure="Starting a thread or a process was refused by the system.",
+    recipes=(
+        keras(
+            "Fewer threads",
+            "tf.config.threading.set_intra_op_parallelism_threads(4)\ntf.config.threading.set_inter_op_parallelism_threads(2)",
+        ),
+        torch("Fewer threads and workers", "torch.set_num_threads(4)  # and fewer num_workers"),
+        shell("Fewer threads in every library", "OMP_NUM_THREADS=4 OPENBLAS_NUM_THREADS=4 python train.py"),
+        shell("Raise the limit", "ulimit -u 65536   # container: docker run --pids-limit=4096"),
+    ),
+    exceptions=(
+        rule(0.92, *NO_THREADS),
+        rule(0.85, r"\[Errno 11\]", "Resource temporarily unavailable", types="BlockingIOError OSError system_error"),
+    ),
+    lines=(
+        rule(0.9, *NO_THREADS),
+        rule(0.85, "fork: (?:retry: )?Resource temporarily unavailable"),
+    ),
+)

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from holdfast.causes.form import CauseRecord, Restart, RestartKind, rule, shell, torch
+from holdfast.causes.shared.words import LOCAL_PIPE, LOST_TYPES
+
+DIED = (
+    r"(?:child|sub-?|worker|helper|loader) ?process(?:es)?\b.{0,40}\b(?:abruptly|unexpectedly|died|was killed|crashed)"
+)
+CAUSE = CauseRecord(
+    id="worker-died",
+    family="process",
+    title="A worker process died",
+    meaning="A helper process of the run ended, and took the run with it. Its own reason stands elsewhere: in its output or in the kernel's log.",
+    sure="The trainer names the worker and how it ended.",
+    symptom=True,
+    echo=True,
+    restart=Restart(RestartKind.ONCE, "a worker process died"),
+    recipes=(
+        torch("Run without workers to see its own error", "DataLoader(dataset, num_workers=0)"),
+        shell("Was it killed for memory?", "dmesg | grep -iE 'killed process|out of memory' | tail"),
+    ),
+    exceptions=(
+        rule(0.76, DIED),
+        rule(
+            0.78,
+            r"(?:DataLoader )?worker \(pid\(?s?\)?[^\n]{0,40}(?:exited unexpectedly|killed by signal)",
+            "BrokenProcessPool",
+            "TerminatedWorkerError",
+            "process pool was terminated abruptly",
+        ),
+        rule(
+            0.7,
+            "background workers are no longer alive",
+            "A worker process managed by the executor was unexpectedly terminated",
+            "worker died",
+            "WorkerCrashedError",
+            "ActorDiedError",
+            "actor died unexpectedly",
+        ),
+        # The other end of a pipe on this machine: that process is gone.
+        rule(0.85, "^", types=LOST_TYPES + " EOFError BrokenPipeError", frames=LOCAL_PIPE),
+    ),
+    lines=(
+        rule(
+            0.55,
+            "could be because a worker has died",
+            "exit codes of the workers are",
+            "DataLoader worker .{0,60}(?:killed|exited unexpectedly)",
+            "worker died unexpectedly",
+            "A worker died or was killed",
+        ),
+        rule(0.55, "has been shut down. This was caused by an exception on one of the ranks"),
+    ),
+    last_frames=((0.62, r"_error_if_any_worker_fails\(|_try_get_(?:data|batch)\b"),),
+)

@@ -1,0 +1,26 @@
+"""The NVIDIA driver's numbered messages in the kernel's log."""
+
+from __future__ import annotations
+
+import re
+
+from holdfast.causes import CAUSES
+from holdfast.vocabulary import Evidence, Finding
+
+XID = re.compile(r"NVRM: Xid \((?P<card>[^)]{1,60})\): (?P<number>\d{1,3}),?(?P<rest>.{0,120})")
+XIDS = {
+    number: (record.id, xids.confidence, xids.text)
+    for record in CAUSES.values()
+    for xids in record.xids
+    for number in xids.numbers
+}
+
+
+def read_xid(text: str) -> Finding | None:
+    found = XID.search(text)
+    known = XIDS.get(int(found["number"])) if found else None
+    if found is None or known is None:
+        return None
+    cause, confidence, meaning = known
+    quoted = f"Xid {found['number']} on {found['card']}: {meaning}"
+    return Finding(cause, confidence, (Evidence(f"kernel log: {quoted}", "kernel-log"),), {"card": found["card"]})
