@@ -7,7 +7,7 @@ from tests.workplace import Workplace
 FAKE_TRAINING = """
     import json, os, signal, sys, time
     import holdfast
-    from holdfast.inside import store
+    from holdfast.inside import checkpoint_store as store
     from holdfast.inside.api import _recorder
 
     SETTINGS = json.load(open(os.path.join(os.environ["HOLDFAST_CHANNEL"], "settings.json")))
