@@ -88,6 +88,9 @@ class Remedy:
     how: str
 
 
+LEVELS = {"confident": 0.8, "probable": 0.5, "guess": 0.0}  # the least confidence of each
+
+
 @dataclass(frozen=True, slots=True)
 class Cause:
     """A finding in words: what `why` answers with."""
@@ -100,6 +103,11 @@ class Cause:
     meaning: str = ""
     sure: str = ""  # what it takes to be certain of it
 
+    @property
+    def level(self) -> str:
+        """The confidence by name. A guess is never the answer."""
+        return next(name for name, least in LEVELS.items() if self.confidence >= least)
+
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
@@ -107,6 +115,7 @@ class Diagnosis:
     cause: Cause | None
     also: tuple[Cause, ...] = ()
     summary: str = ""
+    noticed: tuple[Cause, ...] = ()  # in a run that goes on or has finished; worst first
 
 
 class RestartKind(StrEnum):

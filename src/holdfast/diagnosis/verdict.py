@@ -10,6 +10,7 @@ from holdfast.causes import CAUSES, EXPLAINS, GENERIC, SAYS_MORE
 from holdfast.diagnosis.elastic import of_the_first_to_fail
 from holdfast.diagnosis.errors import find_errors
 from holdfast.diagnosis.memory_kinds import told_apart
+from holdfast.diagnosis.noticed import noticed
 from holdfast.diagnosis.plain_text import Line
 from holdfast.diagnosis.reading.combined_clues import PROBABLY_MEMORY
 from holdfast.diagnosis.reading.frameworks import framework_in
@@ -32,7 +33,7 @@ def diagnose(window: Window, findings: Iterable[Finding]) -> Diagnosis:
     """Of one attempt."""
     outcome, code = _outcome(window)
     if outcome == "running":
-        return Diagnosis(outcome, None, summary="The run is still going.")
+        return Diagnosis(outcome, None, summary="The run is still going.", noticed=_noticed(window))
     if outcome == "completed":
         return _completed(window)
     merged = _merge(told_apart(window, _merge([*findings, *find_errors(window)])))
@@ -59,7 +60,11 @@ def over_attempts(attempts: Sequence[Diagnosis], restarts: int) -> Diagnosis:
         cause, also = (causes[0], causes[1:]) if causes else (None, [])
         times = "once" if restarts == 1 else f"{restarts} times"
         return Diagnosis(
-            "recovered", cause, _each_once(also, cause), f"The run finished; it was started again {times}."
+            "recovered",
+            cause,
+            _each_once(also, cause),
+            f"The run finished; it was started again {times}.",
+            tuple(found for found in last.noticed if cause is None or found.id != cause.id),
         )
     leak = next((cause for cause in causes if last.cause is not None and _explains_again(cause, last.cause)), None)
     if leak is not None and last.cause is not None:
@@ -89,9 +94,14 @@ def _each_once(causes: Iterable[Cause], but: Cause | None) -> tuple[Cause, ...]:
 def _completed(window: Window) -> Diagnosis:
     """An attempt that finished names what it had to survive, if anything."""
     if (rescue := rescued(window)) is None:
-        return Diagnosis("completed", None, summary="The run finished.")
+        return Diagnosis("completed", None, summary="The run finished.", noticed=_noticed(window))
     cause = _in_words(told_apart(window, [rescue])[-1], _framework(window))
-    return Diagnosis("recovered", cause, summary=cause.title)
+    return Diagnosis("recovered", cause, summary=cause.title, noticed=_noticed(window, cause))
+
+
+def _noticed(window: Window, but: Cause | None = None) -> tuple[Cause, ...]:
+    found = [finding for finding in noticed(window) if but is None or finding.cause != but.id]
+    return tuple(_in_words(finding, _framework(window)) for finding in found)
 
 
 def _first_before_later(findings: Sequence[Finding]) -> list[Finding]:

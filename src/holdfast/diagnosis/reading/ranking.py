@@ -47,11 +47,15 @@ def findings_of(clues: Sequence[Clue], lines: Sequence[Line], only_the_text: boo
     together(merged, clues, lines, only_the_text)
     if not any(finding.confidence >= 0.6 for cause, finding in merged.items() if cause not in GENERIC):
         raised = any(clue.kind != "line" for clue in clues)
-        courses = COURSES if raised else (*COURSES, *WITHOUT_AN_END)
-        for finding in (finding for course in courses for finding in course(lines)):
+        for finding in of_the_courses(lines, raised):
             if finding.confidence > merged.get(finding.cause, finding).confidence or finding.cause not in merged:
                 merged[finding.cause] = finding
     return _ranked(merged, clues)
+
+
+def of_the_courses(lines: Sequence[Line], raised: bool) -> list[Finding]:
+    """What figures and listings say together. `raised`: something ended the run, so what only slows one is not asked for."""
+    return [finding for course in (COURSES if raised else (*COURSES, *WITHOUT_AN_END)) for finding in course(lines)]
 
 
 def _merged(same: Sequence[Clue]) -> Finding:
