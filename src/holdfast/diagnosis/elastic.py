@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from holdfast.causes import those
 from holdfast.diagnosis.plain_text import Line
 from holdfast.diagnosis.reading.clues import from_chain, from_fatal
-from holdfast.diagnosis.reading.ranking import SURE
 from holdfast.diagnosis.tracebacks import last_chain, last_fatal
+from holdfast.diagnosis.weighing import SURE
 from holdfast.vocabulary import Evidence, Finding
 
 REPORT = re.compile(r"ChildFailedError")

@@ -11,8 +11,9 @@ from holdfast.diagnosis.elastic import of_the_first_to_fail
 from holdfast.diagnosis.plain_text import lines_of, read_lines
 from holdfast.diagnosis.reading.clues import TAKEN_CARE_OF, from_chain, from_fatal, from_line
 from holdfast.diagnosis.reading.log import clues_of
-from holdfast.diagnosis.reading.ranking import SURE, findings_of
+from holdfast.diagnosis.reading.ranking import findings_of
 from holdfast.diagnosis.tracebacks import FatalError, Raised, last_chain, last_fatal
+from holdfast.diagnosis.weighing import SURE
 from holdfast.vocabulary import Finding, Window
 
 WORDS_LINES = 25

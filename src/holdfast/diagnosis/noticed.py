@@ -6,6 +6,7 @@ from holdfast.causes import CAUSES
 from holdfast.diagnosis.plain_text import read_lines
 from holdfast.diagnosis.reading.log import clues_of
 from holdfast.diagnosis.reading.ranking import of_the_courses
+from holdfast.diagnosis.recorded_events import card_faults
 from holdfast.vocabulary import Event, Evidence, Finding, Window
 
 SURE = 0.5
@@ -14,7 +15,7 @@ LAST_BYTES = 256 << 10  # of a stream: what it says of itself it says again and 
 
 def noticed(window: Window) -> list[Finding]:
     """Worst first: what would end a run before what slows it, and the surer one first. Each cause once, as told last."""
-    told = [*(_recorded(event) for event in window.events("finding")), *_in_output(window)]
+    told = [*(_recorded(event) for event in window.events("finding")), *card_faults(window), *_in_output(window)]
     latest = {finding.cause: finding for finding in told if finding.confidence >= SURE}
     return sorted(latest.values(), key=lambda finding: (CAUSES[finding.cause].slows, -finding.confidence))
 

@@ -75,7 +75,6 @@ def _a_leak_that_ran_out(found: dict[str, Finding], lines: Sequence[Line]) -> No
         grew = of_the_memory(lines) if ran_out is not None and ran_out.confidence >= SURE else None
         if ran_out is not None and grew is not None:
             found[leak] = Finding(leak, 0.68, (grew, *ran_out.evidence), ran_out.details)
-            found[short_of] = replace(ran_out, confidence=0.45)
 
 
 def _killed_for_memory(found: dict[str, Finding], lines: Sequence[Line], only_the_text: bool) -> None:

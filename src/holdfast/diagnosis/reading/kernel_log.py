@@ -18,9 +18,13 @@ XIDS = {
 
 def read_xid(text: str) -> Finding | None:
     found = XID.search(text)
-    known = XIDS.get(int(found["number"])) if found else None
-    if found is None or known is None:
+    return of_xid(int(found["number"]), found["card"]) if found is not None else None
+
+
+def of_xid(number: int, card: str) -> Finding | None:
+    known = XIDS.get(number)
+    if known is None:
         return None
     cause, confidence, meaning = known
-    quoted = f"Xid {found['number']} on {found['card']}: {meaning}"
-    return Finding(cause, confidence, (Evidence(f"kernel log: {quoted}", "kernel-log"),), {"card": found["card"]})
+    told = f"kernel log: Xid {number} on {card}: {meaning}"
+    return Finding(cause, confidence, (Evidence(told, "kernel-log"),), {"card": card})
