@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, rule, torch
+from holdfast.causes.form import CauseRecord, rule, says, torch
 
 CAUSE = CauseRecord(
     id="autograd-inplace",
@@ -15,10 +15,28 @@ CAUSE = CauseRecord(
     exceptions=(
         rule(
             0.96,
-            "modified by an in-?place operation",
-            "leaf Variable that requires grad (?:is being|has been)",
+            says(
+                "modified by an in-?place operation",
+                (
+                    "torch 2.13.0",
+                    "RuntimeError: one of the variables needed for gradient computation has been modified by an inplace operation: [torch.FloatTensor [2]], which is output 0 of Exp, is at version 1; expected version 0 instead. Hint: enable anomaly detection to find the operation that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True, check_nan=False).",
+                ),
+            ),
+            says(
+                "leaf Variable that requires grad (?:is being|has been)",
+                (
+                    "torch 2.13.0",
+                    "RuntimeError: a view of a leaf Variable that requires grad is being used in an in-place operation.",
+                ),
+            ),
             "is a view and (?:is being|its base)",
-            "is being modified in-?place",
+            says(
+                "is being modified in-?place",
+                (
+                    "torch 2.13.0",
+                    '" is using the original value of self that is being modified inplace. This would lead to wrong forward gradients. Please use "result" in the formula only.',
+                ),
+            ),
         ),
     ),
 )

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, keras, python, rule, torch
+from holdfast.causes.form import CauseRecord, keras, python, rule, says, torch
 from holdfast.causes.shared.words import NAN_SYMPTOM
 
 CAUSE = CauseRecord(
@@ -23,17 +23,34 @@ CAUSE = CauseRecord(
         ),
     ),
     exceptions=(
-        rule(0.93, r"Input (?:\w+ )?contains (?:NaN|infinity|inf)", "contains infinity or a value too large"),
+        rule(
+            0.93,
+            says(r"Input (?:\w+ )?contains (?:NaN|infinity|inf)", ("scipy 1.17.1", "The input contains nan values")),
+            "contains infinity or a value too large",
+        ),
         rule(
             0.85,
-            r"(?:NaN|nan|null|missing|non-finite|infinite)s?(?: or \w+)? (?:values? )?(?:found |detected |present )?in (?:the )?(?:input|data|features?|dataset|training data|column|labels?)",
+            says(
+                r"(?:NaN|nan|null|missing|non-finite|infinite)s?(?: or \w+)? (?:values? )?(?:found |detected |present )?in (?:the )?(?:input|data|features?|dataset|training data|column|labels?)",
+                ("scikit-learn 1.8.0rc1", "There are missing values in features"),
+            ),
         ),
         rule(
             0.8,
-            r"(?:input|data|features?|labels?|dataset)\b.{0,40}\b(?:contains?|has|have) (?:some )?(?:NaN|nan|Inf|inf|null|infinite|non-finite)",
+            says(
+                r"(?:input|data|features?|labels?|dataset)\b.{0,40}\b(?:contains?|has|have) (?:some )?(?:NaN|nan|Inf|inf|null|infinite|non-finite)",
+                ("scipy 1.17.1", "The input contains nan values"),
+            ),
         ),
         rule(0.4, *NAN_SYMPTOM),
-        rule(0.35, "cannot convert float (?:NaN|infinity) to integer", r"found invalid values:[\s\S]{0,40}nan"),
+        rule(
+            0.35,
+            says(
+                "cannot convert float (?:NaN|infinity) to integer",
+                ("numpy 2.4.6", "OverflowError: cannot convert float infinity to integer"),
+            ),
+            r"found invalid values:[\s\S]{0,40}nan",
+        ),
         # What is checked as it comes out of the input pipeline has been through no model.
         rule(
             0.88,
@@ -43,7 +60,13 @@ CAUSE = CauseRecord(
         rule(0.6, r"(?:input|data|feature|column|row|label)s?\b.{0,60}\b(?:NaN|nan|non-finite|infinite|Inf)\b"),
     ),
     lines=(
-        rule(0.85, r"(?:Input|data|dataset|features?)\b.{0,40}\bcontains? (?:NaN|nan|Inf)"),
+        rule(
+            0.85,
+            says(
+                r"(?:Input|data|dataset|features?)\b.{0,40}\bcontains? (?:NaN|nan|Inf)",
+                ("torch 2.13.0", "torch.linalg.eig: input tensor should not contain infs or NaNs."),
+            ),
+        ),
         rule(0.3, "NaN or Inf found in input tensor"),
     ),
 )

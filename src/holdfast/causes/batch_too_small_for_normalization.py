@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, keras, rule, torch
+from holdfast.causes.form import CauseRecord, keras, rule, says, torch
 
 CAUSE = CauseRecord(
     id="batch-too-small-for-normalization",
@@ -16,5 +16,16 @@ CAUSE = CauseRecord(
             "dataset = dataset.unbatch().batch(32, drop_remainder=True)",
         ),
     ),
-    exceptions=(rule(0.97, "Expected more than 1 (?:value per channel|spatial element) when training"),),
+    exceptions=(
+        rule(
+            0.97,
+            says(
+                "Expected more than 1 (?:value per channel|spatial element) when training",
+                (
+                    "torch 2.13.0",
+                    "ValueError: Expected more than 1 spatial element when training, got input size torch.Size([1, 3, 1, 1])",
+                ),
+            ),
+        ),
+    ),
 )

@@ -1,42 +1,105 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, rule, shell, torch, words
+from holdfast.causes.form import CauseRecord, rule, says, shell, torch, words
 
 TIMEOUT = (
     "Watchdog caught collective operation timeout",
-    "collective operation timeout",
+    says("collective operation timeout", ("torch 2.13.0", "caught collective operation timeout")),
     r"ran for \d+ milliseconds before timing out",
     r"Timed out waiting \d+ms for (?:recv|send)",
-    "failed to pass monitoredBarrier",
-    "[Bb]arrier timed out",
+    says("failed to pass monitoredBarrier", ("torch 2.13.0", "failed to pass monitoredBarrier in")),
+    says(
+        "[Bb]arrier timed out",
+        (
+            "jaxlib 0.10.2",
+            "Barrier timed out. Id: dense. This usually happens because a task triggered the barrier too early or too slowly. Please look at the task logs (both timed out and first task) to debug further.",
+        ),
+    ),
     r"Ranks? [\d, ]+ failed to",
-    "Timeout waiting for key",
+    says("Timeout waiting for key", ("torch 2.13.0", "Timeout waiting for key:")),
     "Timed out receiving the shared seed",
-    "stopped sending heartbeats",
-    r"Timed out after \d+ seconds waiting for clients",
-    "Timed out initializing process group",
-    r"wait timeout after \d+ ?ms",
-    "submitted to be reduced, gathered or broadcasted by subset of ranks",
+    says(
+        "stopped sending heartbeats",
+        ("jaxlib 0.10.2", "The following tasks are unhealthy (stopped sending heartbeats):"),
+    ),
+    says(
+        r"Timed out after \d+ seconds waiting for clients",
+        ("torch 2.13.0", "DistStoreError: Timed out after 2 seconds waiting for clients. 1/2 clients joined."),
+    ),
+    says(
+        "Timed out initializing process group",
+        ("torch 2.13.0", "Timed out initializing process group in store based barrier on rank"),
+    ),
+    says(r"wait timeout after \d+ ?ms", ("torch 2.13.0", "wait timeout after 3ms, keys: 3")),
+    says(
+        "submitted to be reduced, gathered or broadcasted by subset of ranks",
+        (
+            "horovod v0.28.1",
+            "One or more tensors were submitted to be reduced, gathered or broadcasted by subset of ranks and are waiting for remainder of ranks for more than 3 seconds. This may indicate that different ranks are trying to submit different tensors or that only subset of ranks is submitting tensors, which will cause deadlock. 3Missing ranks:",
+        ),
+    ),
     "Stalled (?:ranks|tensor)",
-    "[Ss]ocket Timeout",
+    says("[Ss]ocket Timeout", ("torch 2.13.0", "Socket Timeout")),
     r"store->get\('?\S{0,40}'?\) got error(?!: Connection)",
     r"Connected \d+/\d+ ranks",
-    "NCCL.{0,60}timed ?out",
+    says(
+        "NCCL.{0,60}timed ?out",
+        (
+            "a log shown in public",
+            "[E ProcessGroupNCCL.cpp:488] Some NCCL operations have failed or timed out. Due to the asynchronous nature of CUDA kernels, subsequent GPU operations might run on corrupted/incomplete data.",
+        ),
+    ),
     r"NCCL \w{0,20} ?timeout (?:error|after|occurred|detected)",
-    "heartbeat (?:monitor )?(?:timed out|timeout)",
+    says(
+        "heartbeat (?:monitor )?(?:timed out|timeout)",
+        (
+            "jaxlib 0.10.2",
+            "heartbeat timeout. This indicates that the remote task has failed, got preempted, or crashed unexpectedly. Check the task logs for an earlier error or scheduler events (e.g. preemption, eviction) to debug further.",
+        ),
+    ),
     "DEADLINE_EXCEEDED",
     r"watchdog got stuck for \d+ seconds",
     "ERROR in coordination service",
     "[Cc]oordination service agent (?:is )?in error",
-    "error from (?:the )?coordination service",
+    says(
+        "error from (?:the )?coordination service",
+        (
+            "jaxlib 0.10.2",
+            "Polled an error from coordination service (this can be an error from this or another task).",
+        ),
+    ),
     r"calling /tensorflow\.CoordinationService",
-    "cluster registration failed",
-    "JAX distributed service detected",
+    says("cluster registration failed", ("jaxlib 0.10.2", "Cluster registration failed with error:")),
+    says(
+        "JAX distributed service detected",
+        (
+            "jaxlib 0.10.2",
+            "Terminating process because the JAX distributed service detected fatal errors. This most likely indicates that another task died; see the other task logs for more details. Disable Python buffering, i.e. `python -u`, to be sure to see all the previous output. absl::Status:",
+        ),
+    ),
     "Wait_for_all_tasks_to_register",
-    r"backend initialization is taking more than [\d.]+ seconds\. Did you run your code on all",
-    r"waiting for `.{0,200}` for \d+ seconds and may be stuck",
+    says(
+        r"backend initialization is taking more than [\d.]+ seconds\. Did you run your code on all",
+        (
+            "jax 0.10.2",
+            "TPU backend initialization is taking more than 3 seconds. Did you run your code on all TPU hosts? See https://docs.jax.dev/en/latest/multi_process.html for more information.",
+        ),
+    ),
+    says(
+        r"waiting for `.{0,200}` for \d+ seconds and may be stuck",
+        (
+            "jaxlib 0.10.2",
+            "[id=3] This thread has been waiting for `dense` for 3 seconds and may be stuck. All 3 threads joined the rendezvous, however the leader has not marked the rendezvous as completed. Leader can be deadlocked inside the rendezvous callback.",
+        ),
+    ),
     "not all of them arrived on time",
-    "[Tt]ermination timeout for .{0,200}exceeded",
+    says(
+        "[Tt]ermination timeout for .{0,200}exceeded",
+        (
+            "jaxlib 0.10.2",
+            "[id=3] Termination timeout for `dense` of 3 seconds exceeded. Exiting to ensure a consistent program state. Expected 3 threads to join the rendezvous, but only 3 of them arrived on time.",
+        ),
+    ),
     "RendezvousTimeout",
     "HorovodTimeout",
 )

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, Restart, RestartKind, rule, torch, words
+from holdfast.causes.form import CauseRecord, Restart, RestartKind, rule, says, torch, words
 from holdfast.causes.shared.recipes import BY_KIND, SMALLER_STEP
 
 CAUSE = CauseRecord(
@@ -22,21 +22,60 @@ CAUSE = CauseRecord(
         torch("Fewer loader processes, since each has its own copy", "DataLoader(dataset, num_workers=1)"),
     ),
     lines=(
-        rule(0.95, "constraint=CONSTRAINT_MEMCG"),
+        rule(
+            0.95,
+            says(
+                "constraint=CONSTRAINT_MEMCG",
+                (
+                    "Linux 5.14 kernel log",
+                    "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=/ltp_19257,task_memcg=/ltp_19257,task=memcg_process,pid=19289,uid=0",
+                ),
+            ),
+        ),
         rule(0.95, "Memory cgroup out of memory: Kill(?:ed)? process"),
         rule(0.94, r"\bOOMKilled\b", "OOM[- ]?Killed"),
-        rule(0.93, "(?:Exceeded|exceeded) (?:its |the |job |step )?memory limit", r"exceeded memory limit \("),
-        rule(0.93, "oom[-_]kill event", "cgroup out-of-memory handler", r"(?-i:\bOUT_OF_ME(?:MORY|\+))"),
         rule(
             0.93,
-            "TERM_MEMLIMIT",
+            says(
+                "(?:Exceeded|exceeded) (?:its |the |job |step )?memory limit",
+                ("Slurm 16", "slurmstepd: error: Exceeded job memory limit"),
+            ),
+            r"exceeded memory limit \(",
+        ),
+        rule(
+            0.93,
+            "oom[-_]kill event",
+            says(
+                "cgroup out-of-memory handler",
+                ("Slurm 23", "Some of your processes may have been killed by the cgroup out-of-memory handler."),
+            ),
+            says(r"(?-i:\bOUT_OF_ME(?:MORY|\+))", ("slurm slurm-25-05-0-1", "OUT_OF_MEMORY")),
+        ),
+        rule(
+            0.93,
+            says("TERM_MEMLIMIT", ("LSF 10", "TERM_MEMLIMIT: job killed after reaching LSF memory usage limit.")),
             r"job killed: (?:v|p)?mem [\d.]+\w* exceeded limit",
-            "running beyond (?:physical|virtual) memory",
+            says(
+                "running beyond (?:physical|virtual) memory",
+                (
+                    "Hadoop YARN 2",
+                    "Container [pid=48338,containerID=container_1417574466181_3484_01_000043] is running beyond physical memory limits. Current usage: 1.0 GB of 1 GB physical memory used; 2.0 GB of 2.1 GB virtual memory used. Killing container.",
+                ),
+            ),
         ),
         rule(0.9, "(?:killed|terminated).{0,60}exceed(?:ed|ing) (?:the )?memory (?:limits?|request)"),
         rule(0.9, "cgroup memory limit", "memory limit of the (?:container|job)"),
         rule(0.9, r"\bcontainer oom [0-9a-f]{12}", "topic=/tasks/oom"),
-        rule(0.94, r"(?:srun|slurmstepd): error: .{0,120}\b(?:Out Of Memory|OOM)\b"),
+        rule(
+            0.94,
+            says(
+                r"(?:srun|slurmstepd): error: .{0,120}\b(?:Out Of Memory|OOM)\b",
+                (
+                    "Slurm 23",
+                    "slurmstepd: error: Detected 1 oom-kill event(s) in StepId=25428400.batch. Some of your processes may have been killed by the cgroup out-of-memory handler.",
+                ),
+            ),
+        ),
         rule(
             0.9,
             r"(?:over|exceed\w*) (?:the |its )?(?:memory limit of|hard limit .{0,20}(?:h_vmem|h_rss)|request_memory)",

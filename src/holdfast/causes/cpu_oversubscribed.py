@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, keras, rule, shell, torch, words
+from holdfast.causes.form import CauseRecord, keras, rule, says, shell, torch, words
 
 CAUSE = CauseRecord(
     id="cpu-oversubscribed",
@@ -19,5 +19,16 @@ CAUSE = CauseRecord(
         ),
         words("Count them together", "threads of a process × processes should be about the number of cores"),
     ),
-    lines=(rule(0.35, r"DataLoader will create \d+ worker processes in total"),),
+    lines=(
+        rule(
+            0.35,
+            says(
+                r"DataLoader will create \d+ worker processes in total",
+                (
+                    "torch 2.13.0",
+                    "This DataLoader will create 3 worker processes in total. 3 Please be aware that excessive worker creation might get DataLoader running slow or even freeze, lower the worker number to avoid potential slowness/freeze if necessary.",
+                ),
+            ),
+        ),
+    ),
 )

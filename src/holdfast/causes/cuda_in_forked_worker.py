@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, rule, torch
+from holdfast.causes.form import CauseRecord, rule, says, torch
 
 CAUSE = CauseRecord(
     id="cuda-in-forked-worker",
@@ -14,7 +14,26 @@ CAUSE = CauseRecord(
     ),
     exceptions=(
         rule(0.97, "re-initialize CUDA in forked", "fork(?:ed)?.{0,60}CUDA", "CUDA.{0,80}'spawn' start method"),
-        rule(0.75, "CUDA error: initialization error", r"cuda runtime error \(3\)", "CUDA_ERROR_NOT_INITIALIZED"),
+        rule(
+            0.75,
+            says(
+                "CUDA error: initialization error",
+                ("torch 2.13.0, CUDA runtime 12.9.79", "RuntimeError: CUDA error: initialization error"),
+            ),
+            r"cuda runtime error \(3\)",
+            "CUDA_ERROR_NOT_INITIALIZED",
+        ),
     ),
-    lines=(rule(0.35, r"os\.fork\(\) was called.{0,80}JAX is multithreaded"),),
+    lines=(
+        rule(
+            0.35,
+            says(
+                r"os\.fork\(\) was called.{0,80}JAX is multithreaded",
+                (
+                    "jax 0.10.2",
+                    "os.fork() was called. os.fork() is incompatible with multithreaded code, and JAX is multithreaded, so this will likely lead to a deadlock.",
+                ),
+            ),
+        ),
+    ),
 )

@@ -1,22 +1,40 @@
 from __future__ import annotations
 
-from holdfast.causes.form import JAX, KERAS, TORCH, CauseRecord, rule, shell
+from holdfast.causes.form import JAX, KERAS, TORCH, CauseRecord, rule, says, shell
 
 CUDA_LIBRARY = r"(?:libcu\w+|libnvidia-[\w-]+|libnv\w+|libnccl|libdevice|cudart64\w*|cudnn\w*64\w*|cublas64\w*|libcupti|libcusparse\w*|cudnn_\w+64_\d+|nvrtc\w*64\w*|cu(?:fft|rand|solver|sparse)\w*64\w*)"
 MISSING_LIBRARY = (
-    CUDA_LIBRARY + r"""[\w.-]*(?:'|\")?:? (?:cannot open shared object|not found|was not found)""",
+    says(
+        CUDA_LIBRARY + r"""[\w.-]*(?:'|\")?:? (?:cannot open shared object|not found|was not found)""",
+        ("torch 2.13.0", '"libcudart_static.a" not found under data/train.bin'),
+    ),
     "Could not (?:load (?:dynamic )?library|find|locate) '?" + CUDA_LIBRARY,
-    "libdevice (?:not found|is required by)",
+    says(
+        "libdevice (?:not found|is required by)",
+        (
+            "a log shown in public",
+            "2023-04-26 12:33:43.674114: W tensorflow/compiler/xla/service/gpu/llvm_gpu_backend/gpu_backend_lib.cc:274] libdevice is required by this HLO module but was not found at ./libdevice.10.bc",
+        ),
+    ),
     "Can't find libdevice",
     r"Unable to load (?:any of \{?)?(?:libcu|CUDA|cuDNN)",
-    "CUDA_HOME environment variable is not set",
+    says(
+        "CUDA_HOME environment variable is not set",
+        (
+            "torch 2.13.0",
+            "OSError: CUDA_HOME environment variable is not set. Please set it to your CUDA install root.",
+        ),
+    ),
     r"Could not find module '[^\n']{0,120}(?:cud|torch)",
     "dlerror: .{0,200}undefined symbol: (?:cudnn|cublas|cufft)",
     r"could not find cudnn\w+ in",
     "Unable to load cuDNN",
     r"libtorch_cuda\w*\.so: cannot open shared object",
     "CUDA Setup failed despite GPU being available",
-    "cuDNN.{0,40}not (?:found|installed)",
+    says(
+        "cuDNN.{0,40}not (?:found|installed)",
+        ("torch 2.13.0", "cuDNN/MIOpen library not found. Check your data/train.bin"),
+    ),
     "Unable to find (?:cuDNN|CUDA|cuBLAS)",
     r"Is it installed\?",
 )
@@ -35,10 +53,26 @@ CAUSE = CauseRecord(
     ),
     exceptions=(
         rule(0.94, *MISSING_LIBRARY),
-        rule(0.62, "Torch not compiled with CUDA enabled"),
+        rule(
+            0.62,
+            says(
+                "Torch not compiled with CUDA enabled",
+                ("torch 2.13.0", "AssertionError: Torch not compiled with CUDA enabled"),
+            ),
+        ),
         rule(0.58, "DNN library is not found"),
         rule(
-            0.55, "Found no NVIDIA driver", "No CUDA runtime is found", "Couldn't invoke ptxas", "nvcc.{0,20}not found"
+            0.55,
+            "Found no NVIDIA driver",
+            "No CUDA runtime is found",
+            "Couldn't invoke ptxas",
+            says(
+                "nvcc.{0,20}not found",
+                (
+                    "apex 25.09",
+                    "RuntimeError: 3 was requested, but nvcc was not found.  Are you sure your environment has nvcc available?  If you're installing within a container from https://hub.docker.com/r/pytorch/pytorch, only images whose names contain 'devel' will provide nvcc.",
+                ),
+            ),
         ),
         rule(
             0.8,
@@ -49,7 +83,17 @@ CAUSE = CauseRecord(
         ),
     ),
     lines=(
-        rule(0.93, "libdevice (?:not found|is required by)", "Can't find libdevice"),
+        rule(
+            0.93,
+            says(
+                "libdevice (?:not found|is required by)",
+                (
+                    "a log shown in public",
+                    "2023-04-26 12:33:43.674114: W tensorflow/compiler/xla/service/gpu/llvm_gpu_backend/gpu_backend_lib.cc:274] libdevice is required by this HLO module but was not found at ./libdevice.10.bc",
+                ),
+            ),
+            "Can't find libdevice",
+        ),
         rule(
             0.86,
             "Cannot dlopen some GPU libraries",

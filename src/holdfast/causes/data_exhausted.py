@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, keras, rule, torch
+from holdfast.causes.form import CauseRecord, keras, rule, says, torch
 
 ENDED = "Out of range: .{0,40}StopIteration"
 CAUSE = CauseRecord(
@@ -19,10 +19,28 @@ CAUSE = CauseRecord(
         ),
     ),
     exceptions=(
-        rule(0.9, "ran out of data", "input ran out", "Empty training data", r"steps_per_epoch \* epochs"),
+        rule(
+            0.9,
+            says(
+                "ran out of data",
+                (
+                    "tensorflow 2.21.0",
+                    "Your dataset iterator ran out of data; Make sure that your dataset can generate required number of samples.",
+                ),
+            ),
+            "input ran out",
+            says("Empty training data", ("tensorflow 2.21.0", "Empty training data.")),
+            r"steps_per_epoch \* epochs",
+        ),
         rule(
             0.87,
-            "End of sequence",
+            says(
+                "End of sequence",
+                (
+                    "tensorflow 2.21.0",
+                    "OutOfRangeError: {{function_node __wrapped__IteratorGetNext_output_types_1_device_/job:localhost/replica:0/task:0/device:CPU:0}} End of sequence [Op:IteratorGetNext] name: ",
+                ),
+            ),
             "insufficient elements",
             "is closed and has insufficient",
             types="OutOfRangeError StopIteration",
@@ -36,15 +54,36 @@ CAUSE = CauseRecord(
         ),
         rule(
             0.76,
-            "exhausted (?:all )?(?:its )?inputs",
+            says(
+                "exhausted (?:all )?(?:its )?inputs",
+                (
+                    "torch 2.13.0",
+                    "RuntimeError: Detected at least one rank that exhausted inputs. Throwing across all ranks.",
+                ),
+            ),
             "yield at least one (?:batch|element)",
             r"empty (?:dataset|generator|dataloader|data loader)\b",
-            "(?:dataset|data loader|dataloader) (?:is|was) empty",
-            "non-empty array or dataset",
+            says(
+                "(?:dataset|data loader|dataloader) (?:is|was) empty",
+                ("keras 3.15.1", "ValueError: Provided dataset is empty."),
+            ),
+            says(
+                "non-empty array or dataset",
+                ("tensorflow 2.21.0", "ValueError: Expect x to be a non-empty array or dataset."),
+            ),
         ),
     ),
     lines=(
-        rule(0.85, "ran out of data; interrupting training"),
+        rule(
+            0.85,
+            says(
+                "ran out of data; interrupting training",
+                (
+                    "tensorflow 2.21.0",
+                    "Your dataset iterator ran out of data; interrupting training. Make sure that your dataset can generate at least `steps_per_epoch * epochs` batches (in this case, 3 batches).",
+                ),
+            ),
+        ),
         rule(0.2, "OUT_OF_RANGE: End of sequence"),
         rule(0.4, ENDED),
     ),

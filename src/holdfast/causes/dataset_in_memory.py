@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, Restart, RestartKind, keras, python, rule, torch
+from holdfast.causes.form import CauseRecord, Restart, RestartKind, keras, python, rule, says, torch
 from holdfast.causes.shared.words import HOST_WORDS
 
 LOADING = r"(?:np|numpy)\.(?:load|array|asarray|stack|vstack|concatenate|zeros|empty|loadtxt|genfromtxt|fromfile|memmap)\(|read_(?:csv|pickle|parquet|hdf|json)\(|load_(?:data|dataset|images|svmlight)|\.todense\(|\.toarray\(|get_dummies|to_categorical|train_test_split|img_to_array|\.readlines\(\)|json\.load|pickle\.load|imread|\.append\(|pandas[/\\]|preprocess|sklearn[/\\]"
@@ -31,7 +31,20 @@ CAUSE = CauseRecord(
         python("Half the size by a smaller type", "x = x.astype(numpy.float32)  # numbers are float64 by default"),
     ),
     exceptions=(
-        rule(0.85, "content is larger than 2GB", "GraphDef cannot be larger than 2GB"),
+        rule(
+            0.85,
+            says(
+                "content is larger than 2GB",
+                (
+                    "tensorflow 2.21.0",
+                    "Cannot create a tensor proto whose content is larger than 2GB. Size of tensor is 3 bytes.",
+                ),
+            ),
+            says(
+                "GraphDef cannot be larger than 2GB",
+                ("tensorflow 2.21.0", "GraphDef cannot be larger than 2GB. Received size: 3."),
+            ),
+        ),
         rule(0.82, "MemoryError", *HOST_WORDS, frames=LOADING),
     ),
 )

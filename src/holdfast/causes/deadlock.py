@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, python, rule, torch
+from holdfast.causes.form import CauseRecord, python, rule, says, torch
 from holdfast.causes.shared.recipes import STACKS
 
 CAUSE = CauseRecord(
@@ -17,5 +17,13 @@ CAUSE = CauseRecord(
         ),
         python("Keep OpenCV's threads out of workers", "cv2.setNumThreads(0)"),
     ),
-    exceptions=(rule(0.52, r"DataLoader timed out after \d+ seconds"),),
+    exceptions=(
+        rule(
+            0.52,
+            says(
+                r"DataLoader timed out after \d+ seconds",
+                ("torch 2.13.0", "RuntimeError: DataLoader timed out after 1 seconds"),
+            ),
+        ),
+    ),
 )

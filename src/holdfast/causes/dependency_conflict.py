@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, rule, shell
+from holdfast.causes.form import CauseRecord, rule, says, shell
 
 ABSENT_MODULE = r"No module named '(?:{})[.']"
 OTHER_NAMES = {  # modules whose package is called otherwise
@@ -15,21 +15,48 @@ OTHER_NAMES = {  # modules whose package is called otherwise
     "mpl_toolkits": "matplotlib",
 }
 ABSENT = (
-    r"^\W*(?:\w+Error: )?(?:Could not import [\w.]+|Missing optional dependency)",
-    r"""\brequires (?:the )?[`'\"]?[\w.-]+[`'\"]?(?: package| library)? (?:to be installed|but it was not found)""",
-    r"\b(?:is|are) not installed\b",
-    "[Pp]lease (?:pip )?install ",
+    says(
+        r"^\W*(?:\w+Error: )?(?:Could not import [\w.]+|Missing optional dependency)",
+        ("keras 3.15.1", "ImportError: Could not import PIL.Image. The use of `load_img` requires PIL."),
+    ),
+    says(
+        r"""\brequires (?:the )?[`'\"]?[\w.-]+[`'\"]?(?: package| library)? (?:to be installed|but it was not found)""",
+        (
+            "transformers 5.22.2",
+            "ImportError: \nAutoImageProcessor requires the PIL library but it was not found in your environment. You can install it with pip:\n`pip install pillow`. Please note that you may need to restart your runtime after installation.\n",
+        ),
+    ),
+    says(
+        r"\b(?:is|are) not installed\b",
+        (
+            "accelerate 1.15.0",
+            "ImportError: DeepSpeed is not installed => run `pip3 install deepspeed` or build it from source.",
+        ),
+    ),
+    says(
+        "[Pp]lease (?:pip )?install ",
+        (
+            "huggingface-hub 2.4.0",
+            "ImportError: Please install `torch` to load torch tensors. You can install it with `pip install torch`.",
+        ),
+    ),
 )
 VERSIONS = (
     r"requires? [\w.\[\]-]+ ?[<>=!~]=? ?[\d.]+[^\n]{0,60}but (?:you have|found|got)",
-    "is required for a normal functioning of this module",
+    says(
+        "is required for a normal functioning of this module",
+        ("transformers 5.22.2", "3 is required for a normal functioning of this module, but found 3==3.3"),
+    ),
     "VersionConflict",
     "DistributionNotFound",
     "dependency resolver",
     "conflicting dependencies",
     "ResolutionImpossible",
-    "Descriptors (?:cannot|should not) (?:not )?be created directly",
-    "Downgrade the protobuf",
+    says(
+        "Descriptors (?:cannot|should not) (?:not )?be created directly",
+        ("protobuf 7.36.2", "Descriptors cannot be created directly."),
+    ),
+    says("Downgrade the protobuf", ("protobuf 7.36.2", "1. Downgrade the protobuf package to 3.20.x or lower.")),
     "expected bytes, Descriptor found",
     r"google/protobuf/pyext/\w+\.cc:\d+: bad argument",
     "compiled with different CUDA",
@@ -38,46 +65,157 @@ VERSIONS = (
     "(?:torchvision|torchaudio).{0,60}(?:incompatible|compiled)",
     "Keras requires TensorFlow",
     "not yet supported in Transformers",
-    "is newer than and incompatible with jax version",
+    says(
+        "is newer than and incompatible with jax version",
+        ("jax 0.10.2", "is newer than and incompatible with jax version"),
+    ),
     "jaxlib version .{0,40}incompatible",
-    "jaxlib is version",
-    "compiled against (?:API|ABI) version",
-    "size changed, may indicate binary incompatibility",
-    "multiarray failed to import",
-    "compiled using NumPy 1",
-    "Numpy is not available",
+    says("jaxlib is version", ("jax 0.10.2", "jaxlib is version 3, but this version of jax requires version >= 3.")),
+    says(
+        "compiled against (?:API|ABI) version",
+        ("h5py 3.14.0", "module compiled against ABI version 0x3 but this version of numpy is 0x3"),
+    ),
+    says(
+        "size changed, may indicate binary incompatibility",
+        (
+            "aiohttp 3.14.5",
+            "dense.dense size changed, may indicate binary incompatibility. Expected 3 from C header, got 3 from PyObject",
+        ),
+    ),
+    says("multiarray failed to import", ("h5py 3.14.0", "numpy._core.multiarray failed to import")),
+    says(
+        "compiled using NumPy 1",
+        ("numpy 2.4.6", "A module that was compiled using NumPy 1.x cannot be run in\n            NumPy"),
+    ),
+    says("Numpy is not available", ("torch 2.13.0", "Numpy is not available")),
     "_ARRAY_API not found",
-    r"requires the (?:PyTorch|TensorFlow|\w+) library but it was not found",
-    "Unable to import required dependenc",
-    "you (?:need|must) (?:to )?(?:install|upgrade|downgrade)",
-    r"""[Pp]lease (?:install|upgrade|downgrade|update) [`'\"]?\w+""",
-    "(?:is )?incompatible (?:with (?:the )?)?(?:installed )?version",
-    "detected CUDA version .{0,40}mismatches the version",
+    says(
+        r"requires the (?:PyTorch|TensorFlow|\w+) library but it was not found",
+        (
+            "transformers 5.22.2",
+            "ImportError: \nAutoImageProcessor requires the PIL library but it was not found in your environment. You can install it with pip:\n`pip install pillow`. Please note that you may need to restart your runtime after installation.\n",
+        ),
+    ),
+    says(
+        "Unable to import required dependenc",
+        (
+            "pandas v3.1.0.dev0",
+            "ImportError: Unable to import required dependency 3. Please see the traceback for details.",
+        ),
+    ),
+    says(
+        "you (?:need|must) (?:to )?(?:install|upgrade|downgrade)",
+        (
+            "keras 3.15.1",
+            "ImportError: To load models from the Hugging Face Hub, you must install the `huggingface_hub` package.",
+        ),
+    ),
+    says(
+        r"""[Pp]lease (?:install|upgrade|downgrade|update) [`'\"]?\w+""",
+        (
+            "huggingface-hub 2.4.0",
+            "ImportError: Please install `torch` to load torch tensors. You can install it with `pip install torch`.",
+        ),
+    ),
+    says(
+        "(?:is )?incompatible (?:with (?:the )?)?(?:installed )?version",
+        (
+            "torch 2.13.0",
+            "Looks like your LD_LIBRARY_PATH contains incompatible version of cudnn. Please either remove it from the path or install cudnn",
+        ),
+    ),
+    says(
+        "detected CUDA version .{0,40}mismatches the version",
+        (
+            "torch 2.13.0",
+            "The detected CUDA version (dense) mismatches the version that was used to compilePyTorch (dense). Please make sure to use the same CUDA versions.",
+        ),
+    ),
     "does not match the version torch was compiled with",
-    r"requires `?\w[\w.-]{0,40}[<>=]=?[\d.]+`?: Please run",
+    says(
+        r"requires `?\w[\w.-]{0,40}[<>=]=?[\d.]+`?: Please run",
+        (
+            "transformers 5.22.2",
+            "ImportError: Using the `Trainer` with `PyTorch` requires `accelerate>=3`: Please run `pip install transformers[torch]` or `pip install 'accelerate>=3'`",
+        ),
+    ),
     "Cannot convert a symbolic Tensor .{0,120}to a numpy array",
-    "unsupported pickle protocol",
+    says("unsupported pickle protocol", ("CPython 3.11.7", "ValueError: unsupported pickle protocol: 9")),
     "bad marshal data",
     r"The installed version of \S+ .{0,60}(?:is|does)",
     r"numpy\.core\.(?:multiarray|umath) failed",
     "Numba needs NumPy",
 )
 NCCL_VERSIONS = (
-    "Mismatched NCCL version detected",
-    "NCCL version mismatch with",
-    "compiled with NCCL version .{0,80}but is running",
+    says(
+        "Mismatched NCCL version detected",
+        (
+            "nccl nccl4py-v0.3.1",
+            "node1:4242:4242 [0] NCCL WARN Mismatched NCCL version detected : rank 3 version 3 rank 3 version 3",
+        ),
+    ),
+    says(
+        "NCCL version mismatch with",
+        (
+            "nccl nccl4py-v0.3.1",
+            "node1:4242:4242 [0] NCCL WARN NCCL version mismatch with remote peer dense (local: dense, remote dense)",
+        ),
+    ),
+    says(
+        "compiled with NCCL version .{0,80}but is running",
+        (
+            "nccl nccl4py-v0.3.1",
+            "NCCL library is too old. This application was compiled with NCCL version dense, but is running with NCCL",
+        ),
+    ),
 )
 NEWER = (
     r"(?:requires?|needs?) [`']?\w[\w.-]{1,30}[`']? ?(?:version )?(?:[<>=~]=? ?)?v?\d+(?:\.\d+)*(?: or (?:higher|newer|above|later|greater)|\b.{0,40}(?:installed|current|found|but|got))",
     "(?:not|un)supported (?:by|in|with) (?:this|your|the (?:current|installed)) version",
-    "created with a newer version",
+    says(
+        "created with a newer version",
+        (
+            "tensorflow 2.21.0",
+            "ValueError: The type 'dense' is not supported by this version of TensorFlow. (The object you are loading must have been created with a newer version of TensorFlow.)",
+        ),
+    ),
     "saved with an older version",
     "too old of a version",
-    "version .{0,40}is too (?:old|new)",
-    "(?:is|are|was|were) not (?:installed|found on your system)",
-    r"(?:to|must|should) be installed\b",
-    "[Tt]ry `?pip install",
-    r"pip install [\w-]",
+    says(
+        "version .{0,40}is too (?:old|new)",
+        (
+            "scikit-learn 1.8.0rc1",
+            "ImportError: Your version of pytest is too old. Got version 3, you should have pytest >= 3 installed.",
+        ),
+    ),
+    says(
+        "(?:is|are|was|were) not (?:installed|found on your system)",
+        (
+            "accelerate 1.15.0",
+            "ImportError: DeepSpeed is not installed => run `pip3 install deepspeed` or build it from source.",
+        ),
+    ),
+    says(
+        r"(?:to|must|should) be installed\b",
+        (
+            "lightning 2.6.6",
+            "ModuleNotFoundError: `dense.to_onnx(dynamo=True)` requires `onnxscript` and `torch>=2.5.0` to be installed.",
+        ),
+    ),
+    says(
+        "[Tt]ry `?pip install",
+        (
+            "lightning 2.6.6",
+            "ModuleNotFoundError: Neither `tensorboard` nor `tensorboardX` is available. Try `pip install`ing either.\n3\n3",
+        ),
+    ),
+    says(
+        r"pip install [\w-]",
+        (
+            "transformers 5.22.2",
+            "ImportError: \nAutoImageProcessor requires the PIL library but it was not found in your environment. You can install it with pip:\n`pip install pillow`. Please note that you may need to restart your runtime after installation.\n",
+        ),
+    ),
 )
 CAUSE = CauseRecord(
     id="dependency-conflict",
@@ -106,7 +244,7 @@ CAUSE = CauseRecord(
     ),
     exceptions=(
         rule(0.85, *VERSIONS),
-        rule(0.62, "No module named"),
+        rule(0.62, says("No module named", ("CPython 3.11.7", "ModuleNotFoundError: No module named 'nosuchmodule'"))),
         rule(0.6, r"lib(?:GL|glib|sndfile|gomp|stdc|X)[\w.+-]*: cannot open shared object"),
         rule(0.5, "DLL load failed"),
         rule(
@@ -122,7 +260,13 @@ CAUSE = CauseRecord(
         rule(0.72, *NEWER, unless="driver|compute capability|file|GPU"),
         rule(
             0.68,
-            r"\b\w+ is required to load C\+\+ extensions",
+            says(
+                r"\b\w+ is required to load C\+\+ extensions",
+                (
+                    "torch 2.13.0",
+                    "RuntimeError: Ninja is required to load C++ extensions (pip install ninja to get it)",
+                ),
+            ),
             r"\bversions?\b.{0,80}\b(?:mismatch(?:es)?|incompatib\w+|conflicts?|not compatible)",
             unless="driver|kernel version|cuDNN",
         ),
@@ -133,7 +277,7 @@ CAUSE = CauseRecord(
         rule(0.72, r"fatal error: [\w/.+-]{1,80}\.(?:h|hpp|cuh): No such file"),
         rule(
             0.6,
-            "Error compiling objects for extension",
+            says("Error compiling objects for extension", ("torch 2.13.0", "Error compiling objects for extension")),
             r"error: command '\S*(?:gcc|g\+\+|nvcc|cl\.exe)\S*' failed",
             "Failed building wheel for",
         ),

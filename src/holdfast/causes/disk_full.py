@@ -1,26 +1,40 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, Room, keras, rule, shell, torch, words
+from holdfast.causes.form import CauseRecord, Room, keras, rule, says, shell, torch, words
 
 NO_SPACE = (
-    r"\[Errno 28\]",
-    "No space left on device",
-    r"\[Errno 122\]",
-    "Disk quota exceeded",
+    says(
+        r"\[Errno 28\]",
+        (
+            "CPython 3.11.7 with glibc 2.42, translated",
+            "OSError: [Errno 28] Auf dem Gerät ist kein Speicherplatz mehr verfügbar: 'model.pt'",
+        ),
+    ),
+    says("No space left on device", ("torch 2.13.0", "no space left on device")),
+    says(
+        r"\[Errno 122\]",
+        (
+            "CPython 3.11.7 with glibc 2.42, translated",
+            "OSError: [Errno 122] Der zugewiesene Plattenplatz (Quota) ist überschritten",
+        ),
+    ),
+    says("Disk quota exceeded", ("CPython 3.11.7", "Disk quota exceeded.")),
     "StorageFull",
     "errno = 28",
-    "Quota exceeded",
-    "not enough (?:free )?(?:disk )?space",
-    "disk is full",
+    says("Quota exceeded", ("CPython 3.11.7", "User quota exceeded.")),
+    says(
+        "not enough (?:free )?(?:disk )?space", ("numpy 2.4.6", "Not enough free space to write 3 bytes after offset 3")
+    ),
+    says("disk is full", ("tensorflow 2.21.0", "database or disk is full")),
     "ENOSPC",
     "Insufficient disk space",
 )
 CUT_SHORT = (
-    "file write failed",
+    says("file write failed", ("h5py 3.14.0", "member file write failed")),
     "failed writing file",
-    r"\d+ requested and \d+ written",
+    says(r"\d+ requested and \d+ written", ("numpy 2.4.6", "3 requested and 3 written")),
     r"wrote (?:only )?\d+ (?:\w+ )?(?:instead )?of \d+",
-    r"\b[Ss]hort write\b",
+    says(r"\b[Ss]hort write\b", ("jaxlib 0.10.2", "short write: wrote")),
 )
 CAUSE = CauseRecord(
     id="disk-full",
@@ -41,16 +55,37 @@ CAUSE = CauseRecord(
         rule(0.95, *NO_SPACE),
         # a file that could not be written to its end
         rule(0.62, *CUT_SHORT, r"errno = 28\b"),
-        rule(0.45, r"unexpected pos \d+ vs", "Unable to (?:flush|write)", "[Ww]rite failed"),
+        rule(
+            0.45,
+            r"unexpected pos \d+ vs",
+            "Unable to (?:flush|write)",
+            says("[Ww]rite failed", ("h5py 3.14.0", "member file write failed")),
+        ),
     ),
     lines=(
         rule(
-            0.85, "No space left on device", "Disk quota exceeded", "StorageFull", "low on resource: ephemeral-storage"
+            0.85,
+            says("No space left on device", ("torch 2.13.0", "no space left on device")),
+            says("Disk quota exceeded", ("CPython 3.11.7", "Disk quota exceeded.")),
+            "StorageFull",
+            says(
+                "low on resource: ephemeral-storage",
+                ("Kubernetes 1.2x", "The node was low on resource: ephemeral-storage."),
+            ),
         ),
         rule(
             0.88,
-            "ephemeral (?:local )?storage (?:usage )?(?:exceeds|limit)",
-            "Usage of EmptyDir volume .{0,80}exceeds",
+            says(
+                "ephemeral (?:local )?storage (?:usage )?(?:exceeds|limit)",
+                (
+                    "kubernetes v1.38.0-alpha.0",
+                    "Pod ephemeral local storage usage exceeds the total limit of containers dense.",
+                ),
+            ),
+            says(
+                "Usage of EmptyDir volume .{0,80}exceeds",
+                ("kubernetes v1.38.0-alpha.0", "Usage of EmptyDir volume %q exceeds the limit %q."),
+            ),
             r"had condition: \[DiskPressure",
         ),
         rule(0.6, *CUT_SHORT),

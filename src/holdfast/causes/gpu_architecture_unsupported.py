@@ -1,33 +1,69 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, rule, shell, torch
+from holdfast.causes.form import CauseRecord, rule, says, shell, torch
 
 ARCHITECTURE = (
-    "HSA_STATUS_ERROR_INVALID_ISA",
+    says(
+        "HSA_STATUS_ERROR_INVALID_ISA",
+        (
+            "ROCR-Runtime rocm-test-09212024",
+            "HSA_STATUS_ERROR_INVALID_ISA_NAME: The instruction set architecture name is invalid.",
+        ),
+    ),
     "hipErrorNoBinaryForGpu",
     "hipErrorInvalidDeviceFunction",
     r"Cannot read \S{0,200}TensileLibrary",
     "no kernel found to launch",
-    "CUDNN_STATUS_ARCH_MISMATCH",
-    "(?:device )?kernel image is invalid",
-    "CUDA_ERROR_INVALID_IMAGE",
+    says("CUDNN_STATUS_ARCH_MISMATCH", ("caffe 1.0", "CUDNN_STATUS_ARCH_MISMATCH")),
+    says(
+        "(?:device )?kernel image is invalid",
+        ("torch 2.13.0, CUDA runtime 12.9.79", "RuntimeError: CUDA error: device kernel image is invalid"),
+    ),
+    says("CUDA_ERROR_INVALID_IMAGE", ("cuda-samples v13.0", "CUDA_ERROR_INVALID_IMAGE")),
     "ptxas (?:too old|does not support CC)",
-    "no kernel image is available",
-    "is not compatible with the current PyTorch installation",
+    says(
+        "no kernel image is available",
+        ("a log shown in public", "RuntimeError: CUDA error: no kernel image is available for execution on the device"),
+    ),
+    says(
+        "is not compatible with the current PyTorch installation",
+        (
+            "torch 2.13.0",
+            "3 with CUDA capability sm_3 is not compatible with the current PyTorch installation.\nThe current PyTorch install supports CUDA capabilities 3.\nIf you want to use the 3 GPU with PyTorch, please check the instructions at https://pytorch.org/get-started/locally/",
+        ),
+    ),
     "NoKernelImageForDevice",
-    "NO_BINARY_FOR_GPU",
-    "setup doesn't support bf16",
+    says("NO_BINARY_FOR_GPU", ("cuda-samples v13.0", "CUDA_ERROR_NO_BINARY_FOR_GPU")),
+    says(
+        "setup doesn't support bf16",
+        (
+            "transformers 5.22.2",
+            "ValueError: Your setup doesn't support bf16/gpu. You need to assign use_cpu if you want to train the model on CPU.",
+        ),
+    ),
     "only supports? (?:Ampere|Hopper|Turing|Volta|Ada)",
     "minimum required Cuda capability",
     "no longer supports this GPU",
-    "requires? (?:a )?(?:GPU with )?compute capability",
-    "only supported on (?:GPUs|devices) with compute capability",
+    says(
+        "requires? (?:a )?(?:GPU with )?compute capability",
+        ("tensorflow 2.21.0", "StreamExecutor cuda device (3) requires compute capability 'dense' but is of 'dense'"),
+    ),
+    says(
+        "only supported on (?:GPUs|devices) with compute capability",
+        (
+            "transformers 5.22.2",
+            "ValueError: FP8 quantized models is only supported on GPUs with compute capability >= 9.0 (e.g H100)",
+        ),
+    ),
     "Unsupported gpu architecture",
     r"'sm_\d+' is not (?:defined|a recognized)",
     r"Expected is_sm\d+",
     "compute capability .{0,60}(?:too (?:low|old)|not supported|unsupported|at least)",
     "not supported on this (?:GPU )?architecture",
-    "invalid device function",
+    says(
+        "invalid device function",
+        ("torch 2.13.0, CUDA runtime 12.9.79", "RuntimeError: CUDA error: invalid device function"),
+    ),
 )
 CAUSE = CauseRecord(
     id="gpu-architecture-unsupported",

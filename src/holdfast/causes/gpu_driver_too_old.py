@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from holdfast.causes.form import TORCH, CauseRecord, rule, shell
+from holdfast.causes.form import TORCH, CauseRecord, rule, says, shell
 
 SEE_DRIVER = shell("See driver and card", "nvidia-smi")
 TOO_OLD = (
@@ -8,7 +8,13 @@ TOO_OLD = (
     "driver version is insufficient",
     "cudaErrorInsufficientDriver",
     "CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
-    "PTX was compiled with an unsupported toolchain",
+    says(
+        "PTX was compiled with an unsupported toolchain",
+        (
+            "torch 2.13.0, CUDA runtime 12.9.79",
+            "RuntimeError: CUDA error: the provided PTX was compiled with an unsupported toolchain.",
+        ),
+    ),
     "compatibility was attempted on non supported HW",
     "CUDA_ERROR_COMPAT_NOT_SUPPORTED",
     "caused by (?:a )?stale driver",

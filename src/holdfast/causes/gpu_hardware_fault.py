@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, Xids, rule, shell
+from holdfast.causes.form import CauseRecord, Xids, rule, says, shell
 
 CAUSE = CauseRecord(
     id="gpu-hardware-fault",
@@ -17,10 +17,39 @@ CAUSE = CauseRecord(
     ),
     exceptions=(
         rule(
-            0.95, "uncorrectable (?:ECC|NVLink)", "cudaErrorECCUncorrectable", "ECC error", "hardware (?:stack )?error"
+            0.95,
+            says(
+                "uncorrectable (?:ECC|NVLink)",
+                (
+                    "torch 2.13.0, CUDA runtime 12.9.79",
+                    "RuntimeError: CUDA error: uncorrectable NVLink error detected during the execution",
+                ),
+            ),
+            "cudaErrorECCUncorrectable",
+            "ECC error",
+            says(
+                "hardware (?:stack )?error",
+                (
+                    "torch 2.13.0, CUDA runtime 12.9.79",
+                    "RuntimeError: CUDA error: Invalid access of peer GPU memory over nvlink or a hardware error",
+                ),
+            ),
         ),
     ),
-    lines=(rule(0.93, "uncorrectable (?:ECC|NVLink) error", "Row Remapper", r"DBE \(double bit"),),
+    lines=(
+        rule(
+            0.93,
+            says(
+                "uncorrectable (?:ECC|NVLink) error",
+                (
+                    "torch 2.13.0, CUDA runtime 12.9.79",
+                    "RuntimeError: CUDA error: uncorrectable NVLink error detected during the execution",
+                ),
+            ),
+            "Row Remapper",
+            r"DBE \(double bit",
+        ),
+    ),
     xids=(
         Xids((48, 94, 95), 0.93, "uncorrectable memory error (ECC)"),
         Xids((63, 64), 0.88, "memory rows or pages had to be retired or remapped"),

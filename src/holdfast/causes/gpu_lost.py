@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, Xids, rule, shell
+from holdfast.causes.form import CauseRecord, Xids, rule, says, shell
 
 CAUSE = CauseRecord(
     id="gpu-lost",
@@ -17,14 +17,14 @@ CAUSE = CauseRecord(
     exceptions=(
         rule(
             0.93,
-            "GPU is lost",
+            says("GPU is lost", ("ray ray-0.7.0", "GPU is lost")),
             "fallen off the bus",
             "device(?:s)? (?:is|was) lost",
             "cudaErrorDevicesUnavailable(?!.)",
         ),
     ),
     lines=(
-        rule(0.97, "fallen off the bus", "GPU is lost"),
+        rule(0.97, "fallen off the bus", says("GPU is lost", ("ray ray-0.7.0", "GPU is lost"))),
         rule(0.8, "Unable to determine the device handle for GPU"),
         rule(0.7, "NVRM: .{0,80}(?:RmInitAdapter failed|Cannot attach gpu|GPU is not responding)"),
     ),

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, Restart, RestartKind, jax, keras, rule, shell, torch
+from holdfast.causes.form import CauseRecord, Restart, RestartKind, jax, keras, rule, says, shell, torch
 from holdfast.causes.shared.recipes import BY_KIND
 
 ACCUMULATE = (
@@ -18,18 +18,41 @@ ACCUMULATE = (
     ),
 )
 GPU_WORDS = (
-    "(?:CUDA|HIP|XPU|NPU|MPS backend|MUSA) out of memory",
-    "CUDA error: out of memory",
-    r"[Tt]ried to allocate [\d.]+ [KMGT]iB \(GPU \d",
-    r"cuda runtime error \(2\)",
-    "CUDA_ERROR_OUT_OF_MEMORY",
+    says("(?:CUDA|HIP|XPU|NPU|MPS backend|MUSA) out of memory", ("accelerate 1.15.0", "MPS backend out of memory")),
+    says(
+        "CUDA error: out of memory", ("torch 2.13.0, CUDA runtime 12.9.79", "RuntimeError: CUDA error: out of memory")
+    ),
+    says(
+        r"[Tt]ried to allocate [\d.]+ [KMGT]iB \(GPU \d",
+        (
+            "torch 1.10",
+            "Tried to allocate 15.37 GiB (GPU 0; 23.66 GiB total capacity; 15.69 GiB already allocated; 5.37 GiB free; 16.08 GiB reserved in total by PyTorch)",
+        ),
+    ),
+    says(
+        r"cuda runtime error \(2\)",
+        (
+            "torch 0.3",
+            "RuntimeError: cuda runtime error (2) : out of memory at /b/wheel/pytorch-src/torch/lib/THC/generic/THCStorage.cu:66",
+        ),
+    ),
+    says("CUDA_ERROR_OUT_OF_MEMORY", ("cuda-samples v13.0", "CUDA_ERROR_OUT_OF_MEMORY")),
     "cudaErrorMemoryAllocation",
-    "cudaMalloc(?:Async)? (?:retry )?failed: out of memory",
+    says(
+        "cudaMalloc(?:Async)? (?:retry )?failed: out of memory",
+        (
+            "llama.cpp",
+            "ggml_backend_cuda_buffer_type_alloc_buffer: allocating 590.07 MiB on device 0: cudaMalloc failed: out of memory",
+        ),
+    ),
     "hipErrorOutOfMemory",
     "CUDA driver error: out of memory",
     r"\bGPUs?\b(?!-?\d*: task).{0,40} out of memory",
     r"Cuda failure (?:\d+ )?'out of memory'",
-    "Failed to CUDA (?:host )?[cm]alloc",
+    says(
+        "Failed to CUDA (?:host )?[cm]alloc",
+        ("nccl nccl4py-v0.3.1", "node1:4242:4242 [0] NCCL WARN Failed to CUDA calloc async 3 bytes"),
+    ),
 )
 # The end of PyTorch's message, which is long enough to be cut.
 ADVISED = "(?:max_split_size_mb|expandable_segments:True) to avoid fragmentation"
@@ -51,57 +74,170 @@ CAUSE = CauseRecord(
         rule(0.93, *GPU_WORDS),
         rule(0.92, r"OOM when allocating[\s\S]{0,300}(?:device:GPU|GPU_\d|/gpu:\d)"),
         rule(0.9, r"(?:device:GPU|GPU_\d)[\s\S]{0,300}(?:failed to allocate|out of memory)"),
-        rule(0.88, "RESOURCE[_ ]EXHAUSTED: (?:Out of memory|Failed to allocate request|.{0,80}trying to allocate)"),
         rule(
-            0.85, r"RESOURCE_EXHAUSTED[\s\S]{0,300}(?:hbm|vmem|allocat)", "out of memory in memory space (?:hbm|vmem)"
+            0.88,
+            says(
+                "RESOURCE[_ ]EXHAUSTED: (?:Out of memory|Failed to allocate request|.{0,80}trying to allocate)",
+                (
+                    "a log shown in public",
+                    "XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 4770354232 bytes.",
+                ),
+            ),
+        ),
+        rule(
+            0.85,
+            says(
+                r"RESOURCE_EXHAUSTED[\s\S]{0,300}(?:hbm|vmem|allocat)",
+                (
+                    "a log shown in public",
+                    "XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 4770354232 bytes.",
+                ),
+            ),
+            "out of memory in memory space (?:hbm|vmem)",
         ),
         # XLA's own allocator
         rule(0.85, "Out of memory", "trying to allocate", types="ResourceExhaustedError"),
         rule(
             0.8,
-            r"Out of memory (?:while trying to allocate|allocating) \d+ bytes",
+            says(
+                r"Out of memory (?:while trying to allocate|allocating) \d+ bytes",
+                (
+                    "a log shown in public",
+                    "XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 4770354232 bytes.",
+                ),
+            ),
             types="ResourceExhaustedError XlaRuntimeError JaxRuntimeError",
         ),
-        rule(0.82, "Dst tensor is not initialized"),
-        rule(0.72, ADVISED),
+        rule(
+            0.82,
+            says(
+                "Dst tensor is not initialized",
+                (
+                    "tensorflow 2.5",
+                    "InternalError: Failed copying input tensor from /job:localhost/replica:0/task:0/device:CPU:0 to /job:localhost/replica:0/task:0/device:GPU:0 in order to run Equal: Dst tensor is not initialized. [Op:Equal]",
+                ),
+            ),
+        ),
+        rule(
+            0.72,
+            says(
+                ADVISED,
+                (
+                    "torch 2.4",
+                    "If reserved but unallocated memory is large try setting PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.  See documentation for Memory Management  (https://pytorch.org/docs/stable/notes/cuda.html#environment-variables)",
+                ),
+            ),
+        ),
         rule(0.66, "Unable to find a valid cuDNN algorithm", "was unable to find an engine to execute"),
         rule(
             0.75,
             "cublas runtime error : resource allocation failed",
-            "CUBLAS_STATUS_ALLOC_FAILED",
-            "CUDNN_STATUS_ALLOC_FAILED",
+            says("CUBLAS_STATUS_ALLOC_FAILED", ("caffe 1.0", "CUBLAS_STATUS_ALLOC_FAILED")),
+            says("CUDNN_STATUS_ALLOC_FAILED", ("caffe 1.0", "CUDNN_STATUS_ALLOC_FAILED")),
             "CUSOLVER_STATUS_ALLOC_FAILED",
         ),
         rule(0.55, "^(?!java)", types="OutOfMemoryError OutOfMemory"),
         rule(0.8, "CUDA", "GPU", "[Tt]ried to allocate", "^torch", types="OutOfMemoryError OutOfMemory"),
         # no room for its workspace
-        rule(0.53, "CUBLAS_STATUS_NOT_INITIALIZED.{0,40}cublasCreate"),
-        rule(0.45, "CU(?:BLAS|DNN)_STATUS_(?:NOT_INITIALIZED|INTERNAL_ERROR)", "create cu(?:blas|dnn) handle"),
+        rule(
+            0.53,
+            says(
+                "CUBLAS_STATUS_NOT_INITIALIZED.{0,40}cublasCreate",
+                (
+                    "torch 1.9",
+                    "RuntimeError: CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate(handle)`",
+                ),
+            ),
+        ),
+        rule(
+            0.45,
+            says(
+                "CU(?:BLAS|DNN)_STATUS_(?:NOT_INITIALIZED|INTERNAL_ERROR)",
+                (
+                    "torch 1.9",
+                    "RuntimeError: CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate(handle)`",
+                ),
+            ),
+            "create cu(?:blas|dnn) handle",
+        ),
         # most often mended by letting the memory grow
-        rule(0.52, "Failed to get convolution algorithm"),
+        rule(
+            0.52,
+            says(
+                "Failed to get convolution algorithm",
+                (
+                    "tensorflow 1.13",
+                    "UnknownError: Failed to get convolution algorithm. This is probably because cuDNN failed to initialize, so try looking to see if a warning log message was printed above.",
+                ),
+            ),
+        ),
         rule(
             0.82,
-            r"(?:GPU|CUDA|cuda|device|HBM|VRAM)\b.{0,60}\b(?:out of memory|OOM\b|insufficient memory|memory exhausted)",
+            says(
+                r"(?:GPU|CUDA|cuda|device|HBM|VRAM)\b.{0,60}\b(?:out of memory|OOM\b|insufficient memory|memory exhausted)",
+                (
+                    "torch 0.3",
+                    "RuntimeError: cuda runtime error (2) : out of memory at /b/wheel/pytorch-src/torch/lib/THC/generic/THCStorage.cu:66",
+                ),
+            ),
         ),
     ),
     lines=(
         rule(0.85, *GPU_WORDS),
-        rule(0.7, ADVISED),
-        rule(0.62, r"^(?:E\s+)?(?:.{0,80}: )?OOM when allocating tensor(?!.{0,200}(?:device:CPU|mklcpu))"),
+        rule(
+            0.7,
+            says(
+                ADVISED,
+                (
+                    "torch 2.4",
+                    "If reserved but unallocated memory is large try setting PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.  See documentation for Memory Management  (https://pytorch.org/docs/stable/notes/cuda.html#environment-variables)",
+                ),
+            ),
+        ),
+        rule(
+            0.62,
+            says(
+                r"^(?:E\s+)?(?:.{0,80}: )?OOM when allocating tensor(?!.{0,200}(?:device:CPU|mklcpu))",
+                ("tensorflow 2.21.0", "OOM when allocating tensor with shape"),
+            ),
+        ),
         rule(0.9, "OP_REQUIRES failed.{0,160}OOM when allocating"),
         rule(
             0.7,
             r"Allocator \(GPU_\d_bfc\) ran out of memory trying to allocate (?P<wanted>[\d.]+\w+)(?!.{0,160}not a failure)",
         ),
-        rule(0.8, "RESOURCE_EXHAUSTED: (?:Out of memory|Failed to allocate)"),
+        rule(
+            0.8,
+            says(
+                "RESOURCE_EXHAUSTED: (?:Out of memory|Failed to allocate)",
+                (
+                    "a log shown in public",
+                    "XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 4770354232 bytes.",
+                ),
+            ),
+        ),
         # XLA's, without its status
-        rule(0.66, r"Out of memory while trying to allocate (?P<wanted>\d+ bytes)"),
-        rule(0.7, "CU(?:BLAS|DNN)_STATUS_ALLOC_FAILED"),
+        rule(
+            0.66,
+            says(
+                r"Out of memory while trying to allocate (?P<wanted>\d+ bytes)",
+                (
+                    "a log shown in public",
+                    "XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 4770354232 bytes.",
+                ),
+            ),
+        ),
+        rule(0.7, says("CU(?:BLAS|DNN)_STATUS_ALLOC_FAILED", ("caffe 1.0", "CUBLAS_STATUS_ALLOC_FAILED"))),
         rule(
             0.8,
             r"[Cc]ompil\w+ .{0,80}(?:unlikely to have|not) enough memory\b.{0,40}[Rr]equires",
             "out of memory in memory space (?:hbm|vmem)",
         ),
-        rule(0.45, "CUDNN_STATUS_NOT_INITIALIZED", "Could not create cudnn handle", "failed to create cublas handle"),
+        rule(
+            0.45,
+            says("CUDNN_STATUS_NOT_INITIALIZED", ("caffe 1.0", "CUDNN_STATUS_NOT_INITIALIZED")),
+            "Could not create cudnn handle",
+            "failed to create cublas handle",
+        ),
     ),
 )

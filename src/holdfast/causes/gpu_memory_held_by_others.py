@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from holdfast.causes.form import JAX, CauseRecord, keras, rule, shell
+from holdfast.causes.form import JAX, CauseRecord, keras, rule, says, shell
 
 # One process at a time may have a TPU.
 IN_USE = r"(?:TPU|libtpu\S{0,4}|accelerator)s? (?:is |are )?already in used? by"
@@ -21,15 +21,33 @@ CAUSE = CauseRecord(
         shell("Do not take it all at once", "XLA_PYTHON_CLIENT_PREALLOCATE=false python train.py", JAX),
     ),
     exceptions=(
-        rule(0.42, "CU(?:BLAS|DNN)_STATUS_NOT_INITIALIZED", "Failed to get convolution alg"),
+        rule(
+            0.42,
+            says(
+                "CU(?:BLAS|DNN)_STATUS_NOT_INITIALIZED",
+                (
+                    "torch 1.9",
+                    "RuntimeError: CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate(handle)`",
+                ),
+            ),
+            says(
+                "Failed to get convolution alg",
+                (
+                    "tensorflow 1.13",
+                    "UnknownError: Failed to get convolution algorithm. This is probably because cuDNN failed to initialize, so try looking to see if a warning log message was printed above.",
+                ),
+            ),
+        ),
         rule(
             0.82,
             "all CUDA-capable devices are busy",
             "exclusive[- ]process",
             r"CUDA-capable device\(s\) is/are busy",
-            IN_USE,
+            says(IN_USE, ("jax with libtpu", "ABORTED: The TPU is already in use by process with pid 23472.")),
         ),
         rule(0.53, r"Blas \w+ launch failed", "StreamExecutor without BLAS support"),
     ),
-    lines=(rule(0.82, IN_USE),),
+    lines=(
+        rule(0.82, says(IN_USE, ("jax with libtpu", "ABORTED: The TPU is already in use by process with pid 23472."))),
+    ),
 )

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from holdfast.causes.form import KERAS, TORCH, CauseRecord, jax, keras, rule, shell, torch
+from holdfast.causes.form import KERAS, TORCH, CauseRecord, jax, keras, rule, says, shell, torch
 
 CAUSE = CauseRecord(
     id="gpu-not-used",
@@ -20,9 +20,20 @@ CAUSE = CauseRecord(
     exceptions=(
         rule(
             0.6,
-            "You requested gpu: ",
-            "no visible CUDA devices",
-            "No supported gpu backend found",
+            says(
+                "You requested gpu: ",
+                ("lightning 2.6.6", "MisconfigurationException: You requested gpu: 3\n But your machine only has: 3"),
+            ),
+            says(
+                "no visible CUDA devices",
+                (
+                    "lightning 2.6.6",
+                    "ValueError: You requested to find cuda:0 devices but there are no visible CUDA devices on this machine.",
+                ),
+            ),
+            says(
+                "No supported gpu backend found", ("lightning 2.6.6", "RuntimeError: No supported gpu backend found!")
+            ),
             "GPUAccelerator`? can not run",
             "only supports NHWC on device type CPU",
             "No OpKernel was registered to support Op 'Cudnn",
@@ -32,11 +43,20 @@ CAUSE = CauseRecord(
         ),
         rule(
             0.5,
-            "No CUDA GPUs are available",
+            says("No CUDA GPUs are available", ("torch 2.13.0", "No CUDA GPUs are available")),
             "No visible GPU devices",
-            "no CUDA-capable device",
+            says(
+                "no CUDA-capable device",
+                ("torch 2.13.0, CUDA runtime 12.9.79", "RuntimeError: CUDA error: no CUDA-capable device is detected"),
+            ),
             "CUDA_ERROR_NO_DEVICE",
-            "Unknown backend:? '?(?:gpu|cuda)",
+            says(
+                "Unknown backend:? '?(?:gpu|cuda)",
+                (
+                    "jax 0.10.2",
+                    "RuntimeError: Unknown backend: 'gpu' requested, but no platforms that are instances of gpu are present. Platforms present are: cpu",
+                ),
+            ),
         ),
     ),
     lines=(
@@ -46,13 +66,31 @@ CAUSE = CauseRecord(
             "but CUDA is not available",
             r"Num GPUs Available: {1,3}0\b",
             r"cuda\.is_available(?:\(\))? is False",
-            r"\b[Nn]o (?:\w+ )?GPUs? (?:was |were |is |are )?(?:found|detected|available)\b(?!.{0,20}falling)",
+            says(
+                r"\b[Nn]o (?:\w+ )?GPUs? (?:was |were |is |are )?(?:found|detected|available)\b(?!.{0,20}falling)",
+                ("tensorflow 2.21.0", "Enabled NCCL communication but no GPUs detected/specified."),
+            ),
         ),
-        rule(0.85, "An NVIDIA GPU may be present on this machine, but a CUDA-enabled jaxlib is not installed"),
+        rule(
+            0.85,
+            says(
+                "An NVIDIA GPU may be present on this machine, but a CUDA-enabled jaxlib is not installed",
+                (
+                    "jax 0.10.2",
+                    "An NVIDIA GPU may be present on this machine, but a CUDA-enabled jaxlib is not installed. Falling back to",
+                ),
+            ),
+        ),
         rule(
             0.42,
             "No GPU/TPU found, falling back to CPU",
-            "GPU will not be used",
+            says(
+                "GPU will not be used",
+                (
+                    "tensorflow 2.21.0",
+                    "TensorFlow GPU support is not available on native Windows for TensorFlow >= 2.11. Even if CUDA/cuDNN are installed, GPU will not be used. Please use WSL2 or the TensorFlow-DirectML plugin.",
+                ),
+            ),
             "failed call to cuInit",
             "kernel driver does not appear to be running",
             "Skipping registering GPU devices",

@@ -2,14 +2,17 @@ from __future__ import annotations
 
 import signal
 
-from holdfast.causes.form import CauseRecord, Restart, RestartKind, Room, Unmoved, rule, shell
+from holdfast.causes.form import CauseRecord, Restart, RestartKind, Room, Unmoved, rule, says, shell
 from holdfast.causes.shared.recipes import BY_KIND, SMALLER_STEP
 from holdfast.causes.shared.words import HOST_WORDS, KILLED, SHM
 
 # In the languages of those who report it.
 PAGING_FILE = (
     "WinError 1455",
-    "paging file is too small",
+    says(
+        "paging file is too small",
+        ("Windows 10", "The paging file is too small for this operation to complete (DOS error/errno=1455)"),
+    ),
     "页面文件太小",
     "Auslagerungsdatei ist zu klein",
     "fichier de pagination est (?:insuffisant|trop petit)",
@@ -34,13 +37,33 @@ CAUSE = CauseRecord(
         rule(0.6, r"unable to mmap \d+ bytes[\s\S]{0,80}Cannot allocate memory"),
         rule(
             0.9,
-            r"(?:OOM when allocating|failed to allocate|Out of memory)[\s\S]{0,400}(?:device:CPU|allocator (?:mkl)?cpu)",
+            says(
+                r"(?:OOM when allocating|failed to allocate|Out of memory)[\s\S]{0,400}(?:device:CPU|allocator (?:mkl)?cpu)",
+                (
+                    "tensorflow 2.21.0",
+                    "ResourceExhaustedError: {{function_node __wrapped__Fill_device_/job:localhost/replica:0/task:0/device:CPU:0}} OOM when allocating tensor with shape[1000000000000,10000] and type float on /job:localhost/replica:0/task:0/device:CPU:0 by allocator mklcpu [Op:Fill] name: ",
+                ),
+            ),
             unless=r"device:GPU|GPU_\d_bfc",
         ),
-        rule(0.42, "OOM when allocating", "failed to allocate", types="ResourceExhaustedError"),
+        rule(
+            0.42,
+            says(
+                "OOM when allocating",
+                (
+                    "tensorflow 2.21.0",
+                    "ResourceExhaustedError: {{function_node __wrapped__Fill_device_/job:localhost/replica:0/task:0/device:CPU:0}} OOM when allocating tensor with shape[1000000000000,10000] and type float on /job:localhost/replica:0/task:0/device:CPU:0 by allocator mklcpu [Op:Fill] name: ",
+                ),
+            ),
+            "failed to allocate",
+            types="ResourceExhaustedError",
+        ),
         rule(
             0.9,
-            "node running low on memory",
+            says(
+                "node running low on memory",
+                ("ray ray-0.7.0", "3 worker(s) were killed due to the node running low on memory. dense\ndense"),
+            ),
             "memory pressure",
             "killed due to the node",
             types="OutOfMemoryError OwnerDiedError WorkerCrashedError RayTaskError",
@@ -48,8 +71,20 @@ CAUSE = CauseRecord(
         rule(0.92, *PAGING_FILE),
         rule(
             0.6,
-            r"\bout of (?:host |system |CPU )?memory\b",
-            r"(?:failed|unable) to allocate (?:memory|\d)",
+            says(
+                r"\bout of (?:host |system |CPU )?memory\b",
+                (
+                    "jax 0.10.2",
+                    "JaxRuntimeError: RESOURCE_EXHAUSTED: Out of memory allocating 4000000000000000000 bytes.",
+                ),
+            ),
+            says(
+                r"(?:failed|unable) to allocate (?:memory|\d)",
+                (
+                    "numpy 2.4.6",
+                    "MemoryError: Unable to allocate 728. TiB for an array with shape (100000000000000,) and data type float64",
+                ),
+            ),
             "insufficient memory",
             unless="GPU|CUDA|cuda|device|shared",
         ),
@@ -58,15 +93,81 @@ CAUSE = CauseRecord(
         rule(0.95, "oom-kill:constraint=CONSTRAINT_(?:NONE|CPUSET|MEMORY_POLICY)"),
         rule(0.94, r"Out of memory: Kill(?:ed)? process \d+ \("),
         rule(0.86, r"\bKilled process \d+ \([^)\n]{1,40}\),? (?:UID:? ?\d+,? )?(?:total-vm|anon-rss)"),
-        rule(0.9, "session crashed after using all available RAM", "tried to allocate more memory than is available"),
-        rule(0.9, "low on resource: memory", "killed due to memory pressure", "node running low on memory"),
+        rule(
+            0.9,
+            says(
+                "session crashed after using all available RAM",
+                ("Google Colab", "Your session crashed after using all available RAM."),
+            ),
+            "tried to allocate more memory than is available",
+        ),
+        rule(
+            0.9,
+            says(
+                "low on resource: memory",
+                (
+                    "Kubernetes 1.2x",
+                    "The node was low on resource: memory. Container minecraft was using 1924152Ki, which exceeds its request of 0.",
+                ),
+            ),
+            says(
+                "killed due to memory pressure",
+                ("ray ray-0.7.0", "Workers (tasks / actors) killed due to memory pressure (OOM),"),
+            ),
+            says(
+                "node running low on memory",
+                ("ray ray-0.7.0", "3 worker(s) were killed due to the node running low on memory. dense\ndense"),
+            ),
+        ),
         rule(0.88, "(?:earlyoom|systemd-oomd).{0,80}(?:kill|SIGTERM)", r"sending SIG\w+ to process \d+ .{0,80}badness"),
-        rule(0.72, "invoked oom-killer"),
-        rule(0.85, "std::bad_alloc", "(?<!CUDA )Cannot allocate memory$", "Cannot allocate memory(?! in static)"),
+        rule(
+            0.72,
+            says(
+                "invoked oom-killer",
+                (
+                    "Linux 5.14 kernel log",
+                    "stress-ng-vm invoked oom-killer: gfp_mask=0x1100cca(GFP_HIGHUSER_MOVABLE), order=0, oom_score_adj=1000",
+                ),
+            ),
+        ),
+        rule(
+            0.85,
+            "std::bad_alloc",
+            "(?<!CUDA )Cannot allocate memory$",
+            says(
+                "Cannot allocate memory(?! in static)",
+                (
+                    "torch 2.13.0",
+                    "RuntimeError: [enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to allocate 4000000000000000 bytes. Error code 12 (Cannot allocate memory)",
+                ),
+            ),
+        ),
         rule(0.9, "Java heap space", "GC overhead limit exceeded"),
-        rule(0.85, "mmap(?:ing)? (?:failed|error).{0,40}(?:memory|ENOMEM)", r"out of memory allocating \d+ bytes"),
-        rule(0.8, r"Unable to allocate [\d.]+ [KMGT]iB for an array"),
-        rule(0.4, r"Allocation of \d+ exceeds \d+% of (?:free )?system memory"),
+        rule(
+            0.85,
+            "mmap(?:ing)? (?:failed|error).{0,40}(?:memory|ENOMEM)",
+            says(r"out of memory allocating \d+ bytes", ("jaxlib 0.10.2", "Out of memory allocating 3 bytes.")),
+        ),
+        rule(
+            0.8,
+            says(
+                r"Unable to allocate [\d.]+ [KMGT]iB for an array",
+                (
+                    "numpy 2.4.6",
+                    "MemoryError: Unable to allocate 728. TiB for an array with shape (100000000000000,) and data type float64",
+                ),
+            ),
+        ),
+        rule(
+            0.4,
+            says(
+                r"Allocation of \d+ exceeds \d+% of (?:free )?system memory",
+                (
+                    "tensorflow 2.12",
+                    "2023-06-05 02:52:51.331855: W tensorflow/core/framework/cpu_allocator_impl.cc:82] Allocation of 19267584 exceeds 10% of free system memory.",
+                ),
+            ),
+        ),
         rule(
             0.45,
             *KILLED,

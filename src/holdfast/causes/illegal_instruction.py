@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import signal
 
-from holdfast.causes.form import CauseRecord, rule, shell
+from holdfast.causes.form import CauseRecord, rule, says, shell
 
 CAUSE = CauseRecord(
     id="illegal-instruction",
@@ -14,12 +14,19 @@ CAUSE = CauseRecord(
         shell("See what this CPU can do", "grep -o -m1 -E 'avx512f|avx2|avx|sse4_2' /proc/cpuinfo"),
         shell("Install a build for this CPU", "pip install --force-reinstall --no-binary :all: PACKAGE"),
     ),
-    exceptions=(rule(0.97, "built using AVX", r"compiled to use (?:AVX|SSE)\w* instructions", "Illegal instruction"),),
+    exceptions=(
+        rule(
+            0.97,
+            "built using AVX",
+            r"compiled to use (?:AVX|SSE)\w* instructions",
+            says("Illegal instruction", ("numpy 2.4.6", "Illegal instruction")),
+        ),
+    ),
     lines=(
         rule(
             0.95,
-            "Illegal instruction",
-            "非法指令",
+            says("Illegal instruction", ("numpy 2.4.6", "Illegal instruction")),
+            says("非法指令", ("bash 5 with glibc 2.42, translated", "非法指令 (核心已转储)")),
             "SIGILL",
             r"exitcode\s{0,4}: -4\b",
             "exit code 132",

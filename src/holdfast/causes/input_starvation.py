@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, keras, rule, torch
+from holdfast.causes.form import CauseRecord, keras, rule, says, torch
 
 CAUSE = CauseRecord(
     id="input-starvation",
@@ -20,5 +20,13 @@ CAUSE = CauseRecord(
         ),
         keras("Do the costly part once", "dataset = dataset.cache()  # before shuffle and batch"),
     ),
-    lines=(rule(0.88, "program is (?:HIGHLY|MODERATELY) input-bound"),),
+    lines=(
+        rule(
+            0.88,
+            says(
+                "program is (?:HIGHLY|MODERATELY) input-bound",
+                ("tensorflow 2.21.0", "Your program is MODERATELY input-bound because"),
+            ),
+        ),
+    ),
 )

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, jax, keras, python, rule, torch
+from holdfast.causes.form import CauseRecord, jax, keras, python, rule, says, torch
 from holdfast.causes.shared.words import CHECKED
 
 PLAIN_MATH = r"math domain error|expected a (?:positive|nonnegative) input|division by zero"
@@ -21,29 +21,80 @@ CAUSE = CauseRecord(
         jax("Find the operation", 'jax.config.update("jax_debug_nans", True)', unsaid=PLAIN_MATH),
     ),
     exceptions=(
-        rule(0.85, "Function '" + RISKY + r"Backward\d?' returned nan values"),
-        rule(0.85, r"Detected Infinity or NaN in output \d+ of [\s\S]{0,60}op \"" + RISKY + '"'),
-        rule(0.8, r"invalid value \((?:nan|inf)\) encountered in (?:jit\()?(?:log|sqrt|div|pow|rsqrt|acos|asin)"),
-        rule(0.62, r"FloatingPointError: invalid value \((?:nan|inf)\) encountered in"),
+        rule(
+            0.85,
+            says(
+                "Function '" + RISKY + r"Backward\d?' returned nan values",
+                ("torch 2.13.0", "RuntimeError: Function 'SqrtBackward0' returned nan values in its 0th output."),
+            ),
+        ),
+        rule(
+            0.85,
+            says(
+                r"Detected Infinity or NaN in output \d+ of [\s\S]{0,60}op \"" + RISKY + '"',
+                (
+                    "tensorflow 2.21.0",
+                    "InvalidArgumentError: {{function_node __wrapped__CheckNumericsV2_device_/job:localhost/replica:0/task:0/device:CPU:0}} \n\n!!! Detected Infinity or NaN in output 0 of eagerly-executing op \"Log\" (# of outputs: 1) !!!\n  dtype: <dtype: 'float32'>\n  shape: (1,)\n  # of -Inf elements: 1\n\n  Input tensor: tf.Tensor([0.], shape=(1,), dtype=float32)\n\n : Tensor had -Inf values [Op:CheckNumericsV2] name: ",
+                ),
+            ),
+        ),
+        rule(
+            0.8,
+            says(
+                r"invalid value \((?:nan|inf)\) encountered in (?:jit\()?(?:log|sqrt|div|pow|rsqrt|acos|asin)",
+                ("jax 0.10.2", "FloatingPointError: invalid value (nan) encountered in rsqrt"),
+            ),
+        ),
+        rule(
+            0.62,
+            says(
+                r"FloatingPointError: invalid value \((?:nan|inf)\) encountered in",
+                ("jax 0.10.2", "FloatingPointError: invalid value (nan) encountered in rsqrt"),
+            ),
+        ),
         rule(
             0.8,
             r"(?:log|sqrt|div|pow)\w*[\s\S]{0,80}Tensor had (?:NaN|Inf)",
             r"Tensor had (?:NaN|Inf)[\s\S]{0,200}(?:/log|/sqrt|/truediv|/div)",
         ),
         # What autograd's check names is where it began: most often a division or a root of nothing.
-        rule(0.53, r"Function '\w+Backward\d?' returned nan values"),
-        rule(0.42, CHECKED),
+        rule(
+            0.53,
+            says(
+                r"Function '\w+Backward\d?' returned nan values",
+                ("torch 2.13.0", "RuntimeError: Function 'SqrtBackward0' returned nan values in its 0th output."),
+            ),
+        ),
+        rule(
+            0.42,
+            says(
+                CHECKED,
+                ("torch 2.13.0", "RuntimeError: Function 'SqrtBackward0' returned nan values in its 0th output."),
+            ),
+        ),
         rule(
             0.6,
-            "math domain error",
+            says("math domain error", ("CPython 3.11.7", "ValueError: math domain error")),
             "(?:divide by zero|invalid value) encountered in (?:log|sqrt|true_divide|divide|power)",
         ),
         rule(
             0.68,
-            r"(?:matrix|input|Cholesky|factorization|SVD|eigh?|linalg)\b.{0,80}(?:singular|not (?:positive|invertible)|could not be completed|(?:failed|did not) (?:to )?converge|ill-conditioned)",
+            says(
+                r"(?:matrix|input|Cholesky|factorization|SVD|eigh?|linalg)\b.{0,80}(?:singular|not (?:positive|invertible)|could not be completed|(?:failed|did not) (?:to )?converge|ill-conditioned)",
+                (
+                    "torch 2.13.0",
+                    "_LinAlgError: linalg.svd: The algorithm failed to converge because the input matrix contained non-finite values.",
+                ),
+            ),
             "leading minor of",
             "not positive.definite",
-            "[Cc]holesky .{0,40}(?:failed|not successful)",
+            says(
+                "[Cc]holesky .{0,40}(?:failed|not successful)",
+                (
+                    "keras 3.15.1",
+                    "ValueError: Cholesky decomposition failed. The input might not be a valid positive definite matrix.",
+                ),
+            ),
         ),
     ),
     lines=(

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, rule, torch
+from holdfast.causes.form import CauseRecord, rule, says, torch
 from holdfast.causes.shared.recipes import CLIP, SLOWER
 from holdfast.causes.shared.words import NAN_SYMPTOM
 
@@ -16,9 +16,24 @@ CAUSE = CauseRecord(
         torch("Start slowly", "torch.optim.lr_scheduler.LinearLR(optimizer, 0.01, total_iters=500)"),
     ),
     exceptions=(
-        rule(0.54, r"contain Inf/NaN\. Training has diverged"),
+        rule(
+            0.54,
+            says(
+                r"contain Inf/NaN\. Training has diverged",
+                (
+                    "detectron2 v0.6",
+                    "FloatingPointError: Predicted boxes or scores contain Inf/NaN. Training has diverged.",
+                ),
+            ),
+        ),
         # Detectron says when: some steps went well, so it is not the data, and it was not long.
-        rule(0.54, r"infinite or NaN at iteration=(?:[2-9]|\d{2,3})\b"),
+        rule(
+            0.54,
+            says(
+                r"infinite or NaN at iteration=(?:[2-9]|\d{2,3})\b",
+                ("a log shown in public", "FloatingPointError: Loss became infinite or NaN at iteration=27!"),
+            ),
+        ),
         rule(0.42, *NAN_SYMPTOM, "loss (?:diverged|exploded)", "training diverge"),
     ),
     lines=(rule(0.42, "Loss is (?:nan|inf), stopping training", "loss (?:diverged|exploded)"),),

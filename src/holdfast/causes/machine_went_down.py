@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, rule, shell
+from holdfast.causes.form import CauseRecord, rule, says, shell
 
 CAUSE = CauseRecord(
     id="machine-went-down",
@@ -12,7 +12,13 @@ CAUSE = CauseRecord(
     lines=(
         rule(
             0.88,
-            "DUE TO NODE FAILURE",
+            says(
+                "DUE TO NODE FAILURE",
+                (
+                    "slurm slurm-25-05-0-1",
+                    "*** dense ON dense CANCELLED AT dense DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***",
+                ),
+            ),
             "NODE_FAIL",
             "Kernel panic",
             "system is going down for (?:reboot|power)",
@@ -23,11 +29,22 @@ CAUSE = CauseRecord(
         rule(
             0.85,
             r"[Nn]ode unexpectedly re(?:boot|\s|$)",
-            "[Uu]nexpected(?:ly)? (?:reboot|power (?:loss|off|cycle|outage))",
+            says(
+                "[Uu]nexpected(?:ly)? (?:reboot|power (?:loss|off|cycle|outage))",
+                ("slurm slurm-25-05-0-1", "dense: Node dense unexpectedly rebooted boot_time=3 last response=3"),
+            ),
             "rebooted without cleanly shutting down",
             r"Kernel-Power\W.{0,60}\b41\b",
             r"\b41\b.{0,60}Kernel-Power",
         ),
-        rule(0.7, "-- Reboot --", "hard LOCKUP", "node .{0,60}marked (?:as )?dead"),
+        rule(
+            0.7,
+            "-- Reboot --",
+            "hard LOCKUP",
+            says(
+                "node .{0,60}marked (?:as )?dead",
+                ("ray ray-0.7.0", "Node is marked as dead by GCS as it's already shutting down."),
+            ),
+        ),
     ),
 )

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, jax, keras, rule, torch
+from holdfast.causes.form import CauseRecord, jax, keras, rule, says, torch
 
 CAUSE = CauseRecord(
     id="mixed-precision-overflow",
@@ -26,7 +26,13 @@ CAUSE = CauseRecord(
         rule(
             0.82,
             "loss scale already at minimum",
-            "Minimum loss scale reached",
+            says(
+                "Minimum loss scale reached",
+                (
+                    "fairseq v0.9.0",
+                    "FloatingPointError: AMP: Minimum loss scale reached (3). Your loss is probably exploding. Try restarting training or use fp32. 3",
+                ),
+            ),
             "loss.?scale.{0,40}(?:reached|below).{0,20}min",
         ),
         rule(0.85, "ZeroDivisionError", "float division by zero", frames=r"apex[/\\]amp|loss_scal"),
@@ -34,6 +40,10 @@ CAUSE = CauseRecord(
     lines=(
         rule(0.8, "loss scale already at minimum"),
         rule(0.74, r"Gradient overflow\.\s+Skipping step.{0,80}reducing loss scale to (?:0\.0|[\d.]+e-\d)"),
-        rule(0.3, "OVERFLOW! .{0,40}Skipping step", "Gradient overflow"),
+        rule(
+            0.3,
+            "OVERFLOW! .{0,40}Skipping step",
+            says("Gradient overflow", ("fairseq v0.9.0", "NOTE: gradient overflow detected, ignoring gradient, 3")),
+        ),
     ),
 )

@@ -2,27 +2,33 @@ from __future__ import annotations
 
 import signal
 
-from holdfast.causes.form import CauseRecord, Restart, RestartKind, rule, shell, words
+from holdfast.causes.form import CauseRecord, Restart, RestartKind, rule, says, shell, words
 
 HEAP = (
-    r"free\(\): ",
-    r"malloc\(\): ",
-    r"realloc\(\): ",
-    r"munmap_chunk\(\)",
+    says(r"free\(\): ", ("glibc", "free(): unaligned chunk detected in tcache 2")),
+    says(r"malloc\(\): ", ("glibc", "malloc(): largebin double linked list corrupted (nextsize)")),
+    says(r"realloc\(\): ", ("glibc", "realloc(): invalid next size")),
+    says(r"munmap_chunk\(\)", ("glibc", "munmap_chunk(): invalid pointer")),
     "double free",
-    "corrupted (?:size|double|unsorted)",
+    says("corrupted (?:size|double|unsorted)", ("glibc", "corrupted size vs. prev_size while consolidating")),
     "(?:or|memory) corruption",
-    "stack smashing",
+    says("stack smashing", ("glibc", "stack smashing detected")),
 )
 CRASHED = (
-    "段错误",
+    says("段错误", ("bash 5 with glibc 2.42, translated", "段错误 (核心已转储)")),
     r"已放弃 ?\(",
     r"中止 ?\(コアダンプ",
-    "Speicherzugriffsfehler",
+    says(
+        "Speicherzugriffsfehler",
+        ("bash 5 with glibc 2.42, translated", "Speicherzugriffsfehler (Speicherabzug geschrieben)"),
+    ),
     "Erreur de segmentation",
-    "Ошибка сегментирования",
+    says(
+        "Ошибка сегментирования",
+        ("bash 5 with glibc 2.42, translated", "Ошибка сегментирования (стек памяти сброшен на диск)"),
+    ),
     "세그멘테이션",
-    "Segmentation fault",
+    says("Segmentation fault", ("numpy 2.4.6", "Segmentation fault - invalid memory reference")),
     "SIGSEGV",
     r"^Aborted\b(?! by)",
     r"\d Aborted\b",
@@ -30,7 +36,7 @@ CRASHED = (
     r"\*\*\* Aborted at \d",
     r"\*\*\* SIG(?:SEGV|ABRT|BUS|FPE|ILL)\b.{0,20} received by",
     "SIGABRT",
-    "Floating point exception",
+    says("Floating point exception", ("glibc", "Floating point exception")),
     "access violation",
     "0xC0000005",
     "core dumped",
@@ -38,7 +44,10 @@ CRASHED = (
     "pure virtual method called",
     r"exit ?code:? 13[49]\b",
     r"exitcode\s{0,4}: -(?:6|11)\b",
-    "Check failed:",
+    says(
+        "Check failed:",
+        ("torch 2.13.0", "Check failed: g_copy_bytes[0][from][to] == nullptr && g_copy_bytes[1][from][to] == nullptr"),
+    ),
     "-1073741819",
     "3221225477",
     r"0xC0000(?:409|374|0FD)\b",

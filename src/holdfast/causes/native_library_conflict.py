@@ -1,31 +1,42 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, rule, shell
+from holdfast.causes.form import CauseRecord, rule, says, shell
 
 CLASHES = (
     r"Initializing lib\w+[^\n]{0,80}but found [^\n]{0,60}already initialized",
     "OMP: Error #15",
     "multiple copies of the OpenMP runtime have been linked",
     "undefined symbol",
-    "symbol lookup error",
+    says("symbol lookup error", ("glibc", "symbol lookup error")),
     r"version `?(?:GLIBC|GLIBCXX|CXXABI)[\w.]*'? not found",
-    "Symbol not found",
-    "cannot enable executable stack as shared object",
+    says(
+        "Symbol not found", ("torch 2.13.0, CUDA runtime 12.9.79", "RuntimeError: CUDA error: named symbol not found")
+    ),
+    says(
+        "cannot enable executable stack as shared object",
+        ("glibc", "cannot enable executable stack as shared object requires"),
+    ),
     r"not defined in file \S{1,80} with link time reference",
-    "static TLS block",
-    "MKL FATAL ERROR",
+    says("static TLS block", ("glibc", "cannot allocate memory in static TLS block")),
+    says(
+        "MKL FATAL ERROR",
+        ("torch 2.13.0", "Intel oneMKL FATAL ERROR: dynamic library dense is not convenient for this processor."),
+    ),
     "MKL_THREADING_LAYER",
     "incompatible with libgomp",
-    "File already exists in database",
+    says("File already exists in database", ("jaxlib 0.10.2", "File already exists in database:")),
     r"requires version [\d.]+ of the Protocol Buffer",
     r"Loaded (?:runtime )?cudnn library: [\d.]+[^\n]{0,60}but source was compiled",
     r"Found \w+ version \d+, but JAX was built against version \d",
-    "cuDNN version incompatibility",
+    says(
+        "cuDNN version incompatibility",
+        ("torch 2.13.0", "cuDNN version incompatibility: PyTorch was compiled  against"),
+    ),
     "was compiled against .{0,60}but found runtime version",
     "CUDNN_STATUS_(?:VERSION|SUBLIBRARY_VERSION)_MISMATCH",
     "mach-o.{0,60}(?:wrong|incompatible) architecture",
-    "wrong ELF class",
-    "invalid ELF header",
+    says("wrong ELF class", ("glibc", "wrong ELF class: ELFCLASS32")),
+    says("invalid ELF header", ("glibc", "invalid ELF header")),
     "multiple libomp",
     r"_ZN\d+\w{6,}",
 )
@@ -55,11 +66,23 @@ CAUSE = CauseRecord(
             r"0xC00001(?:35|39)\b",
             "-10737415(?:15|11)",
             r"DLL load failed[^\n]{0,60}_pywrap",
-            "Failed to load the native TensorFlow runtime",
+            says(
+                "Failed to load the native TensorFlow runtime",
+                (
+                    "tensorflow 2.21.0",
+                    "ImportError: 3\n\nFailed to load the native TensorFlow runtime.\nSee https://www.tensorflow.org/install/errors for some common causes and solutions.\nIf you need help, create an issue at https://github.com/tensorflow/tensorflow/issues and include the entire stack trace above this error message.",
+                ),
+            ),
         ),
     ),
     lines=(
         rule(0.9, *CLASHES),
-        rule(0.6, r"RET_CHECK failure .{0,200}\bdnn != nullptr", "already registered for platform"),
+        rule(
+            0.6,
+            r"RET_CHECK failure .{0,200}\bdnn != nullptr",
+            says(
+                "already registered for platform", ("jaxlib 0.10.2", "Compiler factory already registered for platform")
+            ),
+        ),
     ),
 )

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, rule, shell
+from holdfast.causes.form import CauseRecord, rule, says, shell
 from holdfast.causes.shared.recipes import AMONG_RANKS
 from holdfast.causes.shared.words import LOCAL_PIPE, LOST_TYPES
 
@@ -15,29 +15,65 @@ UNREACHED = "|".join(
     )
 )
 LOST = (
-    "Connection (?:reset|closed|refused)",
-    "No route to host",
-    "Network is unreachable",
-    r"\[Errno (?:104|111|113|101|110)\]",
+    says("Connection (?:reset|closed|refused)", ("CPython 3.11.7", "ConnectionError: Connection closed by peer")),
+    says("No route to host", ("glibc", "No route to host")),
+    says("Network is unreachable", ("CPython 3.11.7", "Network is unreachable.")),
+    says(
+        r"\[Errno (?:104|111|113|101|110)\]",
+        ("CPython 3.11.7 with glibc 2.42, translated", "OSError: [Errno 111] Verbindungsaufbau abgelehnt"),
+    ),
     "[Nn]ame or service not known",
-    "name resolution",
+    says("name resolution", ("glibc", "Temporary failure in name resolution")),
     "Name does not resolve",
-    r"socket(?:Start|Poll)?Connect\w*[^\n]{0,80}fail",
+    says(
+        r"socket(?:Start|Poll)?Connect\w*[^\n]{0,80}fail",
+        (
+            "nccl nccl4py-v0.3.1",
+            "node1:4242:4242 [0] NCCL WARN ncclOsSocketPollConnect to dense failed with error dense",
+        ),
+    ),
     "Call to connect returned",
-    "connectFullMesh failed",
+    says("connectFullMesh failed", ("torch 2.13.0", "Gloo connectFullMesh failed with")),
     "unable to complete a TCP connection",
-    "connection to the C10d store has failed",
+    says(
+        "connection to the C10d store has failed",
+        (
+            "torch 2.13.0",
+            "RendezvousConnectionError: The connection to the C10d store has failed. See inner exception for details.",
+        ),
+    ),
     "failed to connect to all addresses",
-    "client socket has (?:failed|timed out)",
-    "Failed to connect to",
+    says(
+        "client socket has (?:failed|timed out)",
+        (
+            "torch 2.13.0",
+            "DistNetworkError: The client socket has timed out after 1000ms while trying to connect to (localhost, 29512).",
+        ),
+    ),
+    says("Failed to connect to", ("ray ray-0.7.0", "ConnectionError: Failed to connect to Ray at address: 3.")),
     "Max retries exceeded",
     "Failed to establish a new connection",
     "urlopen error",
     "Read timed out",
     "ConnectTimeout",
-    "We couldn't connect to",
-    "Internet connection is on",
-    "Couldn't reach",
+    says(
+        "We couldn't connect to",
+        (
+            "transformers 5.22.2",
+            "OSError: We couldn't connect to 'https://huggingface.co' to load the files, and couldn't find them in the cached files.\nCheck your internet connection or see how to run the library in offline mode at 'https://huggingface.co/docs/transformers/installation#offline-mode'.",
+        ),
+    ),
+    says(
+        "Internet connection is on",
+        (
+            "transformers 5.22.2",
+            "LocalEntryNotFoundError: An error happened while trying to locate the file on the Hub and we cannot find the requested files in the local cache. Please check your connection and try again or make sure your Internet connection is on.",
+        ),
+    ),
+    says(
+        "Couldn't reach",
+        ("datasets 5.0.1", "ConnectionError: Couldn't reach the Hugging Face Hub for dataset 'data/train.bin': 3"),
+    ),
     r"connect\(\) timed out",
     r"status=12\b",
     "IBV_WC_RETRY_EXC",
@@ -45,7 +81,7 @@ LOST = (
     "Net(?:work)? .{0,20}(?:down|lost)",
     "Couldn't connect to server",
     "[Bb]roken pipe",
-    "SSLError",
+    says("SSLError", ("CPython 3.11.7", "SSLError: ALPN protocols must be 1 to 255 in length")),
     "Unreachable",
 )
 CAUSE = CauseRecord(
@@ -72,7 +108,7 @@ CAUSE = CauseRecord(
         rule(0.7, *LOST, unless="peer|remote process", outside=LOCAL_PIPE),
         rule(
             0.55,
-            "by (?:remote )?peer",
+            says("by (?:remote )?peer", ("jaxlib 0.10.2", "Connection closed by peer")),
             "ncclRemoteError",
             "remote process exit",
             "NCCL communicator was aborted",
@@ -81,7 +117,13 @@ CAUSE = CauseRecord(
         rule(0.42, "ncclSystemError", "unhandled system error"),
         rule(
             0.62,
-            r"(?:connection|connect|socket|network)\b.{0,60}\b(?:refused|reset|timed out|lost|unreachable|aborted)",
+            says(
+                r"(?:connection|connect|socket|network)\b.{0,60}\b(?:refused|reset|timed out|lost|unreachable|aborted)",
+                (
+                    "torch 2.13.0",
+                    "DistNetworkError: The client socket has timed out after 1000ms while trying to connect to (localhost, 29512).",
+                ),
+            ),
             unless="peer",
         ),
     ),
@@ -92,22 +134,83 @@ CAUSE = CauseRecord(
         ),
         rule(
             0.5,
-            "NCCL WARN .{0,160}(?:Connection (?:closed|reset)|remote)",
-            "Connection (?:reset|closed) by (?:remote )?peer",
+            says(
+                "NCCL WARN .{0,160}(?:Connection (?:closed|reset)|remote)",
+                (
+                    "nccl nccl4py-v0.3.1",
+                    "node1:4242:4242 [0] NCCL WARN NET/IB : Remote dense device is incompatible with the local [3]dense:3/dense. Try selecting NICs of only one link type using NCCL_IB_HCA",
+                ),
+            ),
+            says("Connection (?:reset|closed) by (?:remote )?peer", ("jaxlib 0.10.2", "Connection closed by peer")),
         ),
         rule(
             0.82,
-            r"\bWARN .{0,100}(?:Socket creation failed|no (?:usable |socket )*interface(?:s)? found|no usable interface|Call to (?:connect|bind|socket) .{0,40}failed)",
+            says(
+                r"\bWARN .{0,100}(?:Socket creation failed|no (?:usable |socket )*interface(?:s)? found|no usable interface|Call to (?:connect|bind|socket) .{0,40}failed)",
+                ("nccl nccl4py-v0.3.1", "node1:4242:4242 [0] NCCL WARN Bootstrap : no socket interface found"),
+            ),
         ),
         rule(
             0.82,
-            r"\bWARN .{0,40}NET/IB ?: (?:Got (?:completion .{0,80}with|async event ?: port) error|Unable to open device|Call to ibv_\w+ failed)",
+            says(
+                r"\bWARN .{0,40}NET/IB ?: (?:Got (?:completion .{0,80}with|async event ?: port) error|Unable to open device|Call to ibv_\w+ failed)",
+                ("nccl nccl4py-v0.3.1", "node1:4242:4242 [0] NCCL WARN NET/IB : Unable to open device dense"),
+            ),
         ),
-        rule(0.82, r"(?:\bWARN\b|^\S{0,40}\bnccl\w*:).{0,60}(?:" + UNREACHED + ")"),
-        rule(0.7, "failed to send a keep-alive heartbeat", "RendezvousConnectionError"),
-        rule(0.72, "connectFullMesh failed", "unable to complete a TCP connection", "caused by a firewall"),
-        rule(0.62, "Connection refused", "Connection timed out", "client socket has timed out"),
-        rule(0.58, r"HTTPS?ConnectionPool\(.{0,80}Max retries exceeded with url"),
-        rule(0.6, "Temporary failure in name resolution", "No route to host", "Network is unreachable"),
+        rule(
+            0.82,
+            says(
+                r"(?:\bWARN\b|^\S{0,40}\bnccl\w*:).{0,60}(?:" + UNREACHED + ")",
+                (
+                    "nccl nccl4py-v0.3.1",
+                    "node1:4242:4242 [0] NCCL WARN Net : error encountered when getting address info : dense",
+                ),
+            ),
+        ),
+        rule(
+            0.7,
+            says(
+                "failed to send a keep-alive heartbeat",
+                (
+                    "torch 2.13.0",
+                    "The node '3' has failed to send a keep-alive heartbeat to the rendezvous '3' due to an error of type dense.",
+                ),
+            ),
+            "RendezvousConnectionError",
+        ),
+        rule(
+            0.72,
+            says("connectFullMesh failed", ("torch 2.13.0", "Gloo connectFullMesh failed with")),
+            "unable to complete a TCP connection",
+            "caused by a firewall",
+        ),
+        rule(
+            0.62,
+            says("Connection refused", ("CPython 3.11.7", "URLError: <urlopen error [Errno 111] Connection refused>")),
+            says("Connection timed out", ("jaxlib 0.10.2", "Connection timed out after 3 milliseconds")),
+            says(
+                "client socket has timed out",
+                (
+                    "torch 2.13.0",
+                    "DistNetworkError: The client socket has timed out after 1000ms while trying to connect to (localhost, 29512).",
+                ),
+            ),
+        ),
+        rule(
+            0.58,
+            says(
+                r"HTTPS?ConnectionPool\(.{0,80}Max retries exceeded with url",
+                (
+                    "requests 2.34.2",
+                    "ConnectionError: HTTPConnectionPool(host='localhost', port=1): Max retries exceeded with url: /x (Caused by NewConnectionError(\"HTTPConnection(host='localhost', port=1): Failed to establish a new connection: [Errno 111] Connection refused\"))",
+                ),
+            ),
+        ),
+        rule(
+            0.6,
+            says("Temporary failure in name resolution", ("glibc", "Temporary failure in name resolution")),
+            says("No route to host", ("glibc", "No route to host")),
+            says("Network is unreachable", ("CPython 3.11.7", "Network is unreachable.")),
+        ),
     ),
 )

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, rule, shell, words
+from holdfast.causes.form import CauseRecord, rule, says, shell, words
 from holdfast.causes.shared.recipes import AMONG_RANKS
 
 PORT = r"(?i)(?:port[:= ]+|:)(?P<port>[1-9]\d{3,4})\b"
@@ -21,10 +21,19 @@ CAUSE = CauseRecord(
             0.95,
             "Address already in use",
             "EADDRINUSE",
-            r"\[Errno (?:98|48)\]",
+            says(
+                r"\[Errno (?:98|48)\]",
+                (
+                    "CPython 3.11.7 with glibc 2.42, translated",
+                    "OSError: [Errno 98] Die Adresse wird bereits verwendet",
+                ),
+            ),
             "errno: 98",
             "Only one usage of each socket",
-            r"No address added out of total \d",
+            says(
+                r"No address added out of total \d",
+                ("grpcio 1.85.1", "No address added out of total 3 resolved for 'dense'"),
+            ),
         ),
     ),
     lines=(
@@ -32,8 +41,17 @@ CAUSE = CauseRecord(
             0.85,
             "Address already in use",
             "EADDRINUSE",
-            r"No address added out of total \d",
-            "failed to bind to (?:any )?.{0,60}address",
+            says(
+                r"No address added out of total \d",
+                ("grpcio 1.85.1", "No address added out of total 3 resolved for 'dense'"),
+            ),
+            says(
+                "failed to bind to (?:any )?.{0,60}address",
+                (
+                    "grpcio 1.85.1",
+                    "Failed to bind to address dense; set GRPC_VERBOSITY=debug environment variable to see detailed error message.",
+                ),
+            ),
         ),
     ),
     last_frames=((0.52, r"\bTCPStore\("),),

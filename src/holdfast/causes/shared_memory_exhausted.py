@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import signal
 
-from holdfast.causes.form import CauseRecord, Room, rule, shell, torch
+from holdfast.causes.form import CauseRecord, Room, rule, says, shell, torch
 from holdfast.causes.shared.words import SHM
 
 CAUSE = CauseRecord(
@@ -18,11 +18,47 @@ CAUSE = CauseRecord(
         torch("Pass batches another way", 'torch.multiprocessing.set_sharing_strategy("file_system")'),
     ),
     exceptions=(
-        rule(0.96, "(?:insufficient|out of|raise your|allocate|creating) shared memory"),
-        rule(0.62, "unable to open shared memory object"),
+        rule(
+            0.96,
+            says(
+                "(?:insufficient|out of|raise your|allocate|creating) shared memory",
+                (
+                    "torch 1.7",
+                    "ERROR: Unexpected bus error encountered in worker. This might be caused by insufficient shared memory (shm).",
+                ),
+            ),
+        ),
+        rule(
+            0.62,
+            says(
+                "unable to open shared memory object",
+                (
+                    "torch 1.7",
+                    "RuntimeError: unable to open shared memory object </torch_52868_1950128645> in read-write mode",
+                ),
+            ),
+        ),
         rule(0.96, r"(?:No space left|write to file|resize)[\s\S]{0,200}(?:" + SHM + ")"),
-        rule(0.96, "(?:" + SHM + r")[\s\S]{0,200}(?:No space left|Bus error)"),
-        rule(0.85, "signal: Bus error"),
+        rule(
+            0.96,
+            says(
+                "(?:" + SHM + r")[\s\S]{0,200}(?:No space left|Bus error)",
+                (
+                    "a log shown in public",
+                    "7635c25c81cd:41585:41836 [0] include/shm.h:28 NCCL WARN Call to posix_fallocate failed : No space left on device",
+                ),
+            ),
+        ),
+        rule(
+            0.85,
+            says(
+                "signal: Bus error",
+                (
+                    "torch 2.13.0",
+                    "RuntimeError: DataLoader worker (pid 8605) is killed by signal: Bus error. It is possible that dataloader's workers are out of shared memory. Please try to raise your shared memory limit.",
+                ),
+            ),
+        ),
         rule(0.95, r"SemLock[\s\S]{0,80}(?:\[Errno 28\]|No space left)"),
         rule(
             0.96,
@@ -36,16 +72,34 @@ CAUSE = CauseRecord(
             0.93,
             "insufficient shared memory",
             "bus error.{0,80}shm",
-            r"shared memory\(shm\)",
+            says(r"shared memory\(shm\)", ("torch 2.13.0", "unable to allocate shared memory(shm) for file <")),
             "No space left.{0,80}/dev/shm",
         ),
         rule(
             0.93,
-            "NCCL WARN.{0,80}(?:(?:creating|attaching to) shared memory segment|posix_fallocate failed|failed to (?:extend|create) .{0,20}(?:/dev/shm|shared memory)|Could not map /dev/shm)",
+            says(
+                "NCCL WARN.{0,80}(?:(?:creating|attaching to) shared memory segment|posix_fallocate failed|failed to (?:extend|create) .{0,20}(?:/dev/shm|shared memory)|Could not map /dev/shm)",
+                (
+                    "a log shown in public",
+                    "7635c25c81cd:41585:41836 [0] include/shm.h:28 NCCL WARN Call to posix_fallocate failed : No space left on device",
+                ),
+            ),
         ),
         rule(0.93, r"SemLock.{0,80}(?:\[Errno 28\]|No space left)"),
         rule(0.92, "/dev/shm.{0,80}(?:No space|full|too small)", r"unable to (?:write|resize).{0,60}/torch_\d"),
-        rule(0.61, r"\bBus error\b", "总线错误", "SIGBUS", r"exitcode\s{0,4}: -7\b"),
+        rule(
+            0.61,
+            says(
+                r"\bBus error\b",
+                (
+                    "torch 1.7",
+                    "ERROR: Unexpected bus error encountered in worker. This might be caused by insufficient shared memory (shm).",
+                ),
+            ),
+            says("总线错误", ("bash 5 with glibc 2.42, translated", "总线错误 (核心已转储)")),
+            "SIGBUS",
+            r"exitcode\s{0,4}: -7\b",
+        ),
     ),
     signals={signal.SIGBUS: 0.5},
     ruled_out=(Room("shm.free_bytes", "shm.total_bytes", "/dev/shm"),),

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, rule, shell
+from holdfast.causes.form import CauseRecord, rule, says, shell
 
 CAUSE = CauseRecord(
     id="terminal-closed",
@@ -10,9 +10,16 @@ CAUSE = CauseRecord(
     sure="SIGHUP.",
     asked_to_stop=True,
     recipes=(shell("Run it where no terminal is needed", "tmux new -s train 'holdfast run python train.py'"),),
-    exceptions=(rule(0.9, r"got sig(?:nal|val): ?1\b", "SIGHUP", types="SignalException"),),
+    exceptions=(
+        rule(
+            0.9,
+            r"got sig(?:nal|val): ?1\b",
+            says("SIGHUP", ("bash", "shell receives a SIGHUP")),
+            types="SignalException",
+        ),
+    ),
     lines=(
         rule(0.85, r"got signal: 1\b", "closing signal SIGHUP", "Received 1 death signal", "^Hangup$"),
-        rule(0.6, "SIGHUP"),
+        rule(0.6, says("SIGHUP", ("bash", "shell receives a SIGHUP"))),
     ),
 )

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import signal
 
-from holdfast.causes.form import CauseRecord, NotSeen, rule, shell
+from holdfast.causes.form import CauseRecord, NotSeen, rule, says, shell
 
 CAUSE = CauseRecord(
     id="terminated",
@@ -21,19 +21,45 @@ CAUSE = CauseRecord(
         ),
     ),
     exceptions=(
-        rule(0.9, r"got sig(?:nal|val): ?(?:15|12|10)\b", "SIGTERM", types="SignalException"),
-        rule(0.85, "SIGTERM", "preempt", "time limit", unless="Exited|exit code"),
+        rule(
+            0.9,
+            r"got sig(?:nal|val): ?(?:15|12|10)\b",
+            says("SIGTERM", ("transformers 5.22.2", "SIGTERM received, will request JIT checkpoint after 3s")),
+            types="SignalException",
+        ),
+        rule(
+            0.85,
+            says("SIGTERM", ("transformers 5.22.2", "SIGTERM received, will request JIT checkpoint after 3s")),
+            "preempt",
+            says("time limit", ("numpy 2.4.6", "CPU time limit exceeded")),
+            unless="Exited|exit code",
+        ),
     ),
     lines=(
-        rule(0.96, "CANCELLED AT .{0,40}DUE TO (?:TIME LIMIT|PREEMPTION|JOB REQUEUE)"),
+        rule(
+            0.96,
+            says(
+                "CANCELLED AT .{0,40}DUE TO (?:TIME LIMIT|PREEMPTION|JOB REQUEUE)",
+                ("slurm slurm-25-05-0-1", "*** dense ON dense CANCELLED AT dense DUE TO JOB REQUEUE ***"),
+            ),
+        ),
         rule(0.85, r"\bJobState=(?:TIMEOUT|PREEMPTED|CANCELLED|DEADLINE)\b"),
-        rule(0.78, r"\*\*\* (?:JOB|STEP) [\d.]+ ON \S+ CANCELLED AT"),
+        rule(
+            0.78,
+            says(
+                r"\*\*\* (?:JOB|STEP) [\d.]+ ON \S+ CANCELLED AT",
+                (
+                    "a log shown in public",
+                    "slurmstepd: error: *** JOB 7518 ON xantipa CANCELLED AT 2022-06-10T17:11:35 ***",
+                ),
+            ),
+        ),
         rule(
             0.95,
             "TERM_RUNLIMIT",
-            r"walltime \d+ exceeded",
+            says(r"walltime \d+ exceeded", ("openpbs v23.06.06", "walltime 3 exceeded limit 3")),
             "job killed: walltime",
-            "CPU time limit exceeded",
+            says("CPU time limit exceeded", ("numpy 2.4.6", "CPU time limit exceeded")),
             "SIGXCPU",
             "exceeded (?:the )?(?:time|wall ?clock) limit",
             "DeadlineExceeded",
@@ -41,7 +67,10 @@ CAUSE = CauseRecord(
         rule(
             0.9,
             "imminent node shutdown",
-            r"\b(?:job|task|instance|node|pod|worker)\b.{0,40}\bpreempted\b(?!,? or)",
+            says(
+                r"\b(?:job|task|instance|node|pod|worker)\b.{0,40}\bpreempted\b(?!,? or)",
+                ("jaxlib 0.10.2", "Notified coordination service that this task will be preempted at"),
+            ),
             "[Ss]pot (?:instance|VM).{0,40}(?:interrupt|reclaim|terminat)",
             "has been preempted",
             "Preempted by",
@@ -49,11 +78,11 @@ CAUSE = CauseRecord(
         ),
         rule(
             0.8,
-            r"[Rr]eceived (?:signal )?(?:SIGTERM|15\b)",
+            says(r"[Rr]eceived (?:signal )?(?:SIGTERM|15\b)", ("lightning 2.6.6", "Received SIGTERM: 3")),
             "Received 15 death signal",
-            "SIGTERM received",
+            says("SIGTERM received", ("transformers 5.22.2", "SIGTERM received, will request JIT checkpoint after 3s")),
             r"Process \d+ got signal: 15",
-            "caught SIGTERM",
+            says("caught SIGTERM", ("slurm slurm-25-05-0-1", "Caught SIGTERM. Shutting down.")),
             "[Gg]raceful shutdown (?:initiated|requested|started)",
         ),
         rule(
@@ -64,7 +93,12 @@ CAUSE = CauseRecord(
             r"exit (?:code|status):? 143\b",
             r"exitcode\s{0,4}: -15\b",
         ),
-        rule(0.8, r"Job allocation \d+ has been revoked"),
+        rule(
+            0.8,
+            says(
+                r"Job allocation \d+ has been revoked", ("slurm slurm-25-05-0-1", "Job allocation 3 has been revoked.")
+            ),
+        ),
         rule(0.62, "lame workers found", "TPU (?:node |worker )?(?:was |has been )?preempted"),
         rule(0.1, "closing signal SIGTERM"),
     ),

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from holdfast.causes.form import Below, CauseRecord, python, rule, shell, torch
+from holdfast.causes.form import Below, CauseRecord, python, rule, says, shell, torch
 
 CAUSE = CauseRecord(
     id="too-many-open-files",
@@ -17,9 +17,20 @@ CAUSE = CauseRecord(
         torch("Share tensors by file, not by descriptor", 'torch.multiprocessing.set_sharing_strategy("file_system")'),
     ),
     exceptions=(
-        rule(0.96, r"\[Errno 24\]", "Too many open files", "EMFILE"),
-        rule(0.88, r"received \d+ items of ancdata"),
+        rule(
+            0.96,
+            says(
+                r"\[Errno 24\]",
+                ("CPython 3.11.7 with glibc 2.42, translated", "OSError: [Errno 24] Zu viele offene Dateien: 'a.npy'"),
+            ),
+            says("Too many open files", ("glibc", "Too many open files in system")),
+            "EMFILE",
+        ),
+        rule(
+            0.88,
+            says(r"received \d+ items of ancdata", ("CPython 3.11.7", "RuntimeError: received 3 items of ancdata")),
+        ),
     ),
-    lines=(rule(0.85, "Too many open files", r"\bEMFILE\b"),),
+    lines=(rule(0.85, says("Too many open files", ("glibc", "Too many open files in system")), r"\bEMFILE\b"),),
     ruled_out=(Below("job.open_files_count", "job.open_files_limit_count", "Open files"),),
 )

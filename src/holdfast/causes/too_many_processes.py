@@ -1,13 +1,22 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, keras, rule, shell, torch
+from holdfast.causes.form import CauseRecord, keras, rule, says, shell, torch
 
 NO_THREADS = (
     "can't start new thread",
-    r"pthread_create\(?\)?[^\n]{0,60}(?:failed|temporarily unavailable)",
-    r"RLIMIT_NPROC \d+ current",
-    "fork rejected by pids controller",
-    "Thread creation failed",
+    says(
+        r"pthread_create\(?\)?[^\n]{0,60}(?:failed|temporarily unavailable)",
+        ("numpy 2.4.6", "OpenBLAS blas_thread_init: pthread_create failed for thread 3 of 3: dense"),
+    ),
+    says(r"RLIMIT_NPROC \d+ current", ("numpy 2.4.6", "OpenBLAS blas_thread_init: RLIMIT_NPROC 3 current, 3 max")),
+    says(
+        "fork rejected by pids controller",
+        (
+            "Linux 5.14 kernel log",
+            "cgroup: fork rejected by pids controller in /user.slice/user-1000.slice/session-3.scope",
+        ),
+    ),
+    says("Thread creation failed", ("torch 2.13.0", "Thread creation failed: dense")),
     r"fork[^\n]{0,60}temporarily unavailable",
     "creation via pthread_create",
     r"std::system_error[\s\S]{0,80}Resource temporarily unavailable",
@@ -31,7 +40,18 @@ CAUSE = CauseRecord(
     ),
     exceptions=(
         rule(0.92, *NO_THREADS),
-        rule(0.85, r"\[Errno 11\]", "Resource temporarily unavailable", types="BlockingIOError OSError system_error"),
+        rule(
+            0.85,
+            says(
+                r"\[Errno 11\]",
+                (
+                    "CPython 3.11.7 with glibc 2.42, translated",
+                    "BlockingIOError: [Errno 11] Die Ressource ist zur Zeit nicht verfügbar",
+                ),
+            ),
+            "Resource temporarily unavailable",
+            types="BlockingIOError OSError system_error",
+        ),
     ),
     lines=(
         rule(0.9, *NO_THREADS),

@@ -1,16 +1,31 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, python, rule
+from holdfast.causes.form import CauseRecord, python, rule, says
 
 PICKLE = (
     "Can't pickle",
-    "cannot pickle",
+    says("cannot pickle", ("CPython 3.11.7", "TypeError: cannot pickle '_thread.lock' object")),
     "can't pickle",
     "Can't get local object",
-    "Could not pickle",
-    "not picklable",
-    "(?:cannot|can't|can not) be pickled",
-    "Pickling an AuthenticationString",
+    says("Could not pickle", ("ray ray-0.7.0", "Could not pickle object as excessively deep recursion required.")),
+    says(
+        "not picklable",
+        (
+            "torch 2.13.0",
+            "Got pickle error when attempting to start a worker Process. This might be because the worker Process arguments are not picklable. Python 3.14+ changed the multiprocessing start method in non-Mac POSIX platforms to 'forkserver', which requires the worker Process arguments to be picklable. You can also try multiprocessing.set_start_method('fork').",
+        ),
+    ),
+    says(
+        "(?:cannot|can't|can not) be pickled",
+        (
+            "CPython 3.11.7",
+            "object: a class that defines __slots__ without defining __getstate__ cannot be pickled with protocol",
+        ),
+    ),
+    says(
+        "Pickling an AuthenticationString",
+        ("CPython 3.11.7", "TypeError: Pickling an AuthenticationString object is disallowed for security reasons"),
+    ),
     r"Can't get attribute '[\w.]+' on <module '__m(?:p_)?main__'",
 )
 CAUSE = CauseRecord(

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, Restart, RestartKind, rule, shell, torch
+from holdfast.causes.form import CauseRecord, Restart, RestartKind, rule, says, shell, torch
 from holdfast.causes.shared.words import LOCAL_PIPE, LOST_TYPES
 
 DIED = (
@@ -20,10 +20,25 @@ CAUSE = CauseRecord(
         shell("Was it killed for memory?", "dmesg | grep -iE 'killed process|out of memory' | tail"),
     ),
     exceptions=(
-        rule(0.76, DIED),
+        rule(
+            0.76,
+            says(
+                DIED,
+                (
+                    "tensorflow 2.21.0",
+                    "RuntimeError: Unexpected EOF. Worker process may have died. Please report a bug",
+                ),
+            ),
+        ),
         rule(
             0.78,
-            r"(?:DataLoader )?worker \(pid\(?s?\)?[^\n]{0,40}(?:exited unexpectedly|killed by signal)",
+            says(
+                r"(?:DataLoader )?worker \(pid\(?s?\)?[^\n]{0,40}(?:exited unexpectedly|killed by signal)",
+                (
+                    "torch 2.13.0",
+                    "RuntimeError: DataLoader worker (pid 8578) is killed by signal: Segmentation fault. ",
+                ),
+            ),
             "BrokenProcessPool",
             "TerminatedWorkerError",
             "process pool was terminated abruptly",
@@ -32,7 +47,7 @@ CAUSE = CauseRecord(
             0.7,
             "background workers are no longer alive",
             "A worker process managed by the executor was unexpectedly terminated",
-            "worker died",
+            says("worker died", ("transformers 5.22.2", "CBWorkerDeadError: CB worker died during request 3: 3")),
             "WorkerCrashedError",
             "ActorDiedError",
             "actor died unexpectedly",
@@ -45,11 +60,35 @@ CAUSE = CauseRecord(
             0.55,
             "could be because a worker has died",
             "exit codes of the workers are",
-            "DataLoader worker .{0,60}(?:killed|exited unexpectedly)",
-            "worker died unexpectedly",
-            "A worker died or was killed",
+            says(
+                "DataLoader worker .{0,60}(?:killed|exited unexpectedly)",
+                (
+                    "torch 2.13.0",
+                    "RuntimeError: DataLoader worker (pid 8578) is killed by signal: Segmentation fault. ",
+                ),
+            ),
+            says(
+                "worker died unexpectedly",
+                (
+                    "ray ray-0.7.0",
+                    "The worker died unexpectedly while executing this task. Check python-core-worker-*.log files for more information.",
+                ),
+            ),
+            says(
+                "A worker died or was killed",
+                ("ray ray-0.7.0", "A worker died or was killed while executing a task by an"),
+            ),
         ),
-        rule(0.55, "has been shut down. This was caused by an exception on one of the ranks"),
+        rule(
+            0.55,
+            says(
+                "has been shut down. This was caused by an exception on one of the ranks",
+                (
+                    "horovod v0.28.1",
+                    "Horovod has been shut down. This was caused by an exception on one of the ranks or an attempt to allreduce, allgather or broadcast a tensor after one of the ranks finished execution. If the shutdown was caused by an exception, you should see the exception in the log before the first shutdown message.",
+                ),
+            ),
+        ),
     ),
     last_frames=((0.62, r"_error_if_any_worker_fails\(|_try_get_(?:data|batch)\b"),),
 )

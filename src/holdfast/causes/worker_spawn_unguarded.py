@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, python, rule
+from holdfast.causes.form import CauseRecord, python, rule, says
 
 CAUSE = CauseRecord(
     id="worker-spawn-unguarded",
@@ -11,7 +11,25 @@ CAUSE = CauseRecord(
     recipes=(
         python("Put what runs below the guard", 'def main():\n    train()\n\nif __name__ == "__main__":\n    main()'),
     ),
-    exceptions=(rule(0.97, r"before the\s+current process has finished its bootstrapping", r"freeze_support\(\)"),),
-    lines=(rule(0.9, r"before the\s+current process has finished its bootstrapping", r"freeze_support\(\)"),),
+    exceptions=(
+        rule(
+            0.97,
+            r"before the\s+current process has finished its bootstrapping",
+            says(
+                r"freeze_support\(\)",
+                ("a log shown in public", "The “freeze_support()” line can be omitted if the program"),
+            ),
+        ),
+    ),
+    lines=(
+        rule(
+            0.9,
+            r"before the\s+current process has finished its bootstrapping",
+            says(
+                r"freeze_support\(\)",
+                ("a log shown in public", "The “freeze_support()” line can be omitted if the program"),
+            ),
+        ),
+    ),
     last_frames=((0.85, r"_check_not_importing_main\("),),
 )

@@ -2,20 +2,40 @@
 
 from __future__ import annotations
 
+from holdfast.causes.form import says
+
 SHM = r"shm\b|/dev/shm|/torch_\d|shared.memory"
 HOST_WORDS = (
-    r"\[Errno 12\]",
+    says(
+        r"\[Errno 12\]",
+        ("CPython 3.11.7 with glibc 2.42, translated", "OSError: [Errno 12] Nicht genügend Hauptspeicher verfügbar"),
+    ),
     "Cannot allocate memory",
-    "DefaultCPUAllocator: (?:can't|not enough)",
+    says(
+        "DefaultCPUAllocator: (?:can't|not enough)",
+        ("torch 2.13.0", "DefaultCPUAllocator: can't allocate memory: you tried to allocate"),
+    ),
     r"can't allocate memory: you tried to allocate \d+ bytes",
     "std::bad_alloc",
-    r"Unable to allocate (?P<wanted>[\d.]+ [KMGT]iB) for an array",
-    "not enough memory: you tried to allocate",
+    says(
+        r"Unable to allocate (?P<wanted>[\d.]+ [KMGT]iB) for an array",
+        (
+            "numpy 2.4.6",
+            "MemoryError: Unable to allocate 728. TiB for an array with shape (100000000000000,) and data type float64",
+        ),
+    ),
+    says(
+        "not enough memory: you tried to allocate",
+        ("torch7 2025-03-31", "$ Torch: not enough memory: you tried to allocate 3GB. Buy new RAM!"),
+    ),
     "CPU out of memory",
 )
 # That the loss is no number says nothing of why.
 NAN_SYMPTOM = (
-    r"loss (?:became|is|=|:) ?(?:infinite or )?(?:nan|inf\b)",
+    says(
+        r"loss (?:became|is|=|:) ?(?:infinite or )?(?:nan|inf\b)",
+        ("a log shown in public", "FloatingPointError: Loss became infinite or NaN at iteration=27!"),
+    ),
     "nan loss",
     "nan in (?:summary|loss)",
     "loss is (?:nan|not finite)",
@@ -25,7 +45,10 @@ REMEDY = "probably|avoid|prevent|against|clipping|help with"
 CHECKED = r"(?:Detected Infinity or NaN|invalid value \((?:nan|inf)\) encountered|had (?:NaN|Inf)|returned nan values)"
 # What the shell says of a child that got SIGKILL, also in other tongues, also right behind a progress bar.
 KILLED = (
-    r"^(?:.{0,200}: line \d+: *\d+ )?(?:Killed\b(?! process| \d| by)|已杀死|已砍掉|Getötet$|Processus arrêté|Terminado \(killed\)|Убито|強制終了|죽었음)",
+    says(
+        r"^(?:.{0,200}: line \d+: *\d+ )?(?:Killed\b(?! process| \d| by)|已杀死|已砍掉|Getötet$|Processus arrêté|Terminado \(killed\)|Убито|強制終了|죽었음)",
+        ("bash 5 with glibc 2.42, translated", "train.sh: line 3: 12345 已杀死               python train.py"),
+    ),
     r"\d(?:\]|s/it\]?|it/s\]?)?Killed$",
     r"^(?:zsh: |\[\d+\] {1,4}[-+]? {0,4}\d+ )killed\b",
     r"terminated by signal (?:9\b|SIGKILL)",
