@@ -57,7 +57,16 @@ CAUSE = CauseRecord(
             r"Tensor had (?:NaN|Inf)[\s\S]{0,400}IteratorGetNext",
             r"IteratorGetNext[\s\S]{0,400}Tensor had (?:NaN|Inf)",
         ),
-        rule(0.6, r"(?:input|data|feature|column|row|label)s?\b.{0,60}\b(?:NaN|nan|non-finite|infinite|Inf)\b"),
+        rule(
+            0.6,
+            says(
+                r"(?:input|data|feature|column|row|label)s?\b.{0,60}\b(?:NaN|nan|non-finite|infinite|Inf)\b",
+                (
+                    "torch 2.13.0",
+                    "_LinAlgError: linalg.svd: The algorithm failed to converge because the input matrix contained non-finite values.",
+                ),
+            ),
+        ),
     ),
     lines=(
         rule(

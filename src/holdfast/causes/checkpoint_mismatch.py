@@ -25,7 +25,13 @@ CHECKPOINT = (
         ),
     ),
     r"expected \d+ variables?, but received \d+ variables? during loading",
-    "Shape mismatch in layer",
+    says(
+        "Shape mismatch in layer",
+        (
+            "tf-keras v2.21.0",
+            "Shape mismatch in layer #3 (named dense) for weight dense. Weight expects shape (32, 10). Received saved weight with shape (32, 10)",
+        ),
+    ),
     says(
         "weight shape .{0,60} not compatible with provided",
         (

@@ -6,7 +6,10 @@ TIMEOUT = (
     "Watchdog caught collective operation timeout",
     says("collective operation timeout", ("torch 2.13.0", "caught collective operation timeout")),
     r"ran for \d+ milliseconds before timing out",
-    r"Timed out waiting \d+ms for (?:recv|send)",
+    says(
+        r"Timed out waiting \d+ms for (?:recv|send)",
+        ("gloo 2025-05-16", "Timed out waiting 3ms for recv operation to complete"),
+    ),
     says("failed to pass monitoredBarrier", ("torch 2.13.0", "failed to pass monitoredBarrier in")),
     says(
         "[Bb]arrier timed out",
@@ -15,7 +18,6 @@ TIMEOUT = (
             "Barrier timed out. Id: dense. This usually happens because a task triggered the barrier too early or too slowly. Please look at the task logs (both timed out and first task) to debug further.",
         ),
     ),
-    r"Ranks? [\d, ]+ failed to",
     says("Timeout waiting for key", ("torch 2.13.0", "Timeout waiting for key:")),
     "Timed out receiving the shared seed",
     says(

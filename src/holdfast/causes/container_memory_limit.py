@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, Restart, RestartKind, rule, says, torch, words
+from holdfast.causes.form import CauseRecord, Restart, RestartKind, near, rule, says, torch, words
 from holdfast.causes.shared.recipes import BY_KIND, SMALLER_STEP
 
 CAUSE = CauseRecord(
@@ -32,8 +32,27 @@ CAUSE = CauseRecord(
                 ),
             ),
         ),
-        rule(0.95, "Memory cgroup out of memory: Kill(?:ed)? process"),
-        rule(0.94, r"\bOOMKilled\b", "OOM[- ]?Killed"),
+        rule(
+            0.95,
+            says(
+                "Memory cgroup out of memory: Kill(?:ed)? process",
+                (
+                    "Linux 6.18 kernel log",
+                    "Memory cgroup out of memory: Killed process 24012 (python3) total-vm:221356kB, anon-rss:58240kB, file-rss:6640kB, shmem-rss:0kB, UID:0 pgtables:188kB oom_score_adj:0",
+                ),
+            ),
+        ),
+        rule(
+            0.94,
+            r"\bOOMKilled\b",
+            says(
+                "OOM[- ]?Killed",
+                (
+                    "Slurm 23",
+                    "slurmstepd: error: Detected 1 oom_kill event in StepId=39.batch. Some of the step tasks have been OOM Killed.",
+                ),
+            ),
+        ),
         rule(
             0.93,
             says(
@@ -44,7 +63,13 @@ CAUSE = CauseRecord(
         ),
         rule(
             0.93,
-            "oom[-_]kill event",
+            says(
+                "oom[-_]kill event",
+                (
+                    "Slurm 23",
+                    "slurmstepd: error: Detected 1 oom_kill event in StepId=39.batch. Some of the step tasks have been OOM Killed.",
+                ),
+            ),
             says(
                 "cgroup out-of-memory handler",
                 ("Slurm 23", "Some of your processes may have been killed by the cgroup out-of-memory handler."),
@@ -54,7 +79,10 @@ CAUSE = CauseRecord(
         rule(
             0.93,
             says("TERM_MEMLIMIT", ("LSF 10", "TERM_MEMLIMIT: job killed after reaching LSF memory usage limit.")),
-            r"job killed: (?:v|p)?mem [\d.]+\w* exceeded limit",
+            says(
+                r"job killed: (?:v|p)?mem [\d.]+\w* exceeded limit",
+                ("OpenPBS 23", "=>> PBS: job killed: vmem 4213748kb exceeded limit 4194304kb"),
+            ),
             says(
                 "running beyond (?:physical|virtual) memory",
                 (
@@ -64,7 +92,14 @@ CAUSE = CauseRecord(
             ),
         ),
         rule(0.9, "(?:killed|terminated).{0,60}exceed(?:ed|ing) (?:the )?memory (?:limits?|request)"),
-        rule(0.9, "cgroup memory limit", "memory limit of the (?:container|job)"),
+        rule(
+            0.9,
+            says(
+                "(?<!user )cgroup memory limit",
+                near("ray 2", "Failed to get user cgroup memory limit from user cgroup /user.slice"),
+            ),
+            "memory limit of the (?:container|job)",
+        ),
         rule(0.9, r"\bcontainer oom [0-9a-f]{12}", "topic=/tasks/oom"),
         rule(
             0.94,
@@ -80,6 +115,9 @@ CAUSE = CauseRecord(
             0.9,
             r"(?:over|exceed\w*) (?:the |its )?(?:memory limit of|hard limit .{0,20}(?:h_vmem|h_rss)|request_memory)",
         ),
-        rule(0.93, "mem_cgroup_(?:oom|out_of_memory)"),
+        rule(
+            0.93,
+            says("mem_cgroup_(?:oom|out_of_memory)", ("Linux 6.18 kernel log", " mem_cgroup_out_of_memory+0xd0/0x110")),
+        ),
     ),
 )

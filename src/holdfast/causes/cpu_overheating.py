@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, python, rule, shell
+from holdfast.causes.form import CauseRecord, python, rule, says, shell
 
 CAUSE = CauseRecord(
     id="cpu-overheating",
@@ -16,7 +16,13 @@ CAUSE = CauseRecord(
     lines=(
         rule(
             0.85,
-            "temperature above threshold, cpu clock (?:is )?throttled",
+            says(
+                "temperature above threshold, cpu clock (?:is )?throttled",
+                (
+                    "Linux 4.18 kernel log",
+                    "[26670.911219] CPU1: Core temperature above threshold, cpu clock throttled (total events = 1)",
+                ),
+            ),
             r"Processor \d+ heated above trip temperature",
             r"CPU \d+ THERMAL EVENT",
             r"thermal thermal_zone\d+: critical temperature reached",

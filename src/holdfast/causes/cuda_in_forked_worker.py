@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, rule, says, torch
+from holdfast.causes.form import CauseRecord, near, rule, says, torch
 
 CAUSE = CauseRecord(
     id="cuda-in-forked-worker",
@@ -13,7 +13,18 @@ CAUSE = CauseRecord(
         torch("Keep tensors on the CPU in the data set", 'x = torch.tensor(row)  # .to("cuda") in the training loop'),
     ),
     exceptions=(
-        rule(0.97, "re-initialize CUDA in forked", "fork(?:ed)?.{0,60}CUDA", "CUDA.{0,80}'spawn' start method"),
+        rule(
+            0.97,
+            "re-initialize CUDA in forked",
+            says(
+                r"\bfork(?:ed)?\b.{0,60}CUDA",
+                near(
+                    "torch 2.13.0",
+                    "All stages must have the same device type for RNG forking. Found device types: cuda, cpu",
+                ),
+            ),
+            "CUDA.{0,80}'spawn' start method",
+        ),
         rule(
             0.75,
             says(

@@ -8,7 +8,10 @@ MISSING_LIBRARY = (
         CUDA_LIBRARY + r"""[\w.-]*(?:'|\")?:? (?:cannot open shared object|not found|was not found)""",
         ("torch 2.13.0", '"libcudart_static.a" not found under data/train.bin'),
     ),
-    "Could not (?:load (?:dynamic )?library|find|locate) '?" + CUDA_LIBRARY,
+    says(
+        "Could not (?:load (?:dynamic )?library|find|locate) '?" + CUDA_LIBRARY,
+        ("tensorflow 2.8", "Could not load dynamic library 'libcudart.so.12'"),
+    ),
     says(
         "libdevice (?:not found|is required by)",
         (
@@ -63,7 +66,13 @@ CAUSE = CauseRecord(
         rule(0.58, "DNN library is not found"),
         rule(
             0.55,
-            "Found no NVIDIA driver",
+            says(
+                "Found no NVIDIA driver",
+                (
+                    "torch 2.9",
+                    "RuntimeError: Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU and installed a driver from http://www.nvidia.com/Download/index.aspx",
+                ),
+            ),
             "No CUDA runtime is found",
             "Couldn't invoke ptxas",
             says(
@@ -96,8 +105,20 @@ CAUSE = CauseRecord(
         ),
         rule(
             0.86,
-            "Cannot dlopen some GPU libraries",
-            r"Could not load library (?:lib\w+|" + CUDA_LIBRARY + ")",
+            says(
+                "Cannot dlopen some GPU libraries",
+                (
+                    "tensorflow 2.3",
+                    "2020-08-24 11:08:28.568905: W tensorflow/core/common_runtime/gpu/gpu_device.cc:1753] Cannot dlopen some GPU libraries. Please make sure the missing libraries mentioned above are installed properly if you would like to use GPU.",
+                ),
+            ),
+            says(
+                r"Could not load library (?:lib\w+|" + CUDA_LIBRARY + ")",
+                (
+                    "torch 2.0",
+                    "Could not load library libcudnn_cnn_infer.so.8. Error: libcuda.so: cannot open shared object file: No such file or directory",
+                ),
+            ),
             "Unable to load CUDA/cuDNN",
         ),
         rule(0.94, r"could not find cudnn\w+ in .{0,40}DSO"),
@@ -106,7 +127,10 @@ CAUSE = CauseRecord(
         rule(0.68, "Failed to find CUDA library", r"WARN .{0,80}\blibcuda\.so\S{0,4}: cannot open shared object"),
         rule(
             0.55,
-            "Could not load dynamic library '?" + CUDA_LIBRARY + "(?<!libnvinfer)(?<!libnvinfer_plugin)",
+            says(
+                "Could not load dynamic library '?" + CUDA_LIBRARY + "(?<!libnvinfer)(?<!libnvinfer_plugin)",
+                ("tensorflow 2.8", "Could not load dynamic library 'libcudart.so.12'"),
+            ),
             r"Could not locate cudnn\w+",
             r"Unable to load any of \{?libcu",
         ),

@@ -49,8 +49,17 @@ CAUSE = CauseRecord(
         rule(
             0.75,
             "generator raised StopIteration",
-            "Expected input data to be non-empty",
-            r"Unexpected result of `train_function` \(Empty Logs\)",
+            says(
+                "Expected input data to be non-empty",
+                ("tf-keras v2.21.0", "ValueError: Expected input data to be non-empty."),
+            ),
+            says(
+                r"Unexpected result of `train_function` \(Empty Logs\)",
+                (
+                    "tf-keras v2.21.0",
+                    "ValueError: Unexpected result of `train_function` (Empty logs). This could be due to issues in input pipeline that resulted in an empty dataset. Otherwise, please use `Model.compile(..., run_eagerly=True)`, or `tf.config.run_functions_eagerly(True)` for more information of where went wrong, or file a issue/bug to `tf.keras`.",
+                ),
+            ),
         ),
         rule(
             0.76,

@@ -45,6 +45,17 @@ CAUSE = CauseRecord(
                 ("tensorflow 2.21.0", "GraphDef cannot be larger than 2GB. Received size: 3."),
             ),
         ),
-        rule(0.82, "MemoryError", *HOST_WORDS, frames=LOADING),
+        rule(
+            0.82,
+            says(
+                "MemoryError",
+                (
+                    "CPython 3.11.7",
+                    'Traceback (most recent call last):\n  File "train.py", line 1, in <module>\n    rows = open("big.txt").readlines()\nMemoryError',
+                ),
+            ),
+            *HOST_WORDS,
+            frames=LOADING,
+        ),
     ),
 )

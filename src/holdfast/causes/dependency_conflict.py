@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, rule, says, shell
+from holdfast.causes.form import CauseRecord, near, rule, says, shell
 
 ABSENT_MODULE = r"No module named '(?:{})[.']"
 OTHER_NAMES = {  # modules whose package is called otherwise
@@ -42,16 +42,34 @@ ABSENT = (
     ),
 )
 VERSIONS = (
-    r"requires? [\w.\[\]-]+ ?[<>=!~]=? ?[\d.]+[^\n]{0,60}but (?:you have|found|got)",
+    says(
+        r"requires? [\w.\[\]-]+ ?(?:[<>!~]=?|==) ?[\d.]+[^\n]{0,60}but (?:you have|found|got)",
+        near("tensorflow 2.21.0", "requires shift = 0 for all input data types that are not int32_t, but got: 3"),
+    ),
     says(
         "is required for a normal functioning of this module",
         ("transformers 5.22.2", "3 is required for a normal functioning of this module, but found 3==3.3"),
     ),
     "VersionConflict",
-    "DistributionNotFound",
-    "dependency resolver",
-    "conflicting dependencies",
-    "ResolutionImpossible",
+    says("DistributionNotFound", ("pip 26.2.1", "DistributionNotFound: No matching distribution found for 3")),
+    says(
+        "dependency resolver",
+        (
+            "pip 26.2.1",
+            "pip's legacy dependency resolver does not consider dependency conflicts when selecting packages. This behaviour is the source of the following dependency conflicts.",
+        ),
+    ),
+    says(
+        "conflicting dependencies",
+        ("pip 26.2.1", "Cannot install 3 because these package versions have conflicting dependencies."),
+    ),
+    says(
+        "ResolutionImpossible",
+        (
+            "pip 26.2.1",
+            "ResolutionImpossible: for help visit https://pip.pypa.io/en/latest/topics/dependency-resolution/#dealing-with-dependency-conflicts",
+        ),
+    ),
     says(
         "Descriptors (?:cannot|should not) (?:not )?be created directly",
         ("protobuf 7.36.2", "Descriptors cannot be created directly."),
@@ -273,13 +291,29 @@ CAUSE = CauseRecord(
     ),
     lines=(
         rule(0.8, *VERSIONS),
-        rule(0.6, "pip's dependency resolver", "which is incompatible"),
+        rule(
+            0.6,
+            says(
+                "pip's dependency resolver",
+                (
+                    "pip 26.2.1",
+                    "pip's dependency resolver does not currently take into account all the packages that are installed. This behaviour is the source of the following dependency conflicts.",
+                ),
+            ),
+            says(
+                "which is incompatible(?! to)",
+                near(
+                    "transformers 5.22.2",
+                    "You passed `num_labels=3` which is incompatible to the `id2label` map of length `2`.",
+                ),
+            ),
+        ),
         rule(0.72, r"fatal error: [\w/.+-]{1,80}\.(?:h|hpp|cuh): No such file"),
         rule(
             0.6,
             says("Error compiling objects for extension", ("torch 2.13.0", "Error compiling objects for extension")),
             r"error: command '\S*(?:gcc|g\+\+|nvcc|cl\.exe)\S*' failed",
-            "Failed building wheel for",
+            says("Failed building wheel for", ("pip 26.2.1", "Failed building wheel for dense")),
         ),
         rule(0.9, *NCCL_VERSIONS),
     ),

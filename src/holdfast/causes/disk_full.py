@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, Room, keras, rule, says, shell, torch, words
+from holdfast.causes.form import CauseRecord, Room, keras, near, rule, says, shell, torch, words
 
 NO_SPACE = (
     says(
@@ -23,7 +23,12 @@ NO_SPACE = (
     "errno = 28",
     says("Quota exceeded", ("CPython 3.11.7", "User quota exceeded.")),
     says(
-        "not enough (?:free )?(?:disk )?space", ("numpy 2.4.6", "Not enough free space to write 3 bytes after offset 3")
+        "not enough (?:free )?(?:disk )?space(?! on (?:cuda|cpu|mps|xpu))",
+        near(
+            "accelerate 1.15.0",
+            "Not enough space on cuda:0 to put model.layers.0 and model.layers.1 (space available 3, needed size 4).",
+        ),
+        ("numpy 2.4.6", "Not enough free space to write 3 bytes after offset 3"),
     ),
     says("disk is full", ("tensorflow 2.21.0", "database or disk is full")),
     "ENOSPC",
@@ -57,7 +62,10 @@ CAUSE = CauseRecord(
         rule(0.62, *CUT_SHORT, r"errno = 28\b"),
         rule(
             0.45,
-            r"unexpected pos \d+ vs",
+            says(
+                r"unexpected pos \d+ vs",
+                ("torch 2.13.0", "RuntimeError: [enforce fail at inline_container.cc:672] . unexpected pos 576 vs 534"),
+            ),
             "Unable to (?:flush|write)",
             says("[Ww]rite failed", ("h5py 3.14.0", "member file write failed")),
         ),
@@ -89,7 +97,13 @@ CAUSE = CauseRecord(
             r"had condition: \[DiskPressure",
         ),
         rule(0.6, *CUT_SHORT),
-        rule(0.45, r"inline_container.{0,40}unexpected pos \d+ vs"),
+        rule(
+            0.45,
+            says(
+                r"inline_container.{0,40}unexpected pos \d+ vs",
+                ("torch 2.13.0", "RuntimeError: [enforce fail at inline_container.cc:672] . unexpected pos 576 vs 534"),
+            ),
+        ),
     ),
     ruled_out=(Room("disk[*].free_bytes", "disk[*].total_bytes", "The disk *"),),
 )

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, rule, says, shell, torch
+from holdfast.causes.form import CauseRecord, near, rule, says, shell, torch
 
 ARCHITECTURE = (
     says(
@@ -41,7 +41,10 @@ ARCHITECTURE = (
             "ValueError: Your setup doesn't support bf16/gpu. You need to assign use_cpu if you want to train the model on CPU.",
         ),
     ),
-    "only supports? (?:Ampere|Hopper|Turing|Volta|Ada)",
+    says(
+        r"only supports? (?:Ampere|Hopper|Turing|Volta|Ada)\b",
+        near("torch 2.13.0", "NNAPI only supports adaptive_avg_pool2d with output size (1, 1)."),
+    ),
     "minimum required Cuda capability",
     "no longer supports this GPU",
     says(
@@ -58,7 +61,13 @@ ARCHITECTURE = (
     "Unsupported gpu architecture",
     r"'sm_\d+' is not (?:defined|a recognized)",
     r"Expected is_sm\d+",
-    "compute capability .{0,60}(?:too (?:low|old)|not supported|unsupported|at least)",
+    says(
+        "(?<! has )(?<! have )compute capability .{0,60}(?:too (?:low|old)|not supported|unsupported|at least)",
+        near(
+            "tensorflow 2.21.0",
+            "Your GPUs will likely run quickly with dtype policy mixed_float16 as they all have compute capability of at least 7.0",
+        ),
+    ),
     "not supported on this (?:GPU )?architecture",
     says(
         "invalid device function",

@@ -5,7 +5,13 @@ from holdfast.causes.form import TORCH, CauseRecord, rule, says, shell
 SEE_DRIVER = shell("See driver and card", "nvidia-smi")
 TOO_OLD = (
     "NVIDIA driver on your system is too old",
-    "driver version is insufficient",
+    says(
+        "driver version is insufficient",
+        (
+            "torch 2.13.0, CUDA runtime 12.9.79",
+            "RuntimeError: CUDA error: CUDA driver version is insufficient for CUDA runtime version",
+        ),
+    ),
     "cudaErrorInsufficientDriver",
     "CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
     says(
@@ -15,16 +21,35 @@ TOO_OLD = (
             "RuntimeError: CUDA error: the provided PTX was compiled with an unsupported toolchain.",
         ),
     ),
-    "compatibility was attempted on non supported HW",
+    says(
+        "compatibility was attempted on non supported HW",
+        (
+            "torch 2.13.0, CUDA runtime 12.9.79",
+            "RuntimeError: CUDA error: forward compatibility was attempted on non supported HW",
+        ),
+    ),
     "CUDA_ERROR_COMPAT_NOT_SUPPORTED",
     "caused by (?:a )?stale driver",
-    "unsupported display driver",
+    says(
+        "unsupported display driver",
+        (
+            "torch 2.13.0, CUDA runtime 12.9.79",
+            "RuntimeError: CUDA error: system has unsupported display driver / cuda driver combination",
+        ),
+    ),
     "SYSTEM_DRIVER_MISMATCH",
-    "does not match DSO version",
-    "Driver/library version mismatch",
+    says(
+        "does not match DSO version",
+        (
+            "tensorflow 2.6",
+            "2021-09-13 23:57:29.694695: E tensorflow/stream_executor/cuda/cuda_diagnostics.cc:306] kernel version 460.56.0 does not match DSO version 470.57.2 -- cannot find working devices in this configuration",
+        ),
+    ),
+    says(
+        "Driver/library version mismatch", ("nvidia-smi", "Failed to initialize NVML: Driver/library version mismatch")
+    ),
     "requires (?:a )?(?:newer )?(?:NVIDIA )?driver",
     "update your (?:GPU|NVIDIA) driver",
-    "forward compat",
 )
 CAUSE = CauseRecord(
     id="gpu-driver-too-old",

@@ -18,14 +18,30 @@ CAUSE = CauseRecord(
         rule(
             0.93,
             says("GPU is lost", ("ray ray-0.7.0", "GPU is lost")),
-            "fallen off the bus",
+            says(
+                "fallen off the bus",
+                ("NVIDIA driver 560", "kernel: NVRM: Xid (PCI:0000:01:00): 79, pid=1122, GPU has fallen off the bus."),
+            ),
             "device(?:s)? (?:is|was) lost",
             "cudaErrorDevicesUnavailable(?!.)",
         ),
     ),
     lines=(
-        rule(0.97, "fallen off the bus", says("GPU is lost", ("ray ray-0.7.0", "GPU is lost"))),
-        rule(0.8, "Unable to determine the device handle for GPU"),
+        rule(
+            0.97,
+            says(
+                "fallen off the bus",
+                ("NVIDIA driver 560", "kernel: NVRM: Xid (PCI:0000:01:00): 79, pid=1122, GPU has fallen off the bus."),
+            ),
+            says("GPU is lost", ("ray ray-0.7.0", "GPU is lost")),
+        ),
+        rule(
+            0.8,
+            says(
+                "Unable to determine the device handle for GPU",
+                ("nvidia-smi", "Unable to determine the device handle for GPU0000:CB:00.0: Unknown Error"),
+            ),
+        ),
         rule(0.7, "NVRM: .{0,80}(?:RmInitAdapter failed|Cannot attach gpu|GPU is not responding)"),
     ),
     xids=(Xids((79,), 0.97, "the card has fallen off the bus"),),

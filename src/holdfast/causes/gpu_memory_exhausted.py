@@ -37,7 +37,10 @@ GPU_WORDS = (
         ),
     ),
     says("CUDA_ERROR_OUT_OF_MEMORY", ("cuda-samples v13.0", "CUDA_ERROR_OUT_OF_MEMORY")),
-    "cudaErrorMemoryAllocation",
+    says(
+        "cudaErrorMemoryAllocation",
+        ("CUDA C++ core libraries", "std::bad_alloc: cudaErrorMemoryAllocation: out of memory"),
+    ),
     says(
         "cudaMalloc(?:Async)? (?:retry )?failed: out of memory",
         (
@@ -46,9 +49,12 @@ GPU_WORDS = (
         ),
     ),
     "hipErrorOutOfMemory",
-    "CUDA driver error: out of memory",
+    says("CUDA driver error: out of memory", ("torch 2.1", "RuntimeError: CUDA driver error: out of memory")),
     r"\bGPUs?\b(?!-?\d*: task).{0,40} out of memory",
-    r"Cuda failure (?:\d+ )?'out of memory'",
+    says(
+        r"Cuda failure (?:\d+ )?'out of memory'",
+        ("NCCL 2.27", "node1:4242:4242 [0] NCCL WARN Cuda failure 2 'out of memory'"),
+    ),
     says(
         "Failed to CUDA (?:host )?[cm]alloc",
         ("nccl nccl4py-v0.3.1", "node1:4242:4242 [0] NCCL WARN Failed to CUDA calloc async 3 bytes"),
@@ -70,10 +76,45 @@ CAUSE = CauseRecord(
         shell("See who holds the card", "nvidia-smi --query-compute-apps=pid,used_memory --format=csv"),
     ),
     exceptions=(
-        rule(0.6, "OOM when allocating", "failed to allocate", types="ResourceExhaustedError"),
+        rule(
+            0.6,
+            says(
+                "OOM when allocating",
+                (
+                    "tensorflow 1.13",
+                    "ResourceExhaustedError: OOM when allocating tensor with shape[16,16,1440,1920] and type float on /job:localhost/replica:0/task:0/device:GPU:0 by allocator GPU_0_bfc",
+                ),
+            ),
+            says(
+                "failed to allocate",
+                (
+                    "tensorflow 2.10",
+                    "ResourceExhaustedError: {{function_node __wrapped__Cast_device_/job:localhost/replica:0/task:0/device:GPU:0}} failed to allocate memory [Op:Cast]",
+                ),
+            ),
+            types="ResourceExhaustedError",
+        ),
         rule(0.93, *GPU_WORDS),
-        rule(0.92, r"OOM when allocating[\s\S]{0,300}(?:device:GPU|GPU_\d|/gpu:\d)"),
-        rule(0.9, r"(?:device:GPU|GPU_\d)[\s\S]{0,300}(?:failed to allocate|out of memory)"),
+        rule(
+            0.92,
+            says(
+                r"OOM when allocating[\s\S]{0,300}(?:device:GPU|GPU_\d|/gpu:\d)",
+                (
+                    "tensorflow 1.13",
+                    "ResourceExhaustedError: OOM when allocating tensor with shape[16,16,1440,1920] and type float on /job:localhost/replica:0/task:0/device:GPU:0 by allocator GPU_0_bfc",
+                ),
+            ),
+        ),
+        rule(
+            0.9,
+            says(
+                r"(?:device:GPU|GPU_\d)[\s\S]{0,300}(?:failed to allocate|out of memory)",
+                (
+                    "tensorflow 2.10",
+                    "ResourceExhaustedError: {{function_node __wrapped__Cast_device_/job:localhost/replica:0/task:0/device:GPU:0}} failed to allocate memory [Op:Cast]",
+                ),
+            ),
+        ),
         rule(
             0.88,
             says(
@@ -93,7 +134,13 @@ CAUSE = CauseRecord(
                     "XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 4770354232 bytes.",
                 ),
             ),
-            "out of memory in memory space (?:hbm|vmem)",
+            says(
+                "out of memory in memory space (?:hbm|vmem)",
+                (
+                    "jax on a TPU",
+                    "ValueError: XLA:TPU compile permanent error. Ran out of memory in memory space hbm. Used 16.29G of 15.75G hbm. Exceeded hbm capacity by 558.95M.",
+                ),
+            ),
         ),
         # XLA's own allocator
         rule(0.85, "Out of memory", "trying to allocate", types="ResourceExhaustedError"),
@@ -128,10 +175,26 @@ CAUSE = CauseRecord(
                 ),
             ),
         ),
-        rule(0.66, "Unable to find a valid cuDNN algorithm", "was unable to find an engine to execute"),
+        rule(
+            0.66,
+            says(
+                "Unable to find a valid cuDNN algorithm",
+                ("torch 1.13", "RuntimeError: Unable to find a valid cuDNN algorithm to run convolution"),
+            ),
+            says(
+                "was unable to find an engine to execute",
+                ("torch 1.13", "RuntimeError: GET was unable to find an engine to execute this computation"),
+            ),
+        ),
         rule(
             0.75,
-            "cublas runtime error : resource allocation failed",
+            says(
+                "cublas runtime error : resource allocation failed",
+                (
+                    "torch 1.0",
+                    "RuntimeError: cublas runtime error : resource allocation failed at /pytorch/aten/src/THC/THCGeneral.cpp:250",
+                ),
+            ),
             says("CUBLAS_STATUS_ALLOC_FAILED", ("caffe 1.0", "CUBLAS_STATUS_ALLOC_FAILED")),
             says("CUDNN_STATUS_ALLOC_FAILED", ("caffe 1.0", "CUDNN_STATUS_ALLOC_FAILED")),
             "CUSOLVER_STATUS_ALLOC_FAILED",
@@ -158,7 +221,10 @@ CAUSE = CauseRecord(
                     "RuntimeError: CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate(handle)`",
                 ),
             ),
-            "create cu(?:blas|dnn) handle",
+            says(
+                "create cu(?:blas|dnn) handle",
+                ("tensorflow 1.12", "could not create cudnn handle: CUDNN_STATUS_ALLOC_FAILED"),
+            ),
         ),
         # most often mended by letting the memory grow
         rule(
@@ -201,7 +267,16 @@ CAUSE = CauseRecord(
                 ("tensorflow 2.21.0", "OOM when allocating tensor with shape"),
             ),
         ),
-        rule(0.9, "OP_REQUIRES failed.{0,160}OOM when allocating"),
+        rule(
+            0.9,
+            says(
+                "OP_REQUIRES failed.{0,160}OOM when allocating",
+                (
+                    "tensorflow 1.13",
+                    "2019-02-26 01:03:18.634094: W tensorflow/core/framework/op_kernel.cc:1318] OP_REQUIRES failed at conv_ops.cc:398 : Resource exhausted: OOM when allocating tensor with shape[1,64,960,960] and type float on /job:localhost/replica:0/task:0/device:GPU:0 by allocator GPU_0_bfc",
+                ),
+            ),
+        ),
         rule(
             0.7,
             r"Allocator \(GPU_\d_bfc\) ran out of memory trying to allocate (?P<wanted>[\d.]+\w+)(?!.{0,160}not a failure)",
@@ -231,13 +306,28 @@ CAUSE = CauseRecord(
         rule(
             0.8,
             r"[Cc]ompil\w+ .{0,80}(?:unlikely to have|not) enough memory\b.{0,40}[Rr]equires",
-            "out of memory in memory space (?:hbm|vmem)",
+            says(
+                "out of memory in memory space (?:hbm|vmem)",
+                (
+                    "jax on a TPU",
+                    "ValueError: XLA:TPU compile permanent error. Ran out of memory in memory space hbm. Used 16.29G of 15.75G hbm. Exceeded hbm capacity by 558.95M.",
+                ),
+            ),
         ),
         rule(
             0.45,
             says("CUDNN_STATUS_NOT_INITIALIZED", ("caffe 1.0", "CUDNN_STATUS_NOT_INITIALIZED")),
-            "Could not create cudnn handle",
-            "failed to create cublas handle",
+            says(
+                "Could not create cudnn handle",
+                ("tensorflow 1.12", "could not create cudnn handle: CUDNN_STATUS_ALLOC_FAILED"),
+            ),
+            says(
+                "failed to create cublas handle",
+                (
+                    "tensorflow 2.8",
+                    "2022-04-30 15:59:47.401314: E tensorflow/stream_executor/cuda/cuda_blas.cc:226] failed to create cublas handle: CUBLAS_STATUS_NOT_INITIALIZED",
+                ),
+            ),
         ),
     ),
 )

@@ -40,12 +40,34 @@ CAUSE = CauseRecord(
         ),
         rule(
             0.82,
-            "all CUDA-capable devices are busy",
+            says(
+                "all CUDA-capable devices are busy",
+                (
+                    "torch 2.13.0, CUDA runtime 12.9.79",
+                    "RuntimeError: CUDA error: all CUDA-capable devices are busy or unavailable",
+                ),
+            ),
             "exclusive[- ]process",
-            r"CUDA-capable device\(s\) is/are busy",
+            says(
+                r"CUDA-capable device\(s\) is/are busy",
+                (
+                    "torch 2.13.0, CUDA runtime 12.9.79",
+                    "RuntimeError: CUDA error: CUDA-capable device(s) is/are busy or unavailable",
+                ),
+            ),
             says(IN_USE, ("jax with libtpu", "ABORTED: The TPU is already in use by process with pid 23472.")),
         ),
-        rule(0.53, r"Blas \w+ launch failed", "StreamExecutor without BLAS support"),
+        rule(
+            0.53,
+            says(
+                r"Blas \w+ launch failed",
+                (
+                    "tensorflow 1.12",
+                    "InternalError: Blas GEMM launch failed : a.shape=(10, 9), b.shape=(9, 64), m=10, n=64, k=9",
+                ),
+            ),
+            "StreamExecutor without BLAS support",
+        ),
     ),
     lines=(
         rule(0.82, says(IN_USE, ("jax with libtpu", "ABORTED: The TPU is already in use by process with pid 23472."))),

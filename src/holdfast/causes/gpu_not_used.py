@@ -83,7 +83,13 @@ CAUSE = CauseRecord(
         ),
         rule(
             0.42,
-            "No GPU/TPU found, falling back to CPU",
+            says(
+                "No GPU/TPU found, falling back to CPU",
+                (
+                    "jax 0.3",
+                    "No GPU/TPU found, falling back to CPU. (Set TF_CPP_MIN_LOG_LEVEL=0 and rerun for more info.)",
+                ),
+            ),
             says(
                 "GPU will not be used",
                 (
@@ -91,7 +97,13 @@ CAUSE = CauseRecord(
                     "TensorFlow GPU support is not available on native Windows for TensorFlow >= 2.11. Even if CUDA/cuDNN are installed, GPU will not be used. Please use WSL2 or the TensorFlow-DirectML plugin.",
                 ),
             ),
-            "failed call to cuInit",
+            says(
+                "failed call to cuInit",
+                (
+                    "tensorflow 1.13 log",
+                    "2019-03-18 19:42:50.907401: E tensorflow/stream_executor/cuda/cuda_driver.cc:300] failed call to cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected",
+                ),
+            ),
             "kernel driver does not appear to be running",
             "Skipping registering GPU devices",
             "device is set to cpu although",

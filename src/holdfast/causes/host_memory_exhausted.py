@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import signal
 
-from holdfast.causes.form import CauseRecord, Restart, RestartKind, Room, Unmoved, rule, says, shell
+from holdfast.causes.form import CauseRecord, Restart, RestartKind, Room, Unmoved, near, rule, says, shell
 from holdfast.causes.shared.recipes import BY_KIND, SMALLER_STEP
 from holdfast.causes.shared.words import HOST_WORDS, KILLED, SHM
 
@@ -13,12 +13,39 @@ PAGING_FILE = (
         "paging file is too small",
         ("Windows 10", "The paging file is too small for this operation to complete (DOS error/errno=1455)"),
     ),
-    "页面文件太小",
-    "Auslagerungsdatei ist zu klein",
-    "fichier de pagination est (?:insuffisant|trop petit)",
-    "archivo de paginaci[oó]n es demasiado",
-    "файл подкачки слишком мал",
-    "arquivo de paginação é muito",
+    says("页面文件太小", ("Windows 10, translated", "页面文件太小，无法完成操作。 (os error 1455)")),
+    says(
+        "Auslagerungsdatei ist zu klein",
+        (
+            "Windows 10, translated",
+            "error='Die Auslagerungsdatei ist zu klein, um diesen Vorgang durchzuführen' (DOS error/errno=1455)",
+        ),
+    ),
+    says(
+        "fichier de pagination est (?:insuffisant|trop petit)",
+        (
+            "Windows 10, translated",
+            "OSError: Le fichier de pagination est insuffisant pour terminer cette opération. (os error 1455)",
+        ),
+    ),
+    says(
+        "archivo de paginaci[oó]n es demasiado",
+        (
+            "Windows 10, translated",
+            "OSError: El archivo de paginación es demasiado pequeño para completar la operación. (os error 1455)",
+        ),
+    ),
+    says(
+        "файл подкачки слишком мал",
+        ("Windows 10, translated", "OSError: Файл подкачки слишком мал для завершения операции. (os error 1455)"),
+    ),
+    says(
+        "arquivo de paginação é muito",
+        (
+            "Windows 10, translated",
+            "OSError: O arquivo de paginação é muito pequeno para que esta operação seja concluída. (os error 1455)",
+        ),
+    ),
 )
 CAUSE = CauseRecord(
     id="host-memory-exhausted",
@@ -33,7 +60,26 @@ CAUSE = CauseRecord(
     exceptions=(
         rule(0.9, "^", types="MemoryError _ArrayMemoryError ArrowMemoryError"),
         rule(0.9, *HOST_WORDS, unless=SHM + "|CUDA|static TLS"),
-        rule(0.9, "Java heap space", "GC overhead limit"),
+        rule(
+            0.9,
+            says("Java heap space", ("Java 8", "java.lang.OutOfMemoryError: Java heap space")),
+            says("GC overhead limit", ("Java 8", "java.lang.OutOfMemoryError: GC overhead limit exceeded")),
+        ),
+        # XLA's CPU client; a GPU's allocator says "while trying to allocate".
+        rule(
+            0.9,
+            says(
+                r"RESOURCE_EXHAUSTED: Out of memory allocating \d+ bytes\.",
+                (
+                    "jax 0.10.2",
+                    "JaxRuntimeError: RESOURCE_EXHAUSTED: Out of memory allocating 4000000000000000000 bytes.",
+                ),
+                near(
+                    "a log shown in public",
+                    "XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 4770354232 bytes.",
+                ),
+            ),
+        ),
         rule(0.6, r"unable to mmap \d+ bytes[\s\S]{0,80}Cannot allocate memory"),
         rule(
             0.9,
@@ -55,7 +101,9 @@ CAUSE = CauseRecord(
                     "ResourceExhaustedError: {{function_node __wrapped__Fill_device_/job:localhost/replica:0/task:0/device:CPU:0}} OOM when allocating tensor with shape[1000000000000,10000] and type float on /job:localhost/replica:0/task:0/device:CPU:0 by allocator mklcpu [Op:Fill] name: ",
                 ),
             ),
-            "failed to allocate",
+            says(
+                "failed to allocate", ("tensorflow 2.10", "ResourceExhaustedError: failed to allocate memory [Op:Mul]")
+            ),
             types="ResourceExhaustedError",
         ),
         rule(
@@ -90,16 +138,46 @@ CAUSE = CauseRecord(
         ),
     ),
     lines=(
-        rule(0.95, "oom-kill:constraint=CONSTRAINT_(?:NONE|CPUSET|MEMORY_POLICY)"),
-        rule(0.94, r"Out of memory: Kill(?:ed)? process \d+ \("),
-        rule(0.86, r"\bKilled process \d+ \([^)\n]{1,40}\),? (?:UID:? ?\d+,? )?(?:total-vm|anon-rss)"),
+        rule(
+            0.95,
+            says(
+                "oom-kill:constraint=CONSTRAINT_(?:NONE|CPUSET|MEMORY_POLICY)",
+                (
+                    "Linux 6.18 mm/oom_kill.c",
+                    "oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),cpuset=/,mems_allowed=0,global_oom,task_memcg=/user.slice,task=python3,pid=4242,uid=1000",
+                ),
+            ),
+        ),
+        rule(
+            0.94,
+            says(
+                r"Out of memory: Kill(?:ed)? process \d+ \(",
+                (
+                    "Linux 3.13 kernel log",
+                    "[1880957.563400] Out of memory: Kill process 18694 (perl) score 246 or sacrifice child",
+                ),
+            ),
+        ),
+        rule(
+            0.86,
+            says(
+                r"\bKilled process \d+ \([^)\n]{1,40}\),? (?:UID:? ?\d+,? )?(?:total-vm|anon-rss)",
+                (
+                    "Linux 3.13 kernel log",
+                    "[1880957.563408] Killed process 18694 (perl) total-vm:1972392kB, anon-rss:1953348kB, file-rss:0kB",
+                ),
+            ),
+        ),
         rule(
             0.9,
             says(
                 "session crashed after using all available RAM",
                 ("Google Colab", "Your session crashed after using all available RAM."),
             ),
-            "tried to allocate more memory than is available",
+            says(
+                "tried to allocate more memory than is available",
+                ("Kaggle", "Your notebook tried to allocate more memory than is available. It has restarted."),
+            ),
         ),
         rule(
             0.9,
@@ -132,7 +210,10 @@ CAUSE = CauseRecord(
         ),
         rule(
             0.85,
-            "std::bad_alloc",
+            says(
+                "std::bad_alloc",
+                ("C++ runtime (libstdc++)", "terminate called after throwing an instance of 'std::bad_alloc'"),
+            ),
             "(?<!CUDA )Cannot allocate memory$",
             says(
                 "Cannot allocate memory(?! in static)",
@@ -142,7 +223,11 @@ CAUSE = CauseRecord(
                 ),
             ),
         ),
-        rule(0.9, "Java heap space", "GC overhead limit exceeded"),
+        rule(
+            0.9,
+            says("Java heap space", ("Java 8", "java.lang.OutOfMemoryError: Java heap space")),
+            says("GC overhead limit exceeded", ("Java 8", "java.lang.OutOfMemoryError: GC overhead limit exceeded")),
+        ),
         rule(
             0.85,
             "mmap(?:ing)? (?:failed|error).{0,40}(?:memory|ENOMEM)",

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import signal
 
-from holdfast.causes.form import CauseRecord, rule, says, shell
+from holdfast.causes.form import CauseRecord, near, rule, says, shell
 
 CAUSE = CauseRecord(
     id="illegal-instruction",
@@ -19,15 +19,31 @@ CAUSE = CauseRecord(
             0.97,
             "built using AVX",
             r"compiled to use (?:AVX|SSE)\w* instructions",
-            says("Illegal instruction", ("numpy 2.4.6", "Illegal instruction")),
+            says(
+                "(?<!an )Illegal instruction",
+                ("bash 5 with glibc 2.42", "Illegal instruction (core dumped)"),
+                ("CPython 3.11.7", "Fatal Python error: Illegal instruction"),
+                near(
+                    "torch 2.13.0, CUDA runtime 12.9.79",
+                    "RuntimeError: CUDA error: an illegal instruction was encountered",
+                ),
+            ),
         ),
     ),
     lines=(
         rule(
             0.95,
-            says("Illegal instruction", ("numpy 2.4.6", "Illegal instruction")),
+            says(
+                "(?<!an )Illegal instruction",
+                ("bash 5 with glibc 2.42", "Illegal instruction (core dumped)"),
+                ("CPython 3.11.7", "Fatal Python error: Illegal instruction"),
+                near(
+                    "torch 2.13.0, CUDA runtime 12.9.79",
+                    "RuntimeError: CUDA error: an illegal instruction was encountered",
+                ),
+            ),
             says("非法指令", ("bash 5 with glibc 2.42, translated", "非法指令 (核心已转储)")),
-            "SIGILL",
+            says("(?<!such as )SIGILL", near("jaxlib 0.10.2", "This could lead to execution errors such as SIGILL.")),
             r"exitcode\s{0,4}: -4\b",
             "exit code 132",
             "0xC000001D",

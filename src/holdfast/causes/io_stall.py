@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, rule, shell
+from holdfast.causes.form import CauseRecord, rule, says, shell
 
 CAUSE = CauseRecord(
     id="io-stall",
@@ -13,7 +13,15 @@ CAUSE = CauseRecord(
         shell("See what the kernel says", "dmesg | grep -iE 'blocked for more|not responding|I/O error'"),
     ),
     exceptions=(
-        rule(0.6, r"\[Errno 116\]", "Stale (?:NFS )?file handle", "Transport endpoint is not connected"),
+        rule(
+            0.6,
+            r"\[Errno 116\]",
+            says("Stale (?:NFS )?file handle", ("CPython 3.11.7 with glibc", "OSError: [Errno 116] Stale file handle")),
+            says(
+                "Transport endpoint is not connected",
+                ("CPython 3.11.7 with glibc", "OSError: [Errno 107] Transport endpoint is not connected"),
+            ),
+        ),
         # a dying disk, a lost mount, or one that is full
         rule(0.45, r"\[Errno 5\]", "Input/output error"),
     ),
@@ -34,6 +42,12 @@ CAUSE = CauseRecord(
         rule(
             0.7, "[Rr]emounting filesystem read-only", "EXT4-fs error", r"XFS \(\S+\): .{0,60}(?:I/O error|shut ?down)"
         ),
-        rule(0.6, "Stale (?:NFS )?file handle", "I/O error, dev", "Buffer I/O error", "LustreError"),
+        rule(
+            0.6,
+            says("Stale (?:NFS )?file handle", ("CPython 3.11.7 with glibc", "OSError: [Errno 116] Stale file handle")),
+            "I/O error, dev",
+            "Buffer I/O error",
+            "LustreError",
+        ),
     ),
 )

@@ -23,7 +23,10 @@ LABELS = (
         "contains previously unseen labels",
         ("scikit-learn 1.8.0rc1", "ValueError: y contains previously unseen labels: dense"),
     ),
-    r"Label class \d+ exceeds nc=",
+    says(
+        r"Label class \d+ exceeds nc=",
+        ("yolov5 v7.0", "Label class 3 exceeds nc=3 in 3. Possible class labels are 0-3"),
+    ),
     "Invalid classes inferred from unique values",
     "label_value",
     says(

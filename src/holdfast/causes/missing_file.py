@@ -70,7 +70,7 @@ MISSING = (
         ),
     ),
     "SavedModel file does not exist",
-    "No file or directory found",
+    says("No file or directory found", ("tf-keras v2.21.0", "IOError: No file or directory found at data/train.bin")),
     says(
         "Couldn't find (?:a dataset|any data|file)",
         (

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, jax, keras, rule, says, torch
+from holdfast.causes.form import CauseRecord, jax, keras, near, rule, says, torch
 
 CAUSE = CauseRecord(
     id="mixed-precision-overflow",
@@ -21,7 +21,13 @@ CAUSE = CauseRecord(
     ),
     exceptions=(
         rule(
-            0.9, "without overflow", "overflow.{0,40}(?:half|float16|fp16)", r"(?:half|float16|fp16)\b.{0,60}overflow"
+            0.9,
+            says(
+                "(?:half|bfloat16) without overflow",
+                near("torch 2.13.0", "RuntimeError: value cannot be converted to type int8_t without overflow"),
+            ),
+            "overflow.{0,40}(?:half|float16|fp16)",
+            r"(?:half|float16|fp16)\b.{0,60}overflow",
         ),
         rule(
             0.82,

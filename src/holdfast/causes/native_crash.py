@@ -40,8 +40,10 @@ CRASHED = (
     "access violation",
     "0xC0000005",
     "core dumped",
-    "terminate called",
-    "pure virtual method called",
+    says(
+        "terminate called", ("C++ runtime (libstdc++)", "terminate called after throwing an instance of 'c10::Error'")
+    ),
+    says("pure virtual method called", ("C++ runtime (libstdc++)", "pure virtual method called")),
     r"exit ?code:? 13[49]\b",
     r"exitcode\s{0,4}: -(?:6|11)\b",
     says(

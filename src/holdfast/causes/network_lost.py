@@ -22,7 +22,10 @@ LOST = (
         r"\[Errno (?:104|111|113|101|110)\]",
         ("CPython 3.11.7 with glibc 2.42, translated", "OSError: [Errno 111] Verbindungsaufbau abgelehnt"),
     ),
-    "[Nn]ame or service not known",
+    says(
+        "[Nn]ame or service not known",
+        ("CPython 3.11.7 with glibc", "socket.gaierror: [Errno -2] Name or service not known"),
+    ),
     says("name resolution", ("glibc", "Temporary failure in name resolution")),
     "Name does not resolve",
     says(

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 from holdfast.causes.form import CauseRecord, jax, keras, rule, says, torch, words
-from holdfast.causes.shared.shapes import SHAPES_JAX, SHAPES_TF, SHAPES_TORCH
+from holdfast.causes.shared.tensorflow_shapes import SHAPES_JAX, SHAPES_TF
+from holdfast.causes.shared.torch_shapes import SHAPES_TORCH
 from holdfast.causes.shared.words import RAISED
 
 UNEQUAL_ROWS = (
@@ -58,7 +59,16 @@ CAUSE = CauseRecord(
         rule(0.92, *SHAPES_TORCH),
         rule(0.92, *SHAPES_TF),
         rule(0.92, *SHAPES_JAX),
-        rule(0.9, "so the shapes do not match"),
+        rule(
+            0.9,
+            says(
+                "so the shapes do not match",
+                (
+                    "jax 0.10.2",
+                    "TypeError: while_loop body function carry input and carry output must have equal types, but they differ:\n\nThe input carry x has type float32[2] but the corresponding output carry component has type float32[3], so the shapes do not match.\n\nRevise the function so that all output types match the corresponding input types.",
+                ),
+            ),
+        ),
         rule(0.86, r"ShapedArray\((\w+)\[([^\]]{0,60})\][^\n]{0,40}vs\. ShapedArray\(\1\[(?!\2\])"),
         rule(0.93, "^", types="ScopeParamShapeError ShapeMismatchError DimensionMismatchError"),
         rule(0.5, "(?:too many|not enough) values to unpack", outside=r"\S"),

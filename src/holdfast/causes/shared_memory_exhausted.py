@@ -62,7 +62,13 @@ CAUSE = CauseRecord(
         rule(0.95, r"SemLock[\s\S]{0,80}(?:\[Errno 28\]|No space left)"),
         rule(
             0.96,
-            r"\[Errno 28\]",
+            says(
+                r"\[Errno 28\]",
+                (
+                    "CPython 3.11.7 with glibc 2.42, translated",
+                    'Traceback (most recent call last):\n  File "train.py", line 6, in <module>\n    lock = mp.Lock()\n  File "/usr/lib/python3.11/multiprocessing/context.py", line 68, in Lock\n    return Lock(ctx=self.get_context())\n  File "/usr/lib/python3.11/multiprocessing/synchronize.py", line 57, in __init__\n    sl = self._semlock = _multiprocessing.SemLock(\nOSError: [Errno 28] Auf dem Gerät ist kein Speicherplatz mehr verfügbar',
+                ),
+            ),
             "No space left",
             frames=r"synchronize\.py|SemLock|multiprocessing/heap|shared_memory|_share_filename|_new_shared",
         ),
@@ -97,7 +103,7 @@ CAUSE = CauseRecord(
                 ),
             ),
             says("总线错误", ("bash 5 with glibc 2.42, translated", "总线错误 (核心已转储)")),
-            "SIGBUS",
+            says("SIGBUS", ("torch 2.13.0", "  traceback : Signal 7 (SIGBUS) received by PID 25912")),
             r"exitcode\s{0,4}: -7\b",
         ),
     ),

@@ -19,7 +19,13 @@ CAUSE = CauseRecord(
         ),
     ),
     lines=(
-        rule(0.85, r"got signal: 1\b", "closing signal SIGHUP", "Received 1 death signal", "^Hangup$"),
+        rule(
+            0.85,
+            r"got signal: 1\b",
+            "closing signal SIGHUP",
+            "Received 1 death signal",
+            says("^Hangup$", ("bash 5 with glibc 2.42", "Hangup")),
+        ),
         rule(0.6, says("SIGHUP", ("bash", "shell receives a SIGHUP"))),
     ),
 )

@@ -66,7 +66,10 @@ CAUSE = CauseRecord(
         ),
         rule(
             0.9,
-            "imminent node shutdown",
+            says(
+                "imminent node shutdown",
+                ("Kubernetes 1.38", "Pod was terminated in response to imminent node shutdown."),
+            ),
             says(
                 r"\b(?:job|task|instance|node|pod|worker)\b.{0,40}\bpreempted\b(?!,? or)",
                 ("jaxlib 0.10.2", "Notified coordination service that this task will be preempted at"),
@@ -87,8 +90,11 @@ CAUSE = CauseRecord(
         ),
         rule(
             0.6,
-            "^Terminated(?:: 15)?$",
-            r"^.{0,200}: line \d+: *\d+ Terminated\b",
+            says("^Terminated(?:: 15)?$", ("bash 5 with glibc 2.42", "Terminated")),
+            says(
+                r"^.{0,200}: line \d+: *\d+ Terminated\b",
+                ("bash 5 with glibc 2.42", "train.sh: line 3: 12345 Terminated              python train.py"),
+            ),
             r"[Cc]aught signal (?:15|SIGTERM)\b",
             r"exit (?:code|status):? 143\b",
             r"exitcode\s{0,4}: -15\b",

@@ -3,7 +3,7 @@ from __future__ import annotations
 from holdfast.causes.form import CauseRecord, keras, rule, says, shell, torch
 
 NO_THREADS = (
-    "can't start new thread",
+    says("can't start new thread", ("CPython 3.11.7", "RuntimeError: can't start new thread")),
     says(
         r"pthread_create\(?\)?[^\n]{0,60}(?:failed|temporarily unavailable)",
         ("numpy 2.4.6", "OpenBLAS blas_thread_init: pthread_create failed for thread 3 of 3: dense"),
@@ -17,11 +17,20 @@ NO_THREADS = (
         ),
     ),
     says("Thread creation failed", ("torch 2.13.0", "Thread creation failed: dense")),
-    r"fork[^\n]{0,60}temporarily unavailable",
+    says(
+        r"fork[^\n]{0,60}temporarily unavailable",
+        ("bash 5 with glibc 2.42", "-bash: fork: retry: Resource temporarily unavailable"),
+    ),
     "creation via pthread_create",
-    r"std::system_error[\s\S]{0,80}Resource temporarily unavailable",
+    says(
+        r"std::system_error[\s\S]{0,80}Resource temporarily unavailable",
+        (
+            "C++ runtime (libstdc++)",
+            "terminate called after throwing an instance of 'std::system_error'\n  what():  Resource temporarily unavailable",
+        ),
+    ),
     "unable to allocate necessary resources for OMP thread",
-    "unable to create new native thread",
+    says("unable to create new native thread", ("Java 8", "OutOfMemoryError: unable to create new native thread")),
 )
 CAUSE = CauseRecord(
     id="too-many-processes",
@@ -55,6 +64,12 @@ CAUSE = CauseRecord(
     ),
     lines=(
         rule(0.9, *NO_THREADS),
-        rule(0.85, "fork: (?:retry: )?Resource temporarily unavailable"),
+        rule(
+            0.85,
+            says(
+                "fork: (?:retry: )?Resource temporarily unavailable",
+                ("bash 5 with glibc 2.42", "-bash: fork: retry: Resource temporarily unavailable"),
+            ),
+        ),
     ),
 )

@@ -6,7 +6,9 @@ PICKLE = (
     "Can't pickle",
     says("cannot pickle", ("CPython 3.11.7", "TypeError: cannot pickle '_thread.lock' object")),
     "can't pickle",
-    "Can't get local object",
+    says(
+        "Can't get local object", ("CPython 3.11.7", "AttributeError: Can't get local object 'main.<locals>.collate'")
+    ),
     says("Could not pickle", ("ray ray-0.7.0", "Could not pickle object as excessively deep recursion required.")),
     says(
         "not picklable",
@@ -61,7 +63,16 @@ CAUSE = CauseRecord(
             types="AttributeError TypeError ImportError ModuleNotFoundError",
             deepest=r"multiprocessing[/\\]+spawn\.py$",
         ),
-        rule(0.85, "failed to un-?serialize.{0,120}picklable"),
+        rule(
+            0.85,
+            says(
+                "failed to un-?serialize.{0,120}picklable",
+                (
+                    "joblib 1.5.3",
+                    "A task has failed to un-serialize. Please ensure that the arguments of the function are all picklable.",
+                ),
+            ),
+        ),
     ),
     last_frames=((0.62, r"ForkingPickler\(\w+, protocol\)\.dump"),),
 )

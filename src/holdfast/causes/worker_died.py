@@ -59,7 +59,7 @@ CAUSE = CauseRecord(
         rule(
             0.55,
             "could be because a worker has died",
-            "exit codes of the workers are",
+            says("exit codes of the workers are", ("joblib 1.5.3", "The exit codes of the workers are 3")),
             says(
                 "DataLoader worker .{0,60}(?:killed|exited unexpectedly)",
                 (

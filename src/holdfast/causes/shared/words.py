@@ -16,7 +16,9 @@ HOST_WORDS = (
         ("torch 2.13.0", "DefaultCPUAllocator: can't allocate memory: you tried to allocate"),
     ),
     r"can't allocate memory: you tried to allocate \d+ bytes",
-    "std::bad_alloc",
+    says(
+        "std::bad_alloc", ("C++ runtime (libstdc++)", "terminate called after throwing an instance of 'std::bad_alloc'")
+    ),
     says(
         r"Unable to allocate (?P<wanted>[\d.]+ [KMGT]iB) for an array",
         (
@@ -49,8 +51,14 @@ KILLED = (
         r"^(?:.{0,200}: line \d+: *\d+ )?(?:Killed\b(?! process| \d| by)|已杀死|已砍掉|Getötet$|Processus arrêté|Terminado \(killed\)|Убито|強制終了|죽었음)",
         ("bash 5 with glibc 2.42, translated", "train.sh: line 3: 12345 已杀死               python train.py"),
     ),
-    r"\d(?:\]|s/it\]?|it/s\]?)?Killed$",
-    r"^(?:zsh: |\[\d+\] {1,4}[-+]? {0,4}\d+ )killed\b",
+    says(
+        r"\d(?:\]|s/it\]?|it/s\]?)?Killed$",
+        ("tqdm, then bash", "  33%|███▎      | 5/15 [02:32<05:36, 33.69s/it]Killed"),
+    ),
+    says(
+        r"^(?:zsh: |\[\d+\] {1,4}[-+]? {0,4}\d+ )killed\b",
+        ("zsh on macOS", "zsh: killed     python end_to_end_pipeline_test.py"),
+    ),
     r"terminated by signal (?:9\b|SIGKILL)",
 )
 LOST_TYPES = "ConnectionResetError ConnectionRefusedError ConnectionAbortedError ConnectionError NewConnectionError MaxRetryError URLError ReadTimeout ReadTimeoutError ConnectTimeout DistNetworkError RendezvousConnectionError gaierror ChunkedEncodingError IncompleteRead ProtocolError HfHubHTTPError TimeoutError"
