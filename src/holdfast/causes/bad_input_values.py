@@ -76,6 +76,9 @@ CAUSE = CauseRecord(
                 ("torch 2.13.0", "torch.linalg.eig: input tensor should not contain infs or NaNs."),
             ),
         ),
-        rule(0.3, "NaN or Inf found in input tensor"),
+        rule(
+            0.3,
+            says("NaN or Inf found in input tensor", ("tensorboardX", "Warning: NaN or Inf found in input tensor.")),
+        ),
     ),
 )

@@ -182,7 +182,6 @@ CAUSE = CauseRecord(
             "shape",
             "axes",
             "dimension",
-            "mismatch",
             "match",
             "size",
             "number of",

@@ -3,9 +3,14 @@ from __future__ import annotations
 from holdfast.causes.form import CauseRecord, rule, says, shell, torch, words
 
 TIMEOUT = (
-    "Watchdog caught collective operation timeout",
     says("collective operation timeout", ("torch 2.13.0", "caught collective operation timeout")),
-    r"ran for \d+ milliseconds before timing out",
+    says(
+        r"ran for \d+ milliseconds before timing out",
+        (
+            "torch 2.5",
+            "WorkNCCL(SeqNum=1, OpType=BROADCAST, NumelIn=131072000, NumelOut=131072000, Timeout(ms)=600000) ran for 600081 milliseconds before timing out.",
+        ),
+    ),
     says(
         r"Timed out waiting \d+ms for (?:recv|send)",
         ("gloo 2025-05-16", "Timed out waiting 3ms for recv operation to complete"),

@@ -59,7 +59,6 @@ CAUSE = CauseRecord(
                 "(?:Exceeded|exceeded) (?:its |the |job |step )?memory limit",
                 ("Slurm 16", "slurmstepd: error: Exceeded job memory limit"),
             ),
-            r"exceeded memory limit \(",
         ),
         rule(
             0.93,

@@ -11,7 +11,6 @@ CORRUPT = (
     says("reading zip archive", ("torch 2.13.0", "reading zip archive")),
     r"unexpected EOF, expected \d+ more bytes",
     "Truncated file",
-    "truncated file",
     says("file signature not found", ("h5py 3.14.0", "file signature not found")),
     "bad (?:object|symbol table|local heap)",
     "image file is truncated",

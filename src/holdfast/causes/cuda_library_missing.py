@@ -31,7 +31,6 @@ MISSING_LIBRARY = (
     r"Could not find module '[^\n']{0,120}(?:cud|torch)",
     "dlerror: .{0,200}undefined symbol: (?:cudnn|cublas|cufft)",
     r"could not find cudnn\w+ in",
-    "Unable to load cuDNN",
     r"libtorch_cuda\w*\.so: cannot open shared object",
     "CUDA Setup failed despite GPU being available",
     says(

@@ -25,7 +25,6 @@ DEVICES = (
     r"type torch\.(?!cuda)\w+ but (?:found|got) type torch\.cuda",
     r"Expected object of (?:device type|backend) \w+ but got",
     "is on cpu, but expected",
-    "is on CPU, but expected",
     says(
         "on different (?:GPUs|devices)",
         ("torch 2.13.0", "TypeError: Found two parameters on different devices, this is currently not supported."),

@@ -142,7 +142,6 @@ DTYPES = (
     ),
     r"Cannot convert \S{1,40} to EagerTensor of dtype",
     says(r"expected np\.ndarray \(got", ("torch 2.13.0", "TypeError: expected np.ndarray (got list)")),
-    "Buffer dtype mismatch",
     says("Cannot interpret .{0,40} as a data type", ("numpy 2.4.6", "Cannot interpret '%R' as a data type")),
     says(
         "Attempt to convert a value .{0,120} with an unsupported type",

@@ -39,7 +39,20 @@ CAUSE = CauseRecord(
             "No OpKernel was registered to support Op 'Cudnn",
             "Unable to initialize backend '(?:cuda|gpu)'",
             r"explicitly assigned to \S{0,60}GPU:\d+ but available devices are",
-            r"could not satisfy explicit device specification '\S{0,60}GPU",
+            says(
+                r"could not satisfy (?:explicit )?device specification '\S{0,60}GPU",
+                (
+                    "tensorflow 2.21.0",
+                    "InvalidArgumentError: Could not satisfy device specification '/job:localhost/replica:0/task:0/device:GPU:0'. enable_soft_placement=0. Supported device types [CPU].",
+                ),
+            ),
+            says(
+                r"Unable to find any devices for spec \S{0,60}GPU",
+                (
+                    "tensorflow 2.21.0",
+                    "InvalidArgumentError: Unable to find any devices for spec /device:GPU:0 [Op:__inference_h_22]",
+                ),
+            ),
         ),
         rule(
             0.5,

@@ -258,7 +258,10 @@ CAUSE = CauseRecord(
             *KILLED,
             r"signal 9\b",
             "SIGKILL",
-            "exit(?:ed with)? ?(?:code|status)?:? 137",
+            says(
+                "exit(?:ed with)? ?(?:code|status)?:? 137",
+                ("GitHub Actions runner", "Error: Process completed with exit code 137."),
+            ),
             "<Signals.SIGKILL",
             r"exitcode\s{0,4}: -9\b",
             r"return ?code =? ?-9\b",

@@ -54,7 +54,13 @@ CAUSE = CauseRecord(
         ),
         rule(
             0.8,
-            r"(?:log|sqrt|div|pow)\w*[\s\S]{0,80}Tensor had (?:NaN|Inf)",
+            says(
+                r"(?:log|sqrt|div|pow)\w*[\s\S]{0,80}Tensor had (?:NaN|Inf)",
+                (
+                    "tensorflow 2.21.0",
+                    "InvalidArgumentError: {{function_node __wrapped__CheckNumerics_device_/job:localhost/replica:0/task:0/device:CPU:0}} log : Tensor had Inf values [Op:CheckNumerics] name: ",
+                ),
+            ),
             r"Tensor had (?:NaN|Inf)[\s\S]{0,200}(?:/log|/sqrt|/truediv|/div)",
         ),
         # What autograd's check names is where it began: most often a division or a root of nothing.
@@ -75,7 +81,10 @@ CAUSE = CauseRecord(
         rule(
             0.6,
             says("math domain error", ("CPython 3.11.7", "ValueError: math domain error")),
-            "(?:divide by zero|invalid value) encountered in (?:log|sqrt|true_divide|divide|power)",
+            says(
+                "(?:divide by zero|invalid value) encountered in (?:log|sqrt|true_divide|divide|power)",
+                ("numpy 2.4.6", "train.py:1: RuntimeWarning: divide by zero encountered in divide"),
+            ),
         ),
         rule(
             0.68,
@@ -100,7 +109,10 @@ CAUSE = CauseRecord(
     lines=(
         rule(
             0.35,
-            "RuntimeWarning: (?:divide by zero|invalid value) encountered in (?:log|sqrt|true_divide|divide|power|scalar divide)",
+            says(
+                "RuntimeWarning: (?:divide by zero|invalid value) encountered in (?:log|sqrt|true_divide|divide|power|scalar divide)",
+                ("numpy 2.4.6", "train.py:1: RuntimeWarning: invalid value encountered in scalar divide"),
+            ),
         ),
     ),
 )

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import signal
 
-from holdfast.causes.form import CauseRecord, Restart, RestartKind, rule, shell, words
+from holdfast.causes.form import CauseRecord, Restart, RestartKind, rule, says, shell, words
 from holdfast.causes.shared.words import KILLED
 
 CAUSE = CauseRecord(
@@ -24,7 +24,10 @@ CAUSE = CauseRecord(
             *KILLED,
             "signal 9",
             "SIGKILL",
-            "exit(?:ed with)? ?(?:code|status)?:? 137",
+            says(
+                "exit(?:ed with)? ?(?:code|status)?:? 137",
+                ("GitHub Actions runner", "Error: Process completed with exit code 137."),
+            ),
             "<Signals.SIGKILL",
             r"exitcode\s{0,4}: -9\b",
             r"return ?code =? ?-9\b",

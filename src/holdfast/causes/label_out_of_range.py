@@ -40,7 +40,6 @@ LABELS = (
 )
 OF_CLASSES = (
     r"class[_ ]?ids? (?:=|is|are)? ?\S{0,12} ?(?:must be less than|should be \[|>= ?(?:num_classes|nc))",
-    r"class_id should be \[",
     r"must be less than (?:num_classes|the number of classes|\w+ classes)",
 )
 CAUSE = CauseRecord(

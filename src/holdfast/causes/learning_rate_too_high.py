@@ -36,5 +36,14 @@ CAUSE = CauseRecord(
         ),
         rule(0.42, *NAN_SYMPTOM, "loss (?:diverged|exploded)", "training diverge"),
     ),
-    lines=(rule(0.42, "Loss is (?:nan|inf), stopping training", "loss (?:diverged|exploded)"),),
+    lines=(
+        rule(
+            0.42,
+            says(
+                "Loss is (?:nan|inf), stopping training",
+                ("torchvision 0.29 references", "Loss is nan, stopping training"),
+            ),
+            "loss (?:diverged|exploded)",
+        ),
+    ),
 )

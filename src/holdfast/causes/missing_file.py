@@ -39,7 +39,6 @@ MISSING = (
             "ValueError: File not found: filepath=c.keras. Please ensure the file is an accessible `.keras` zip file.",
         ),
     ),
-    "file does not exist",
     says(
         "(?:file|directory|path|folder) .{0,160}(?:does not|doesn't) exist",
         ("torch 2.13.0", "RuntimeError: Parent directory /nonexistent does not exist."),
@@ -69,7 +68,6 @@ MISSING = (
             "OSError: data/train.bin is not a local folder and is not a valid model identifier listed on 'https://huggingface.co/models'\nIf this is a private repository, make sure to pass a token having permission to this repo either by logging in with `hf auth login` or by passing `token=<your_token>`",
         ),
     ),
-    "SavedModel file does not exist",
     says("No file or directory found", ("tf-keras v2.21.0", "IOError: No file or directory found at data/train.bin")),
     says(
         "Couldn't find (?:a dataset|any data|file)",

@@ -31,7 +31,13 @@ CAUSE = CauseRecord(
         ),
         rule(
             0.82,
-            "loss scale already at minimum",
+            says(
+                "loss scale already at minimum",
+                (
+                    "DeepSpeed 0.16",
+                    "Exception: Current loss scale already at minimum - cannot decrease scale anymore. Exiting run.",
+                ),
+            ),
             says(
                 "Minimum loss scale reached",
                 (
@@ -44,11 +50,35 @@ CAUSE = CauseRecord(
         rule(0.85, "ZeroDivisionError", "float division by zero", frames=r"apex[/\\]amp|loss_scal"),
     ),
     lines=(
-        rule(0.8, "loss scale already at minimum"),
-        rule(0.74, r"Gradient overflow\.\s+Skipping step.{0,80}reducing loss scale to (?:0\.0|[\d.]+e-\d)"),
+        rule(
+            0.8,
+            says(
+                "loss scale already at minimum",
+                (
+                    "DeepSpeed 0.16",
+                    "Exception: Current loss scale already at minimum - cannot decrease scale anymore. Exiting run.",
+                ),
+            ),
+        ),
+        rule(
+            0.74,
+            says(
+                r"Gradient overflow\.\s+Skipping step.{0,80}reducing loss scale to (?:0\.0|[\d.]+e-\d)",
+                (
+                    "apex 0.1",
+                    "Gradient overflow.  Skipping step, loss scaler 0 reducing loss scale to 9.313225746154785e-10",
+                ),
+            ),
+        ),
         rule(
             0.3,
-            "OVERFLOW! .{0,40}Skipping step",
+            says(
+                "OVERFLOW! .{0,40}Skipping step",
+                (
+                    "DeepSpeed 0.16",
+                    "[deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 65536, reducing to 32768",
+                ),
+            ),
             says("Gradient overflow", ("fairseq v0.9.0", "NOTE: gradient overflow detected, ignoring gradient, 3")),
         ),
     ),

@@ -45,7 +45,6 @@ LOST = (
             "RendezvousConnectionError: The connection to the C10d store has failed. See inner exception for details.",
         ),
     ),
-    "failed to connect to all addresses",
     says(
         "client socket has (?:failed|timed out)",
         (
@@ -57,7 +56,13 @@ LOST = (
     "Max retries exceeded",
     "Failed to establish a new connection",
     "urlopen error",
-    "Read timed out",
+    says(
+        "Read timed out",
+        (
+            "requests 2.34.2",
+            "ReadTimeout: HTTPSConnectionPool(host='127.0.0.1', port=46131): Read timed out. (read timeout=0.3)",
+        ),
+    ),
     "ConnectTimeout",
     says(
         "We couldn't connect to",
@@ -117,7 +122,14 @@ CAUSE = CauseRecord(
             "NCCL communicator was aborted",
             outside=LOCAL_PIPE,
         ),
-        rule(0.42, "ncclSystemError", "unhandled system error"),
+        rule(
+            0.42,
+            "ncclSystemError",
+            says(
+                "unhandled system error",
+                ("torch 1.12", "RuntimeError: NCCL error: unhandled system error, NCCL version 2.10.3"),
+            ),
+        ),
         rule(
             0.62,
             says(

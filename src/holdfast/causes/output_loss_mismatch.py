@@ -67,7 +67,13 @@ CAUSE = CauseRecord(
             "Expected floating point type for target with class probabilities",
         ),
         rule(0.72, r"Shapes \(.{0,40}\) and \(.{0,40}\) are incompatible", frames="loss|crossentropy"),
-        rule(0.55, r"Shapes \(None,\s?\d*\) and \(None, \d+\) are incompatible"),
+        rule(
+            0.55,
+            says(
+                r"Shapes \(None,\s?\d*\) and \(None, \d+\) are incompatible",
+                ("tensorflow 2.21.0", "ValueError: Shapes (None, 1) and (None, 10) are incompatible"),
+            ),
+        ),
     ),
     lines=(
         rule(0.9, r"Assertion `\*?input(?:_val)? >= (?:zero|0\.).{0,20}input(?:_val)? <= (?:one|1\.)"),

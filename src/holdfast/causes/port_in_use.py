@@ -19,7 +19,7 @@ CAUSE = CauseRecord(
     exceptions=(
         rule(
             0.95,
-            "Address already in use",
+            says("Address already in use", ("glibc 2.42 perror", "bind: Address already in use")),
             "EADDRINUSE",
             says(
                 r"\[Errno (?:98|48)\]",
@@ -39,7 +39,7 @@ CAUSE = CauseRecord(
     lines=(
         rule(
             0.85,
-            "Address already in use",
+            says("Address already in use", ("glibc 2.42 perror", "bind: Address already in use")),
             "EADDRINUSE",
             says(
                 r"No address added out of total \d",

@@ -23,7 +23,13 @@ DISAGREE = (
         ("torch 2.13.0", "ValueError: Inconsistent tensor metadata (including shape and stride) across ranks."),
     ),
     r"(?:must|should|expects?|expected)\b.{0,60}\bsame\b.{0,60}(?:across|on all|between) (?:the )?(?:ranks|processes|workers)",
-    "Duplicate GPU detected",
+    says(
+        "Duplicate GPU detected",
+        (
+            "NCCL 2.14",
+            "node1:4242:4242 [0] NCCL WARN Duplicate GPU detected : rank 1 and rank 0 both on CUDA device db000",
+        ),
+    ),
     says(
         r"(?:not|must be|should be|expected to be|should have|must have) (?:identical|the same|equal|consistent)\b.{0,60}across (?:all )?(?:ranks|processes|hosts|workers)",
         ("torch 2.13.0", "Non-sharded dimensions should have identical size across ranks."),

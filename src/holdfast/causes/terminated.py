@@ -96,7 +96,10 @@ CAUSE = CauseRecord(
                 ("bash 5 with glibc 2.42", "train.sh: line 3: 12345 Terminated              python train.py"),
             ),
             r"[Cc]aught signal (?:15|SIGTERM)\b",
-            r"exit (?:code|status):? 143\b",
+            says(
+                r"exit (?:code|status):? 143\b",
+                ("GitHub Actions runner", "Error: Process completed with exit code 143."),
+            ),
             r"exitcode\s{0,4}: -15\b",
         ),
         rule(

@@ -3,9 +3,14 @@ from __future__ import annotations
 from holdfast.causes.form import CauseRecord, python, rule, says
 
 PICKLE = (
-    "Can't pickle",
+    says(
+        "Can't pickle",
+        (
+            "CPython 3.11.7",
+            "PicklingError: Can't pickle <function <lambda> at 0x7f>: attribute lookup <lambda> on __main__ failed",
+        ),
+    ),
     says("cannot pickle", ("CPython 3.11.7", "TypeError: cannot pickle '_thread.lock' object")),
-    "can't pickle",
     says(
         "Can't get local object", ("CPython 3.11.7", "AttributeError: Can't get local object 'main.<locals>.collate'")
     ),

@@ -136,7 +136,6 @@ SHAPES_TF = (
         "last dimension of the inputs to a? ?`?Dense",
         ("tensorflow 2.21.0", "The last dimension of the inputs to `Dense` should be defined. Found `None`."),
     ),
-    "Inputs have incompatible shapes",
     "Inputs to operation .{0,80} must have the same size and shape",
     says(
         "inner dimensions? must match", ("torch 2.13.0", "matmul: inner dimensions must match (k == k2), got 3 and 3")
