@@ -44,7 +44,6 @@ CAUSE = CauseRecord(
         ),
         rule(
             0.94,
-            r"\bOOMKilled\b",
             says(
                 "OOM[- ]?Killed",
                 (
@@ -90,7 +89,16 @@ CAUSE = CauseRecord(
                 ),
             ),
         ),
-        rule(0.9, "(?:killed|terminated).{0,60}exceed(?:ed|ing) (?:the )?memory (?:limits?|request)"),
+        rule(
+            0.9,
+            says(
+                "(?:killed|terminated).{0,60}exceed(?:ed|ing) (?:the )?memory (?:limits?|request)",
+                (
+                    "Spark 2 on YARN",
+                    "Container killed by YARN for exceeding memory limits. 5.5 GB of 5.5 GB physical memory used.",
+                ),
+            ),
+        ),
         rule(
             0.9,
             says(

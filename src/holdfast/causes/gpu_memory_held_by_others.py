@@ -43,7 +43,7 @@ CAUSE = CauseRecord(
             says(
                 "all CUDA-capable devices are busy",
                 (
-                    "torch 2.13.0, CUDA runtime 12.9.79",
+                    "torch 1.8, CUDA runtime 10",
                     "RuntimeError: CUDA error: all CUDA-capable devices are busy or unavailable",
                 ),
             ),

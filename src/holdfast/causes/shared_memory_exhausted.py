@@ -104,7 +104,7 @@ CAUSE = CauseRecord(
             ),
             says("总线错误", ("bash 5 with glibc 2.42, translated", "总线错误 (核心已转储)")),
             says("SIGBUS", ("torch 2.13.0", "  traceback : Signal 7 (SIGBUS) received by PID 25912")),
-            r"exitcode\s{0,4}: -7\b",
+            says(r"exitcode\s{0,4}: -7\b", ("torch 1.13", "  exitcode  : -7 (pid: 25912)")),
         ),
     ),
     signals={signal.SIGBUS: 0.5},

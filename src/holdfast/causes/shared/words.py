@@ -10,12 +10,11 @@ HOST_WORDS = (
         r"\[Errno 12\]",
         ("CPython 3.11.7 with glibc 2.42, translated", "OSError: [Errno 12] Nicht genügend Hauptspeicher verfügbar"),
     ),
-    "Cannot allocate memory",
+    says("Cannot allocate memory", ("bash 5 with glibc 2.42", "bash: fork: Cannot allocate memory")),
     says(
         "DefaultCPUAllocator: (?:can't|not enough)",
         ("torch 2.13.0", "DefaultCPUAllocator: can't allocate memory: you tried to allocate"),
     ),
-    r"can't allocate memory: you tried to allocate \d+ bytes",
     says(
         "std::bad_alloc", ("C++ runtime (libstdc++)", "terminate called after throwing an instance of 'std::bad_alloc'")
     ),
