@@ -84,7 +84,7 @@ TIMEOUT = (
             "Terminating process because the JAX distributed service detected fatal errors. This most likely indicates that another task died; see the other task logs for more details. Disable Python buffering, i.e. `python -u`, to be sure to see all the previous output. absl::Status:",
         ),
     ),
-    "Wait_for_all_tasks_to_register",
+    says("Wait_for_all_tasks_to_register", ("xla 2026-08-22", "[Init]Wait_for_all_tasks_to_register")),
     says(
         r"backend initialization is taking more than [\d.]+ seconds\. Did you run your code on all",
         (

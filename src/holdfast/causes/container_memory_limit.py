@@ -120,7 +120,10 @@ CAUSE = CauseRecord(
         ),
         rule(
             0.9,
-            r"(?:over|exceed\w*) (?:the |its )?(?:memory limit of|hard limit .{0,20}(?:h_vmem|h_rss)|request_memory)",
+            says(
+                r"(?<!bytes )(?:over|exceed\w*) (?:the |its )?(?:memory limit of|hard limit .{0,20}(?:h_vmem|h_rss)|request_memory)",
+                near("xla 2026-08-22", "Allocating 3000 bytes exceeds the memory limit of 2000 bytes."),
+            ),
         ),
         rule(
             0.93,

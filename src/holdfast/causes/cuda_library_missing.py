@@ -19,7 +19,10 @@ MISSING_LIBRARY = (
             "2023-04-26 12:33:43.674114: W tensorflow/compiler/xla/service/gpu/llvm_gpu_backend/gpu_backend_lib.cc:274] libdevice is required by this HLO module but was not found at ./libdevice.10.bc",
         ),
     ),
-    "Can't find libdevice",
+    says(
+        "Can't find libdevice",
+        ("xla 2026-08-22", "Can't find libdevice directory ${CUDA_DIR}/nvvm/libdevice. This may"),
+    ),
     r"Unable to load (?:any of \{?)?(?:libcu|CUDA|cuDNN)",
     says(
         "CUDA_HOME environment variable is not set",
@@ -100,7 +103,10 @@ CAUSE = CauseRecord(
                     "2023-04-26 12:33:43.674114: W tensorflow/compiler/xla/service/gpu/llvm_gpu_backend/gpu_backend_lib.cc:274] libdevice is required by this HLO module but was not found at ./libdevice.10.bc",
                 ),
             ),
-            "Can't find libdevice",
+            says(
+                "Can't find libdevice",
+                ("xla 2026-08-22", "Can't find libdevice directory ${CUDA_DIR}/nvvm/libdevice. This may"),
+            ),
         ),
         rule(
             0.86,

@@ -58,7 +58,7 @@ ARCHITECTURE = (
             "ValueError: FP8 quantized models is only supported on GPUs with compute capability >= 9.0 (e.g H100)",
         ),
     ),
-    "Unsupported gpu architecture",
+    says("Unsupported gpu architecture", ("xla 2026-08-22", "Unsupported GPU architecture for F8E4M3FN.")),
     r"'sm_\d+' is not (?:defined|a recognized)",
     r"Expected is_sm\d+",
     says(

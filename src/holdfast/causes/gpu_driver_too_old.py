@@ -29,7 +29,10 @@ TOO_OLD = (
         ),
     ),
     "CUDA_ERROR_COMPAT_NOT_SUPPORTED",
-    "caused by (?:a )?stale driver",
+    says(
+        "caused by (?:a )?stale driver",
+        ("xla 2026-08-22", "cuLinkAddData fails. This is usually caused by stale driver version."),
+    ),
     says(
         "unsupported display driver",
         (

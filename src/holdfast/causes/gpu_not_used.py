@@ -73,7 +73,12 @@ CAUSE = CauseRecord(
         ),
     ),
     lines=(
-        rule(0.88, "GPU available: True.{0,20}used: False"),
+        rule(
+            0.88,
+            says(
+                "GPU available: True.{0,20}used: False", ("lightning 2.6.6", "GPU available: True (cuda), used: False")
+            ),
+        ),
         rule(
             0.6,
             "but CUDA is not available",
@@ -117,7 +122,13 @@ CAUSE = CauseRecord(
                     "2019-03-18 19:42:50.907401: E tensorflow/stream_executor/cuda/cuda_driver.cc:300] failed call to cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected",
                 ),
             ),
-            "kernel driver does not appear to be running",
+            says(
+                "kernel driver does not appear to be running",
+                (
+                    "xla 2026-08-22",
+                    "kernel driver does not appear to be running on this host (node1): /proc/driver/nvidia/version does not exist",
+                ),
+            ),
             "Skipping registering GPU devices",
             "device is set to cpu although",
         ),

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import signal
 
-from holdfast.causes.form import CauseRecord, Room, rule, says, shell, torch
+from holdfast.causes.form import CauseRecord, Room, near, rule, says, shell, torch
 from holdfast.causes.shared.words import SHM
 
 CAUSE = CauseRecord(
@@ -92,7 +92,17 @@ CAUSE = CauseRecord(
             ),
         ),
         rule(0.93, r"SemLock.{0,80}(?:\[Errno 28\]|No space left)"),
-        rule(0.92, "/dev/shm.{0,80}(?:No space|full|too small)", r"unable to (?:write|resize).{0,60}/torch_\d"),
+        rule(
+            0.92,
+            says(
+                "/dev/shm.{0,80}(?:No space|full|(?<!might be )too small)",
+                near(
+                    "DeepSpeed 0.16.4",
+                    "[WARNING] /dev/shm size might be too small, if running in docker increase to at least --shm-size='1gb'",
+                ),
+            ),
+            r"unable to (?:write|resize).{0,60}/torch_\d",
+        ),
         rule(
             0.61,
             says(
