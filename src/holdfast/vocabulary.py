@@ -104,7 +104,7 @@ class Detail(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a detector believes: a cause, how sure it is, and why. `details` fill the remedies' texts."""
+    """What a detector believes: a cause, how sure it is, and why. `details` fill the texts of its record."""
 
     cause: str
     confidence: float
@@ -144,6 +144,9 @@ class Remedy:
     how: str
 
 
+LEVELS = {"confident": 0.8, "probable": 0.5, "guess": 0.0}  # the least confidence of each
+
+
 @dataclass(frozen=True, slots=True)
 class Cause:
     """A finding in words: what `why` answers with."""
@@ -156,6 +159,11 @@ class Cause:
     meaning: str = ""
     sure: str = ""  # what it takes to be certain of it
 
+    @property
+    def level(self) -> str:
+        """The confidence by name. A guess is never the answer."""
+        return next(name for name, least in LEVELS.items() if self.confidence >= least)
+
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
@@ -163,6 +171,26 @@ class Diagnosis:
     cause: Cause | None
     also: tuple[Cause, ...] = ()
     summary: str = ""
+    noticed: tuple[Cause, ...] = ()  # in a run that goes on or has finished; worst first
+
+
+class RestartKind(StrEnum):
+    """How another attempt may fare better."""
+
+    SMALLER_STEPS = "smaller steps"
+    SMALLER_STEPS_ON_GPU = "smaller steps on the GPU"
+    EMPTY_MEMORY = "empty memory"  # what leaked is gone with the process
+    AGAIN = "again"  # it came from outside
+    ONCE = "once"  # unless it has not got beyond the step it failed at before
+    ONCE_IF_KILLED = "once if killed"
+
+
+@dataclass(frozen=True, slots=True)
+class RestartAdvice:
+    """What a cause says about starting again, and the words for how the attempt ended."""
+
+    kind: RestartKind
+    words: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,10 @@ import re
 
 import pytest
 
-from holdfast.diagnosis.catalogue import CATALOGUE
+from holdfast.causes import CAUSES
 from holdfast.vocabulary import Detail
 
-PLACES = {
-    name for entry in CATALOGUE.values() for recipe in entry.recipes for name in re.findall(r"\$(\w+)", recipe.how)
-}
+PLACES = {name for entry in CAUSES.values() for recipe in entry.recipes for name in re.findall(r"\$(\w+)", recipe.how)}
 
 
 @pytest.mark.parametrize("detail", Detail)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.diagnosis.catalogue import remedies_for
+from holdfast.diagnosis.remedies import remedies_for
 from holdfast.vocabulary import Evidence, Finding
 
 FRAME = "train.py:18 in <module>"

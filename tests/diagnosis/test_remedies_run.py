@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.diagnosis.catalogue import CATALOGUE
+from holdfast.causes import CAUSES
 
 NOT_HERE = {  # they need a GPU, other processes or files of the user's
     "init_process_group", "torch.distributed.", "DistributedDataParallel", "DistributedSampler", 'torch.load("model.pt"', '"cuda"', "load_weights",
@@ -23,7 +23,7 @@ NOT_HERE = {  # they need a GPU, other processes or files of the user's
 def snippets(framework: str) -> list[tuple[str, str]]:
     found = [
         (name, recipe.how)
-        for name, entry in CATALOGUE.items()
+        for name, entry in CAUSES.items()
         for recipe in entry.recipes
         if recipe.framework == framework and recipe.language == "python" and "$" not in recipe.how
     ]

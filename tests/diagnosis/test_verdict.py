@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.detectors import find_endings
-from holdfast.diagnosis.catalogue import remedies_for
+from holdfast.diagnosis.remedies import remedies_for
 from holdfast.diagnosis.verdict import diagnose, over_attempts
 from holdfast.vocabulary import Diagnosis, Event, Evidence, Finding, Window
 from tests.story import START, kernel, story

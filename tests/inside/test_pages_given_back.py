@@ -23,7 +23,8 @@ PROGRAM = """
 import json, sys
 from types import SimpleNamespace
 import tensorflow as tf
-from holdfast.inside.tensorflow.budget import held_bytes, limit_allocators, pages_are_given_back
+from holdfast.inside.held_memory import held_by_this_process as held_bytes
+from holdfast.inside.tensorflow.budget import limit_allocators, pages_are_given_back
 from holdfast.inside.tensorflow.memory_forecast import Forecast, ResidentForecast
 rescue = json.loads(sys.argv[1])
 limit_allocators(SimpleNamespace(settings={"policy": "protect", "rescue": rescue}, event=lambda *_, **__: None))

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from holdfast.causes import CAUSES
 from holdfast.policy.restart import CHEAP_S, LARGEST_K, Attempt, decide
 from holdfast.vocabulary import Decision
 
@@ -15,7 +16,12 @@ CRASHED = replace(KILLED, cause="native-crash", killed=False)
 
 
 def _decide(*attempts: Attempt, policy: str = "protect", most: int = 3) -> Decision:
-    return decide(attempts, policy, most)
+    """With what the cause of each says about starting again, as the supervisor hands it over."""
+    records = [CAUSES.get(attempt.cause) for attempt in attempts]
+    known = [
+        replace(a, restart=record.restart if record else None) for a, record in zip(attempts, records, strict=True)
+    ]
+    return decide(known, policy, most)
 
 
 def test_the_line_says_why_and_what_was_lost() -> None:

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from holdfast.causes import CAUSES
 from holdfast.cli.errors import UserError
 from holdfast.cli.recording import read_run
-from holdfast.diagnosis.catalogue import CATALOGUE
 from holdfast.diagnosis.reading.scan import CHUNK, excerpt
 from holdfast.diagnosis.verdict import diagnose_log
 from holdfast.journal.writer import JournalWriter
@@ -39,7 +39,7 @@ def answered(data: bytes) -> Diagnosis:
     answer = diagnose_log(excerpt(io.BytesIO(data)))
     assert time.thread_time() - begun < SOON_S
     told = [answer.cause] if answer.cause else []
-    assert all(cause.id in CATALOGUE and 0 <= cause.confidence < 1 for cause in (*told, *answer.also))
+    assert all(cause.id in CAUSES and 0 <= cause.confidence < 1 for cause in (*told, *answer.also))
     assert (answer.cause is None) == (answer.outcome == "unknown") and answer.summary
     shown = log_as_text(Log("x.log", "1 kB", ("last\x1b[31m",)), answer, False, True)
     assert shown and not set(shown) & {"\x1b", "\x07", "\x00", "\r", "\x9b"}

@@ -19,6 +19,7 @@ FIRST_RUN = [sys.executable, "-m", "examples.first_run"]
 READ_ONLY = 'for m in $(grep -o " /sys/fs/cgroup[^ ]*" /proc/mounts); do mount -o remount,bind,ro "$m"; done; exec "$@"'
 PATIENCE_S = 400
 pytestmark = [
+    pytest.mark.alone,
     pytest.mark.timeout(500),
     pytest.mark.skipif(find_spec("tensorflow") is None, reason="needs Keras and TensorFlow"),
 ]

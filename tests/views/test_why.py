@@ -19,8 +19,8 @@ ERROR = (
 def test_the_json_has_the_contracts_shape() -> None:
     window = story(1, None, {"stderr": ERROR})
     answer = json.loads(as_json("r1", window, diagnose(window, find_endings(window))))
-    assert list(answer) == ["run", "outcome", "cause", "also", "actions", "resume", "not_working"]
-    assert list(answer["cause"]) == ["id", "title", "confidence", "evidence", "remedies"]
+    assert list(answer) == ["run", "outcome", "cause", "also", "noticed", "actions", "resume", "not_working"]
+    assert list(answer["cause"]) == ["id", "title", "confidence", "level", "evidence", "remedies"]
     assert list(answer["cause"]["evidence"][0]) == ["text", "source", "at", "value"]
     assert answer["cause"]["evidence"][0]["at"] == "1970-01-12T13:47:40Z"
     assert list(answer["cause"]["remedies"][0]) == ["title", "how"]

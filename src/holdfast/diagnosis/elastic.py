@@ -10,11 +10,11 @@ import signal
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from holdfast.causes import those
 from holdfast.diagnosis.plain_text import Line
 from holdfast.diagnosis.reading.clues import from_chain, from_fatal
-from holdfast.diagnosis.reading.ranking import SURE
-from holdfast.diagnosis.reading.ranks import ECHO
 from holdfast.diagnosis.tracebacks import last_chain, last_fatal
+from holdfast.diagnosis.weighing import SURE
 from holdfast.vocabulary import Evidence, Finding
 
 REPORT = re.compile(r"ChildFailedError")
@@ -50,7 +50,7 @@ def of_the_first_to_fail(lines: Sequence[Line]) -> list[Finding]:
     failures = _failures([line.text for line in lines])
     for failure in failures:
         found = _of(failure, lines)
-        lost_its_peer = failure.signal is None and any(f.cause in ECHO and f.confidence >= SURE for f in found)
+        lost_its_peer = failure.signal is None and any(f.cause in those("echo") and f.confidence >= SURE for f in found)
         if found and not lost_its_peer:
             return [replace(finding, evidence=(*finding.evidence, failure.evidence())) for finding in found]
     return []

@@ -6,13 +6,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from holdfast.diagnosis.catalogue import GENERIC
+from holdfast.causes import CAUSES, GENERIC, SAYS_MORE
 from holdfast.diagnosis.elastic import of_the_first_to_fail
 from holdfast.diagnosis.plain_text import lines_of, read_lines
 from holdfast.diagnosis.reading.clues import TAKEN_CARE_OF, from_chain, from_fatal, from_line
 from holdfast.diagnosis.reading.log import clues_of
-from holdfast.diagnosis.reading.ranking import SURE, findings_of
+from holdfast.diagnosis.reading.ranking import findings_of
 from holdfast.diagnosis.tracebacks import FatalError, Raised, last_chain, last_fatal
+from holdfast.diagnosis.weighing import SURE
 from holdfast.recorded_events import Exit
 from holdfast.vocabulary import Finding, Window
 
@@ -27,8 +28,9 @@ LOGGED_LAST = 0.65
 WENT_ON = re.compile(
     r"(?i)^\W*(?:epoch|step|iter(?:ation)?|batch|it)\b\W{0,3}\d|\b(?:loss|accuracy)\b.{0,6}\d|\b\d+/\d+\b"
 )
-KILLS = frozenset({"host-memory-exhausted", "container-memory-limit"})
-OF_THE_CARD = frozenset({"gpu-memory-exhausted", "gpu-memory-fragmented", "gpu-memory-held-by-others"})
+KILLS = frozenset(record.id for record in CAUSES.values() if record.ran_out == "host")
+RAN_OUT_ON_CARD = frozenset(record.id for record in CAUSES.values() if record.ran_out == "gpu")
+OF_THE_CARD = RAN_OUT_ON_CARD | {cause for cause, less in SAYS_MORE.items() if less & RAN_OUT_ON_CARD}
 ON_THE_CPU = re.compile(r"device:CPU:\d|allocator (?:mkl)?cpu\b|DefaultCPUAllocator")
 ON_A_GPU = re.compile(r"device:GPU:\d|GPU_\d+_bfc|\b(?:CUDA|HIP|GPU)\b")
 HANDLED = 0.4  # a traceback that did not end the script explains little

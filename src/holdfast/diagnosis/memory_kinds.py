@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from holdfast.causes import CAUSES
 from holdfast.vocabulary import Evidence, Finding, Window
 
-RAN_OUT = frozenset({"container-memory-limit", "host-memory-exhausted", "gpu-memory-exhausted"})
 FIRST_STEPS = 2
 LONGER = 1.1  # than all before
 OTHERS_RATIO = 0.25  # of the card, taken while this run trained
@@ -35,7 +35,7 @@ def told_apart(window: Window, findings: Iterable[Finding]) -> list[Finding]:
     for finding in findings:
         if filled and finding.cause == "host-memory-leak":
             finding = replace(finding, confidence=min(finding.confidence, A_GUESS))  # noqa: PLW2901
-        if finding.cause in RAN_OUT:
+        if CAUSES[finding.cause].ran_out:
             finding = _with_refusal(window, _with_kind(window, finding))  # noqa: PLW2901
             if finding.cause == "gpu-memory-exhausted":
                 found += [other for other in (_others(window), _in_pieces(window)) if other is not None]

@@ -2,62 +2,54 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from holdfast.diagnosis.catalogue import CATALOGUE, EXPLAINS, GENERIC, SAYS_MORE, remedies_for
+from holdfast.causes import CAUSES, EXPLAINS
 from holdfast.diagnosis.elastic import of_the_first_to_fail
 from holdfast.diagnosis.errors import find_errors
+from holdfast.diagnosis.event_clues import find_in_events
 from holdfast.diagnosis.memory_kinds import told_apart
+from holdfast.diagnosis.noticed import noticed
 from holdfast.diagnosis.plain_text import Line
 from holdfast.diagnosis.reading.combined_clues import PROBABLY_MEMORY
 from holdfast.diagnosis.reading.frameworks import framework_in
 from holdfast.diagnosis.reading.log import clues_of, read_excerpt
 from holdfast.diagnosis.reading.ranking import findings_of
 from holdfast.diagnosis.reading.scan import Excerpt
+from holdfast.diagnosis.remedies import remedies_for
 from holdfast.diagnosis.survived import rescued
+from holdfast.diagnosis.weighing import GUESS, SURE, Moment, headline_of, merged, ranked
 from holdfast.inside.frameworks import BY_MODULE
 from holdfast.recorded_events import Exit
 from holdfast.vocabulary import Cause, Diagnosis, Finding, Window
 
-SURE = 0.5  # below it a finding is a guess, named under `also`
-GUESS = 0.4
 A_GUESS, WELL_SEEN = 0.6, 0.8  # of a run's attempts: what the last one hardly tells, an earlier one may have told
-CLOSE = 0.05
-SOONER_S = 2.0
 CANNOT_TELL_LOG = "The text does not say what ended the run."
-SLOWS = frozenset(
-    {
-        "gpu-not-used",
-        "input-starvation",
-        "cpu-oversubscribed",
-        "gpu-overheating",
-        "gpu-power-limited",
-        "cpu-overheating",
-    }
-)  # a run, and ends none
-STOPPED = {"terminated", "interrupted", "terminal-closed"}
 
 
 def diagnose(window: Window, findings: Iterable[Finding]) -> Diagnosis:
     """Of one attempt."""
     outcome, code = _outcome(window)
     if outcome == "running":
-        return Diagnosis(outcome, None, summary="The run is still going.")
+        return Diagnosis(outcome, None, summary="The run is still going.", noticed=_noticed(window))
     if outcome == "completed":
         return _completed(window)
-    merged = _merge(told_apart(window, _merge([*findings, *find_errors(window)])))
-    ranked = _first_before_later(_explained(merged))
-    causes = [_in_words(finding, _framework(window)) for finding in ranked]
+    found = merged(told_apart(window, merged([*findings, *find_errors(window), *find_in_events(window)])))
+    causes = [_in_words(finding, _framework(window)) for finding in ranked(found, _seen(found), only_text=False)]
     sure = [cause for cause in causes if cause.confidence >= SURE]
     if not sure:
         return Diagnosis(outcome, None, tuple(causes), summary=_cannot_tell(window, outcome, code))
-    if sure[0].id in STOPPED:
+    if CAUSES[sure[0].id].asked_to_stop:
         outcome = "stopped"
     elif outcome == "unknown":
         outcome = "failed"
     return Diagnosis(outcome, sure[0], tuple(cause for cause in causes if cause is not sure[0]), sure[0].title)
+
+
+def _seen(findings: Sequence[Finding]) -> dict[str, Moment]:
+    moments = {f.cause: [item.at for item in f.evidence if item.at is not None] for f in findings}
+    return {cause: (min(at), 0) for cause, at in moments.items() if at}
 
 
 def over_attempts(attempts: Sequence[Diagnosis], restarts: int) -> Diagnosis:
@@ -71,7 +63,11 @@ def over_attempts(attempts: Sequence[Diagnosis], restarts: int) -> Diagnosis:
         cause, also = (causes[0], causes[1:]) if causes else (None, [])
         times = "once" if restarts == 1 else f"{restarts} times"
         return Diagnosis(
-            "recovered", cause, _each_once(also, cause), f"The run finished; it was started again {times}."
+            "recovered",
+            cause,
+            _each_once(also, cause),
+            f"The run finished; it was started again {times}.",
+            tuple(found for found in last.noticed if cause is None or found.id != cause.id),
         )
     leak = next((cause for cause in causes if last.cause is not None and _explains_again(cause, last.cause)), None)
     if leak is not None and last.cause is not None:
@@ -101,24 +97,14 @@ def _each_once(causes: Iterable[Cause], but: Cause | None) -> tuple[Cause, ...]:
 def _completed(window: Window) -> Diagnosis:
     """An attempt that finished names what it had to survive, if anything."""
     if (rescue := rescued(window)) is None:
-        return Diagnosis("completed", None, summary="The run finished.")
+        return Diagnosis("completed", None, summary="The run finished.", noticed=_noticed(window))
     cause = _in_words(told_apart(window, [rescue])[-1], _framework(window))
-    return Diagnosis("recovered", cause, summary=cause.title)
+    return Diagnosis("recovered", cause, summary=cause.title, noticed=_noticed(window, cause))
 
 
-def _first_before_later(findings: Sequence[Finding]) -> list[Finding]:
-    """Likeliest first; of two that are nearly as likely, what was seen earlier explains what came later."""
-    ranked = sorted(findings, key=lambda finding: finding.confidence, reverse=True)
-    if len(ranked) < 2 or ranked[1].confidence < max(SURE, ranked[0].confidence - CLOSE):
-        return ranked
-    first, second = (min((item.at for item in f.evidence if item.at is not None), default=None) for f in ranked[:2])
-    if first is None or second is None or second >= first - SOONER_S:
-        return ranked
-    return [
-        replace(ranked[1], confidence=ranked[0].confidence),
-        replace(ranked[0], confidence=ranked[1].confidence),
-        *ranked[2:],
-    ]
+def _noticed(window: Window, but: Cause | None = None) -> tuple[Cause, ...]:
+    found = [finding for finding in noticed(window) if but is None or finding.cause != but.id]
+    return tuple(_in_words(finding, _framework(window)) for finding in found)
 
 
 def _first_to_fail(lines: Sequence[Line], findings: Sequence[Finding]) -> list[Finding]:
@@ -138,7 +124,7 @@ def diagnose_log(excerpt: Excerpt) -> Diagnosis:
     if not causes or causes[0].confidence < SURE:
         nothing = "There is no text in it." if not any(line.text.strip() for line in lines) else CANNOT_TELL_LOG
         return Diagnosis("unknown", None, tuple(causes), nothing)
-    outcome = "stopped" if causes[0].id in STOPPED else "failed"
+    outcome = "stopped" if CAUSES[causes[0].id].asked_to_stop else "failed"
     return Diagnosis(outcome, causes[0], tuple(causes[1:]), causes[0].title)
 
 
@@ -152,76 +138,12 @@ def _outcome(window: Window) -> tuple[str, int | None]:
     return "unknown", None
 
 
-def _merge(findings: Sequence[Finding]) -> list[Finding]:
-    """Findings of the same cause strengthen each other and put their evidence together."""
-    merged = []
-    for cause in dict.fromkeys(finding.cause for finding in findings):
-        same = [finding for finding in findings if finding.cause == cause]
-        doubt = math.prod(1 - finding.confidence for finding in same)
-        evidence = tuple(dict.fromkeys(item for finding in same for item in finding.evidence))
-        details = {key: value for finding in reversed(same) for key, value in finding.details.items()}
-        headline = next((text for finding in same if (text := _headline(finding))), "")
-        merged.append(Finding(cause, min(1 - doubt, 0.98), evidence, details, headline=headline))
-    return merged
-
-
-def _explained(findings: Sequence[Finding]) -> list[Finding]:
-    """What explains comes before what is explained: a full disk before the exception it raised.
-
-    A symptom is the cause only where no likely explanation of it is.
-    """
-    findings = [
-        replace(finding, confidence=min(finding.confidence, GUESS)) if finding.cause in SLOWS else finding
-        for finding in _without_lesser(_with_what_led_there(findings))
-    ]
-
-    def likeliest(but_not: frozenset[str]) -> float:
-        return max((f.confidence for f in findings if f.cause not in but_not and f.confidence >= SURE), default=0.0)
-
-    particular = likeliest(GENERIC)
-    told = max(particular, likeliest(GENERIC - {"worker-died"}))  # the exception only reports that worker's death
-    limits = {cause: 1 - (told if cause == "unhandled-exception" else particular) for cause in GENERIC}
-    return [
-        replace(finding, confidence=min(finding.confidence, limits.get(finding.cause, 1.0))) for finding in findings
-    ]
-
-
-def _without_lesser(findings: Sequence[Finding]) -> list[Finding]:
-    sure = {finding.cause: finding.confidence for finding in findings if finding.confidence >= SURE}
-    doubt = {less: 1 - sure[more] for more in SAYS_MORE.keys() & sure.keys() for less in SAYS_MORE[more]}
-    return [
-        replace(f, confidence=min(f.confidence, max(doubt[f.cause], 0.05))) if f.cause in doubt else f for f in findings
-    ]
-
-
-def _with_what_led_there(findings: Sequence[Finding]) -> list[Finding]:
-    """A leak that was named explains the kill it ended in, takes over its evidence, and is no cause of anything else."""
-    ended = {finding.cause: finding for finding in findings}
-    weighed: dict[str, Finding] = dict(ended)
-    for cause in EXPLAINS.keys() & ended.keys():
-        reason = ended[cause]
-        symptoms = [ended[name] for name in EXPLAINS[cause] & ended.keys() if ended[name].confidence >= SURE]
-        if not symptoms or reason.confidence < SURE:
-            weighed[cause] = replace(reason, confidence=min(reason.confidence, GUESS))
-            continue
-        seen = tuple(item for symptom in symptoms for item in symptom.evidence)
-        weighed[cause] = replace(reason, evidence=(*reason.evidence, *seen))
-        for symptom in symptoms:
-            weighed[symptom.cause] = replace(symptom, confidence=min(symptom.confidence, 1 - reason.confidence))
-    return list(weighed.values())
-
-
 def _in_words(finding: Finding, framework: str) -> Cause:
-    entry = CATALOGUE[finding.cause]
-    title = _headline(finding) or entry.title
+    entry = CAUSES[finding.cause]
+    title = headline_of(finding) or entry.title
     evidence = tuple(sorted(finding.evidence, key=lambda item: (item.at is None, item.at or 0.0)))
     remedies = remedies_for(finding, framework)
     return Cause(finding.cause, title, round(finding.confidence, 2), evidence, remedies, entry.meaning, entry.sure)
-
-
-def _headline(finding: Finding) -> str:
-    """Text rules keep theirs among what they read from the text."""
-    return finding.headline or str(finding.details.get("headline") or "")
 
 
 def _framework(window: Window) -> str:

@@ -1,4 +1,5 @@
-"""Whether a script that failed is started again. Pure: what is known of every attempt -> one decision.
+"""Whether a script that failed is started again. Pure: what is known of every attempt, with what its
+cause says about starting again, -> one decision.
 
 Started again is what was seen training, in this attempt or one before, did not read its standard input, was not asked to
 stop, and failed in a way that may pass:
@@ -21,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from holdfast.vocabulary import Decision, DecisionKind, Policy, Restart
+from holdfast.vocabulary import Decision, DecisionKind, Policy, Restart, RestartAdvice, RestartKind
 
 PAUSES_S = (1.0, 5.0, 15.0)  # before the first, second and any further restart in a row
 CHEAP_S = 300.0  # of work without a checkpoint that may be repeated
@@ -30,20 +31,8 @@ LEAST_GAIN = (
     0.2  # as a share of the attempt before; below it a leak ends each attempt sooner, and restarting does not help
 )
 
-GPU_MEMORY = "gpu-memory-exhausted"
-MEMORY = frozenset({"container-memory-limit", "host-memory-exhausted", "swap-thrash", GPU_MEMORY})
-LOADED_WHOLE = "dataset-in-memory"
-LEAK = "host-memory-leak"
-BY_SOMEBODY = "killed"
-MAY_PASS_ONCE = frozenset({"worker-died", "native-crash", LOADED_WHOLE})
-WORDS = {
-    **dict.fromkeys((*MEMORY, LOADED_WHOLE), "killed for memory"),
-    GPU_MEMORY: "ran out of GPU memory",
-    LEAK: "killed for memory after a leak",
-    BY_SOMEBODY: "killed by somebody",
-    "worker-died": "a worker process died",
-    "native-crash": "native code crashed",
-}
+FOR_MEMORY = frozenset({RestartKind.SMALLER_STEPS, RestartKind.SMALLER_STEPS_ON_GPU})
+PASSES_ONCE = frozenset({RestartKind.ONCE, RestartKind.ONCE_IF_KILLED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +54,17 @@ class Attempt:
     read_input: bool = False
     asked_to_stop: bool = False
     evaluating: bool = False  # it was evaluating when it ended
+    restart: RestartAdvice | None = (
+        None  # what its cause says about starting again; None: it would fail again the same way
+    )
+
+    @property
+    def kind(self) -> RestartKind | None:
+        return self.restart.kind if self.restart is not None else None
+
+    @property
+    def of_memory(self) -> bool:
+        return self.kind in FOR_MEMORY
 
 
 def decide(attempts: Sequence[Attempt], policy: Policy, max_restarts: int) -> Decision:
@@ -76,7 +76,7 @@ def decide(attempts: Sequence[Attempt], policy: Policy, max_restarts: int) -> De
     trained = any(attempt.step is not None or _too_big(attempt) for attempt in attempts)
     if policy != Policy.PROTECT or max_restarts <= 0 or not trained or last.asked_to_stop:
         return _stop(DecisionKind.NOTE, last, "nothing to start again")
-    if last.cause not in WORDS or not _may_help(last):
+    if last.restart is None or not _may_help(last):
         kind = DecisionKind.STOP if len(attempts) > 1 else DecisionKind.NOTE
         return _stop(kind, last, "it would fail again the same way")
     if last.read_input:
@@ -106,23 +106,23 @@ def _may_help(last: Attempt) -> bool:
     An out-of-memory exception comes again at the same batch, unless the steps get smaller; a kill may have come from
     what else ran on the machine.
     """
-    if last.cause == GPU_MEMORY:
+    if last.kind is RestartKind.SMALLER_STEPS_ON_GPU:
         in_vain = last.evaluating or (last.rescue_failed and not last.killed)
         return last.can_shrink and (last.needed_k is not None or (last.begun and not in_vain))
-    if last.cause in MEMORY:
+    if last.of_memory:
         return last.killed or last.needed_k is not None
-    return last.killed or last.cause != LOADED_WHOLE
+    return last.killed or last.kind is not RestartKind.ONCE_IF_KILLED
 
 
 def _next_k(last: Attempt) -> int:
-    if last.cause not in MEMORY:
+    if not last.of_memory:
         return last.k
     return last.needed_k or last.k * 2
 
 
 def _too_big(attempt: Attempt) -> bool:
     """Its very first step ran out of memory, and can be run in smaller pieces."""
-    return (attempt.begun or attempt.needed_k is not None) and attempt.can_shrink and attempt.cause in MEMORY
+    return (attempt.begun or attempt.needed_k is not None) and attempt.can_shrink and attempt.of_memory
 
 
 def _in_a_row(attempts: Sequence[Attempt]) -> int:
@@ -138,28 +138,29 @@ def _in_a_row(attempts: Sequence[Attempt]) -> int:
 def _would_not_help(attempts: Sequence[Attempt]) -> str:
     """The same remedy at the same place a second time."""
     last = attempts[-1]
-    if last.cause in MEMORY and last.needed_k is None and last.k * 2 > LARGEST_K:
+    if last.of_memory and last.needed_k is None and last.k * 2 > LARGEST_K:
         return f"steps in {last.k} micro-batches still need too much memory"
-    if last.cause == LEAK and len(attempts) > 1 and attempts[-2].cause == LEAK and _gains_little(attempts):
+    leaked = last.kind is RestartKind.EMPTY_MEMORY
+    if leaked and len(attempts) > 1 and attempts[-2].kind is last.kind and _gains_little(attempts):
         return "it gets hardly further each time"
     if last.k > 1 and any(_evaluated_there_too(last, before) for before in attempts[:-1]):
         return "memory runs out while it evaluates, which smaller training steps do not help"
-    if last.cause in MEMORY and len(attempts) > 1 and all(_took_no_step(attempt) for attempt in attempts[-2:]):
+    if last.of_memory and len(attempts) > 1 and all(_took_no_step(attempt) for attempt in attempts[-2:]):
         return "it needs too much memory outside of its steps, which smaller ones do not help"
     for before in attempts[:-1]:
         if before.cause != last.cause or _got_further(last, before):
             continue
-        if last.cause == GPU_MEMORY:
+        if last.kind is RestartKind.SMALLER_STEPS_ON_GPU:
             return "it ran out of GPU memory there before, and smaller steps did not help"
-        if last.cause in MAY_PASS_ONCE or last.cause == LEAK:
+        if last.kind in PASSES_ONCE or leaked:
             return "it failed the same way there before"
-        if last.cause in MEMORY and last.k <= before.k:
+        if last.of_memory and last.k <= before.k:
             return "smaller steps could not be had, and it needs as much memory as before"
     return ""
 
 
 def _evaluated_there_too(last: Attempt, before: Attempt) -> bool:
-    both = last.evaluating and before.evaluating and {last.cause, before.cause} <= MEMORY
+    both = last.evaluating and before.evaluating and last.of_memory and before.of_memory
     return both and not _got_further(last, before)
 
 
@@ -168,7 +169,7 @@ def _got_further(last: Attempt, before: Attempt) -> bool:
 
 
 def _took_no_step(attempt: Attempt) -> bool:
-    return attempt.cause in MEMORY and attempt.step is None and not attempt.begun
+    return attempt.of_memory and attempt.step is None and not attempt.begun
 
 
 def _gains_little(attempts: Sequence[Attempt]) -> bool:
@@ -183,7 +184,7 @@ def _stop(kind: DecisionKind, last: Attempt, reason: str) -> Decision:
 def _told(last: Attempt, k: int, number: int) -> str:
     what = _what(last)
     shrinks = last.can_shrink and (k > last.k or last.needed_k is not None)
-    smaller = f" in {k} micro-batches a step" if shrinks and last.cause in MEMORY else ""
+    smaller = f" in {k} micro-batches a step" if shrinks and last.of_memory else ""
     if last.checkpoint is None:
         return f"{what}; starting again from the beginning{smaller} ({_span(last.seconds)} lost), attempt {number}"
     if last.checkpoint_step is None:
@@ -196,9 +197,10 @@ def _told(last: Attempt, k: int, number: int) -> str:
 
 def _what(last: Attempt) -> str:
     at = f"at step {last.step}" if last.step is not None else "before its first step"
-    if last.cause == GPU_MEMORY and last.begun and last.step is None:
+    if last.kind is RestartKind.SMALLER_STEPS_ON_GPU and last.begun and last.step is None:
         at = "in its first step"
-    return f"{WORDS.get(last.cause, 'failed')} {at}"
+    words = last.restart.words if last.restart is not None else "failed"
+    return f"{words} {at}"
 
 
 def _span(seconds: float) -> str:

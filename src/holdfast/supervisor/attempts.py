@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import time
+from collections.abc import Mapping
 from functools import partial
 
 from holdfast import detectors
@@ -21,7 +22,7 @@ from holdfast.supervisor.launch import Launcher
 from holdfast.supervisor.run_spec import PLACEHOLDER, RunSpec
 from holdfast.supervisor.script_checkpoints import newest_own
 from holdfast.supervisor.tick import Watch
-from holdfast.vocabulary import Cause, Decision, Diagnosis, Event, Window
+from holdfast.vocabulary import Cause, Decision, Diagnosis, Event, RestartAdvice, Window
 
 JUDGING_S = 5.0  # for each detector; all of them together take some milliseconds, and nothing runs meanwhile
 UNDIAGNOSED = Diagnosis("unknown", None)
@@ -50,21 +51,26 @@ class Attempts:
         self._began, self._handed_k = time.time(), k
 
     def judge(self, watch: Watch, ended: Event) -> Decision:
-        from holdfast.diagnosis.verdict import diagnose  # noqa: PLC0415 - some MiB, for runs that fail
+        from holdfast.causes import RESTARTS  # noqa: PLC0415 - some MiB, for runs that fail
+        from holdfast.diagnosis.verdict import diagnose  # noqa: PLC0415
 
         window = watch.attempt_window(ended)
         findings = self._detectors.find(window)
         diagnosis = self._detectors.alone("diagnosis", partial(diagnose, findings=findings), window, UNDIAGNOSED)
         watch.report_switched_off(self._detectors.switched_off(time.time()), time.time())
-        self._ended.append(self._known(window, diagnosis, ended))
+        self._ended.append(self._known(window, diagnosis, ended, RESTARTS))
         return restart.decide(self._ended, self._spec.policy, self._spec.max_restarts)
 
-    def _known(self, window: Window, diagnosis: Diagnosis, ended: Event) -> Attempt:
+    def _known(
+        self, window: Window, diagnosis: Diagnosis, ended: Event, restarts: Mapping[str, RestartAdvice]
+    ) -> Attempt:
         how, cause = ending(window), diagnosis.cause
         number = how.signal if how is not None else 0
+        named = _cause(cause, number, restarts)
         checkpoint, step, saved_at = self._checkpoint(window)
         return Attempt(
-            cause=_cause(cause, number),
+            cause=named,
+            restart=restarts.get(named),
             killed=number in IMPLIED  # also native code that crashed at the memory budget: Python saw no error
             or window.event(GuardAct.STOPPED) is not None
             or (cause is not None and any(item.source == "kernel-log" for item in cause.evidence)),
@@ -106,9 +112,9 @@ class Attempts:
         return any(ended.at - at < GRACE_S for at in asked)
 
 
-def _cause(cause: Cause | None, number: int) -> str:
+def _cause(cause: Cause | None, number: int, restarts: Mapping[str, RestartAdvice]) -> str:
     """A script does not SIGKILL itself: a finding that explains no kill is not the cause of one."""
-    if cause is None or (number == signal.SIGKILL and cause.id not in restart.WORDS):
+    if cause is None or (number == signal.SIGKILL and cause.id not in restarts):
         return IMPLIED.get(number, "")
     return cause.id
 

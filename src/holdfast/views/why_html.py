@@ -40,12 +40,21 @@ def as_html(name: str, about: Sequence[tuple[str, str]], diagnosis: Diagnosis, s
     rows = [("of", name), *about, ("outcome", diagnosis.outcome)]
     body = [f"<h1>{_text(verdict)}</h1>"]
     if cause:
-        body += [f'<p>{_text(cause.meaning)}</p><p class="sure">{_text(cause.id)}, {cause.confidence:.0%} sure</p>']
+        body += [
+            f'<p>{_text(cause.meaning)}</p><p class="sure">{_text(cause.id)}, {cause.level} ({cause.confidence:.0%})</p>'
+        ]
     body += ["<dl>", *(f"<dt>{_text(key)}</dt><dd>{_text(value)}</dd>" for key, value in rows), "</dl>"]
     if cause:
         body += _of(cause)
     elif said:
         body += ["<h2>Its last words</h2>", f"<pre>{_text(chr(10).join(said))}</pre>"]
+    for found in diagnosis.noticed:
+        how_sure = f"{found.level} ({found.confidence:.0%})"
+        body += [
+            f"<h2>Noticed: {_text(found.title)}</h2>",
+            f'<p class="sure">{_text(found.id)}, {how_sure}</p>',
+            *_of(found),
+        ]
     if diagnosis.also:
         title = "Also considered" if cause else "Perhaps"
         others = (

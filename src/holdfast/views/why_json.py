@@ -18,6 +18,7 @@ def as_json(run: str, window: Window, diagnosis: Diagnosis) -> str:
         "outcome": diagnosis.outcome,
         "cause": _cause(diagnosis.cause) if diagnosis.cause else None,
         "also": [_cause(cause) for cause in diagnosis.also],
+        "noticed": [_cause(cause) for cause in diagnosis.noticed],
         "actions": [
             {"at": stamp(event.at), "decision": acted.decision, "result": acted.result}
             for event in window.events(Acted.KIND)
@@ -38,6 +39,7 @@ def _cause(cause: Cause) -> dict[str, Any]:
         "id": cause.id,
         "title": cause.title,
         "confidence": cause.confidence,
+        "level": cause.level,
         "evidence": [_evidence(item) for item in cause.evidence],
         "remedies": [{"title": remedy.title, "how": remedy.how} for remedy in cause.remedies],
     }

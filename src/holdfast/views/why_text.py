@@ -89,6 +89,8 @@ def _answer(diagnosis: Diagnosis, about: Sequence[str], said: Sequence[str], col
             lines += ["", _bold("What to do", colour), *_remedies(diagnosis.cause)]
     elif diagnosis.outcome not in ("completed", "recovered", "running") and said:
         lines += ["", _bold("Its last words", colour), *(f"  | {safe(line)[: WIDTH - 4]}" for line in said)]
+    if diagnosis.noticed:
+        lines += ["", _bold("Noticed", colour), *_noticed(diagnosis.noticed)]
     guesses = diagnosis.also[:MOST_GUESSES] if diagnosis.cause is None else ()
     if guesses:
         lines += ["", _bold("Perhaps", colour)]
@@ -111,7 +113,7 @@ def _bold(text: str, colour: bool) -> str:
 def _verdict(diagnosis: Diagnosis) -> str:
     if diagnosis.cause is None:
         return diagnosis.summary
-    sure = "" if diagnosis.cause.confidence >= 0.8 else " (probably)"
+    sure = "" if diagnosis.cause.level == "confident" else " (probably)"
     if diagnosis.outcome == "recovered":
         if diagnosis.summary.startswith(diagnosis.cause.title):
             return f"The run finished. {diagnosis.cause.title}{sure}."
@@ -134,8 +136,21 @@ def _about(run: str, window: Window, diagnosis: Diagnosis) -> Iterator[str]:
 
 
 def _outcome(diagnosis: Diagnosis, ended: str = "") -> str:
-    identity = f" · {diagnosis.cause.id}, {diagnosis.cause.confidence:.0%} sure" if diagnosis.cause else ""
+    identity = f" · {diagnosis.cause.id}, {_how_sure(diagnosis.cause)}" if diagnosis.cause else ""
     return f"  outcome  {diagnosis.outcome}{ended}{identity}"
+
+
+def _how_sure(cause: Cause) -> str:
+    return f"{cause.level} ({cause.confidence:.0%})"
+
+
+def _noticed(causes: Sequence[Cause]) -> Iterator[str]:
+    for cause in causes:
+        yield from _wrapped(f"{safe(cause.title)} · {cause.id}, {_how_sure(cause)}", "  ")
+        yield from (line for item in cause.evidence for line in _wrapped(safe(item.text), "    - "))
+        for remedy in cause.remedies[:1]:
+            yield from _wrapped(f"{remedy.title}:", "    ")
+            yield from (f"       {line}" for line in safe(remedy.how).split("\n"))
 
 
 def _evidence(cause: Cause) -> Iterator[str]:

@@ -6,24 +6,17 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from holdfast.diagnosis.catalogue import CATALOGUE
-from holdfast.diagnosis.reading.all_rules import EXCEPTIONS, LINES
-from holdfast.diagnosis.reading.gpu import read_xid
-from holdfast.diagnosis.reading.memory import weigh_card, weigh_gpu
+from holdfast.causes import CAUSES, EXCEPTIONS, LINES, those
+from holdfast.causes.form import Rule
+from holdfast.diagnosis.reading.card_memory import weigh_card, weigh_gpu
+from holdfast.diagnosis.reading.kernel_log import read_xid
+from holdfast.diagnosis.reading.matching import fits
 from holdfast.diagnosis.reading.message_values import figures_in
 from holdfast.diagnosis.reading.quoting import details_of, quote, short
-from holdfast.diagnosis.reading.rule import Rule
 from holdfast.diagnosis.reading.script_errors import of_the_script
 from holdfast.diagnosis.tracebacks import FatalError, Raised, user_frame
 from holdfast.vocabulary import Evidence, Finding
 
-# The exception's own first line belongs into the verdict: it names the sizes, types, names or files.
-SAYS_IT_ALL = frozenset(
-    {
-        "shape-mismatch", "dtype-mismatch", "device-mismatch", "label-out-of-range", "index-out-of-range", "api-incompatible",
-        "dependency-conflict", "corrupt-file", "rank-mismatch", "native-library-conflict", "output-loss-mismatch",
-    }
-)  # fmt: skip
 GUESS = 0.45  # what a rule says of a text that another one explains better
 NATIVE = 0.85  # a line of a log; nobody raised it
 # Words of many launchers: "exits with return code = -11", "exited on signal 9", "non-zero exit status -6".
@@ -34,11 +27,8 @@ EXIT = re.compile(
 )
 NUMBERS = {"SIGILL": 4, "SIGABRT": 6, "SIGBUS": 7, "SIGFPE": 8, "SIGKILL": 9, "SIGSEGV": 11, "SIGTERM": 15}
 ENDED_BY: dict[int, tuple[tuple[str, float], ...]] = {
-    **{number: (("native-crash", 0.6),) for number in (6, 8, 11)},
-    4: (("illegal-instruction", 0.9),),
-    7: (("shared-memory-exhausted", 0.5), ("native-crash", 0.4)),
-    9: (("host-memory-exhausted", 0.45), ("killed", 0.35)),
-    15: (("terminated", 0.55),),
+    number: tuple((record.id, record.signals[number]) for record in CAUSES.values() if number in record.signals)
+    for number in NUMBERS.values()
 }
 # Launchers report that a child failed; what failed is said elsewhere.
 LAUNCHERS = frozenset(
@@ -70,7 +60,6 @@ CALLED_AN_ERROR = re.compile(
 )
 TOLD_BY_A_PROGRAM = 0.74  # its own words for what stopped it: nearly an exception
 LIKELY = 0.84  # of a message that was pasted by itself
-OFTEN_SAID = frozenset({"missing-file", "mixed-precision-overflow", "terminated"})  # in passing, by healthy runs too
 ERRNO = re.compile(r"\s*\[Errno \d+\] ")  # an OSError, whatever it was called
 UNNAMED = 0.92  # what is left of it where the message stands without its exception
 # The statuses of TensorFlow and XLA, and the exceptions that Python makes of them.
@@ -118,9 +107,9 @@ def from_chain(chain: Sequence[Raised]) -> list[Finding]:
 
 def _from_raised(raised: Raised, chain: Sequence[Raised]) -> list[Finding]:
     found = [
-        Finding(rule.cause, rule.confidence, quote(raised, chain), _details(rule, groups, raised, chain))
-        for rule in EXCEPTIONS
-        if (groups := rule.fits(raised)) is not None
+        Finding(cause, rule.confidence, quote(raised, chain), _details(cause, rule, groups, raised, chain))
+        for cause, rule in EXCEPTIONS
+        if (groups := fits(rule, raised)) is not None
     ]
     if not found and raised.bare_type in LAUNCHERS:
         found = [replace(finding, evidence=quote(raised, chain)) for finding in from_exit(raised.message)]
@@ -132,11 +121,11 @@ def _from_raised(raised: Raised, chain: Sequence[Raised]) -> list[Finding]:
     return found
 
 
-def _details(rule: Rule, groups: dict[str, str], raised: Raised, chain: Sequence[Raised]) -> dict[str, str]:
+def _details(cause: str, rule: Rule, groups: dict[str, str], raised: Raised, chain: Sequence[Raised]) -> dict[str, str]:
     details = {**figures_in(raised.message), **details_of(raised, chain), **groups}
     headline = rule.heading(groups)
-    if not headline and "headline" not in details and rule.cause in SAYS_IT_ALL:
-        headline = f"{CATALOGUE[rule.cause].title}: {short(raised.first_line, 110)}".rstrip(": ")
+    if not headline and "headline" not in details and CAUSES[cause].message_in_title:
+        headline = f"{CAUSES[cause].title}: {short(raised.first_line, 110)}".rstrip(": ")
     return {**details, "headline": headline} if headline else details
 
 
@@ -151,9 +140,9 @@ def _once(findings: Sequence[Finding]) -> list[Finding]:
 def from_native(raised: Raised) -> list[Finding]:
     """What it says of the cause, if anything: that native code ended is told elsewhere."""
     found = [
-        Finding(rule.cause, rule.confidence, (Evidence(short(f"{raised.type}: {raised.message}"), "stderr"),), groups)
-        for rule in EXCEPTIONS
-        if (groups := rule.fits(raised)) is not None
+        Finding(cause, rule.confidence, (Evidence(short(f"{raised.type}: {raised.message}"), "stderr"),), groups)
+        for cause, rule in EXCEPTIONS
+        if (groups := fits(rule, raised)) is not None
     ]
     best = max(found, key=lambda finding: finding.confidence, default=None)
     return [replace(best, confidence=min(best.confidence, NATIVE))] if best is not None else []
@@ -203,7 +192,7 @@ def from_message(text: str, alone: bool = False) -> list[Finding]:
     )
     told = [finding for finding in _from_raised(raised, [raised]) if finding.confidence >= enough]
     if not found and not CALLED_AN_ERROR.match(text) and not (alone and (called or ERRNO.match(text))):
-        told = [finding for finding in told if finding.cause not in OFTEN_SAID]
+        told = [finding for finding in told if finding.cause not in those("in_passing")]
     return [
         replace(finding, confidence=finding.confidence * UNNAMED, evidence=(Evidence(short(text.strip()), "stderr"),))
         for finding in _once(told)
@@ -225,8 +214,8 @@ def from_line(text: str) -> list[Finding]:
     if card is not None:
         return [card]
     found = [
-        Finding(rule.cause, rule.confidence, (Evidence(short(text.strip()), "stderr"),), groups)
-        for rule in LINES
+        Finding(cause, rule.confidence, (Evidence(short(text.strip()), "stderr"),), groups)
+        for cause, rule in LINES
         if (groups := rule.match(text)) is not None
     ]
     if not found:

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+from holdfast.causes.form import either
+from holdfast.causes.shared.words import KILLED
 from holdfast.diagnosis.plain_text import Line, is_progress
-from holdfast.diagnosis.reading.gpu import was_refused_its_share, was_taken_before
+from holdfast.diagnosis.reading.card_memory import was_refused_its_share, was_taken_before
 from holdfast.diagnosis.reading.log import Clue
 from holdfast.diagnosis.reading.printed_figures import of_the_memory
-from holdfast.diagnosis.reading.process import KILLED
 from holdfast.vocabulary import Evidence, Finding
 
 SURE = 0.5
@@ -37,6 +38,7 @@ ASKED_FOR_GPU = re.compile(
     r"|list_local_devices\(\)\]?\)?\s*\n\s*\[['\"]/(?:device:)?(?:cpu|CPU):0['\"]\]"
 )
 RESTARTED = re.compile(r"\bkernel [\w-]{8,60} restarted|KernelRestarter: restarting kernel")
+SAID_KILLED = re.compile(either(KILLED))
 LARGE = re.compile(r"(?:^|\| )tcmalloc: +large alloc ")
 
 
@@ -73,7 +75,6 @@ def _a_leak_that_ran_out(found: dict[str, Finding], lines: Sequence[Line]) -> No
         grew = of_the_memory(lines) if ran_out is not None and ran_out.confidence >= SURE else None
         if ran_out is not None and grew is not None:
             found[leak] = Finding(leak, 0.68, (grew, *ran_out.evidence), ran_out.details)
-            found[short_of] = replace(ran_out, confidence=0.45)
 
 
 def _killed_for_memory(found: dict[str, Finding], lines: Sequence[Line], only_the_text: bool) -> None:
@@ -115,7 +116,7 @@ def _stopped_by_the_notebook(found: dict[str, Finding], lines: Sequence[Line]) -
 
 def _last_was_kill(lines: Sequence[Line]) -> bool:
     said = [line.text.strip() for line in lines if line.text.strip()][-3:]
-    return any(re.search(KILLED, text) for text in said)
+    return any(SAID_KILLED.search(text) for text in said)
 
 
 def _crashed_at_import(found: dict[str, Finding], lines: Sequence[Line]) -> None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from holdfast.causes import CAUSES
 from holdfast.diagnosis.plain_text import Line, is_progress, read_lines, voices
 from holdfast.diagnosis.reading.clues import from_chain, from_fatal, from_line, from_message, from_native
 from holdfast.diagnosis.reading.scan import Excerpt
@@ -14,21 +15,11 @@ from holdfast.diagnosis.tracebacks import chains, last_fatal, native_errors
 from holdfast.vocabulary import Finding
 
 MOST_NATIVE = 50
-OF_THE_SYSTEM = frozenset(
-    {"container-memory-limit", "host-memory-exhausted", "terminated", "gpu-lost", "gpu-hardware-fault"}
-)
 TELLING = 0.86
 WENT_ON_LINES = 60  # of ordinary output after an error: it was handled
 HANDLED = 0.4
 MANY_REPORTS = 10  # after any other line: the run did not end there, whatever it said
-NEVER_ENDS = frozenset({"data-exhausted", "gpu-overheating", "gpu-power-limited", "cpu-overheating", "straggler"})
 REPORTS = 3  # of steps or epochs after a complaint of the installation: it did not keep the run from training
-INSTALLED = frozenset(
-    {
-        "cuda-library-missing", "gpu-not-used", "gpu-architecture-unsupported", "gpu-driver-too-old", "dependency-conflict",
-        "native-library-conflict", "api-incompatible", "network-lost",
-    }
-)  # fmt: skip
 SHORT_LINES = 80  # so short a text is what a person cut out of a log: an error's message may stand there by itself
 ALONE = 3  # lines: nothing else was pasted, so they are what it is about
 TOLD = 0.5
@@ -82,7 +73,7 @@ def _of_voice(said: Sequence[Line], covered: set[int]) -> Iterable[Clue]:
             yield from (
                 Clue(found, line.number, line.who, line.at, "line")
                 for found in from_line(line.text)
-                if found.cause in OF_THE_SYSTEM and found.confidence >= TELLING
+                if CAUSES[found.cause].of_the_system and found.confidence >= TELLING
             )
     for raised in native_errors(texts)[:MOST_NATIVE]:
         place = said[raised.last_line]
@@ -104,10 +95,12 @@ def _unless_it_went_on(clue: Clue, rest: Sequence[Line]) -> Clue:
 
 
 def _unless_it_trained(clue: Clue, rest: Sequence[Line]) -> Clue:
-    if clue.finding.cause in NEVER_ENDS or clue.finding.confidence <= HANDLED:
+    cause = CAUSES[clue.finding.cause]
+    never_ends = (cause.slows or cause.goes_on) and not cause.of_the_installation
+    if never_ends or clue.finding.confidence <= HANDLED:
         return clue
     reports = sum(1 for line in rest if line.number > clue.number and is_progress(line.text))
-    if reports < (REPORTS if clue.finding.cause in INSTALLED else MANY_REPORTS):
+    if reports < (REPORTS if cause.of_the_installation else MANY_REPORTS):
         return clue
     return replace(clue, finding=replace(clue.finding, confidence=min(clue.finding.confidence, HANDLED)))
 

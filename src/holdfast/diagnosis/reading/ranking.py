@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from holdfast.diagnosis.catalogue import GENERIC, SAYS_MORE
+from holdfast.causes import GENERIC
 from holdfast.diagnosis.plain_text import Line
 from holdfast.diagnosis.reading.combined_clues import together
 from holdfast.diagnosis.reading.log import Clue
@@ -21,15 +21,11 @@ from holdfast.diagnosis.reading.printed_figures import (
     of_the_loss_scale,
     of_the_waiting,
 )
-from holdfast.diagnosis.reading.ranks import ECHO
 from holdfast.diagnosis.reading.stacks import of_the_threads
+from holdfast.diagnosis.weighing import NEVER, SURE, ranked
 from holdfast.vocabulary import Evidence, Finding
 
-SURE = 0.5
-CLOSE = 0.12  # causes nearly as likely: the earlier one is the cause
-CONTESTED = 0.75  # two that are both likely, and nothing says which: not more than this
 MOST = 0.97
-WORTH_A_GUESS = 0.42
 COURSES = (
     of_the_loss_scale, of_steps_that_overflow, of_the_gradients, of_the_loss, of_a_loss_that_is_zero, of_a_loss_below_zero
 )  # fmt: skip
@@ -48,11 +44,19 @@ def findings_of(clues: Sequence[Clue], lines: Sequence[Line], only_the_text: boo
     together(merged, clues, lines, only_the_text)
     if not any(finding.confidence >= 0.6 for cause, finding in merged.items() if cause not in GENERIC):
         raised = any(clue.kind != "line" for clue in clues)
-        courses = COURSES if raised else (*COURSES, *WITHOUT_AN_END)
-        for finding in (finding for course in courses for finding in course(lines)):
+        for finding in of_the_courses(lines, raised):
             if finding.confidence > merged.get(finding.cause, finding).confidence or finding.cause not in merged:
                 merged[finding.cause] = finding
-    return _ranked(merged, clues)
+    seen = {
+        cause: min((clue.order() for clue in clues if clue.finding.cause == cause), default=NEVER) for cause in merged
+    }
+    found = ranked(list(merged.values()), seen, only_text=True)
+    return [replace(finding, confidence=round(finding.confidence, 2)) for finding in found]
+
+
+def of_the_courses(lines: Sequence[Line], raised: bool) -> list[Finding]:
+    """What figures and listings say together. `raised`: something ended the run, so what only slows one is not asked for."""
+    return [finding for course in (COURSES if raised else (*COURSES, *WITHOUT_AN_END)) for finding in course(lines)]
 
 
 def _merged(same: Sequence[Clue]) -> Finding:
@@ -80,46 +84,3 @@ def _placed(clue: Clue) -> tuple[Evidence, ...]:
     source = first.source if first.source == "kernel-log" else "log"
     placed = replace(first, text=f"line {clue.number}{who}: {first.text}", source=source, at=clue.at)
     return (placed, *(replace(item, source=source, at=clue.at) for item in rest))
-
-
-def _ranked(found: dict[str, Finding], clues: Sequence[Clue]) -> list[Finding]:
-    """The likeliest first; what it explains is left with the doubt about it."""
-
-    def likely(among: frozenset[str]) -> float:
-        others = (f.confidence for cause, f in found.items() if cause not in among and f.confidence >= 0.55)
-        return max(others, default=0.0)
-
-    first_seen = {
-        cause: min(clue.order() for clue in clues if clue.finding.cause == cause)
-        if any(clue.finding.cause == cause for clue in clues)
-        else (float("inf"), 0)
-        for cause in found
-    }
-    particular, own = likely(GENERIC), likely(GENERIC | ECHO)
-    guessed = max(
-        (f.confidence for c, f in found.items() if c not in GENERIC | ECHO | {"host-memory-exhausted"}), default=0.0
-    )
-    weighed = []
-    for cause, finding in found.items():
-        more = max((found[m].confidence for m, less in SAYS_MORE.items() if m in found and cause in less), default=0.0)
-        if more >= SURE:
-            weighed.append(replace(finding, confidence=min(finding.confidence, max(1 - more, 0.05))))
-            continue
-        limit = 1 - particular if cause in GENERIC and particular else 1 - own if cause in ECHO and own else 1.0
-        if cause == "native-crash" and guessed >= WORTH_A_GUESS:
-            limit = min(limit, SURE - 0.02)  # something led there, and what is not told
-        weighed.append(replace(finding, confidence=min(finding.confidence, max(limit, 0.05))))
-    if any(SURE > f.confidence >= 0.4 for f in weighed if f.cause not in GENERIC) and all(
-        f.confidence < SURE for f in weighed
-    ):
-        # Where nothing is sure, that there was an exception is the least of the guesses.
-        weighed = [replace(f, confidence=min(f.confidence, 0.35)) if f.cause in GENERIC else f for f in weighed]
-    weighed.sort(key=lambda finding: -finding.confidence)
-    best = weighed[0].confidence if weighed else 0.0
-    rivals = [f for f in weighed if f.confidence >= max(SURE, best - CLOSE)]
-    if len(rivals) > 1:
-        first = min(rivals, key=lambda finding: first_seen[finding.cause])
-        rest = [f for f in weighed if f is not first]
-        capped = [replace(f, confidence=min(f.confidence, CONTESTED - 0.05)) for f in rest]
-        weighed = [replace(first, confidence=min(first.confidence, CONTESTED)), *capped]
-    return [replace(finding, confidence=round(finding.confidence, 2)) for finding in weighed]

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from holdfast.causes.form import CauseRecord, keras, python, rule, says, torch
+from holdfast.causes.shared.words import NAN_SYMPTOM
+
+CAUSE = CauseRecord(
+    id="bad-input-values",
+    family="numerics",
+    title="The data holds NaN, infinity or absurd values",
+    meaning="Some rows hold values that are no numbers, and they spread into loss and weights. The model itself is not at fault.",
+    sure="The values themselves, in the rows that were fed before the loss broke.",
+    says_more_than=("exploding-gradients", "invalid-math", "learning-rate-too-high", "mixed-precision-overflow"),
+    recipes=(
+        python("Find the rows", "bad = numpy.argwhere(~numpy.isfinite(x))\nprint(bad[:10])"),
+        python(
+            "Put each column's median in their place",
+            "x[~numpy.isfinite(x)] = numpy.nan\ncolumn = numpy.nanmedian(x, axis=0)\nx = numpy.where(numpy.isnan(x), column, x)",
+        ),
+        torch("Stop at the first one", 'assert torch.isfinite(x).all(), "bad batch"'),
+        keras(
+            "Leave such rows out",
+            "dataset = dataset.unbatch().filter(\n    lambda x, y: tf.reduce_all(tf.math.is_finite(x))).batch(32)",
+        ),
+    ),
+    exceptions=(
+        rule(
+            0.93,
+            says(r"Input (?:\w+ )?contains (?:NaN|infinity|inf)", ("scipy 1.17.1", "The input contains nan values")),
+            "contains infinity or a value too large",
+        ),
+        rule(
+            0.85,
+            says(
+                r"(?:NaN|nan|null|missing|non-finite|infinite)s?(?: or \w+)? (?:values? )?(?:found |detected |present )?in (?:the )?(?:input|data|features?|dataset|training data|column|labels?)",
+                ("scikit-learn 1.8.0rc1", "There are missing values in features"),
+            ),
+        ),
+        rule(
+            0.8,
+            says(
+                r"(?:input|data|features?|labels?|dataset)\b.{0,40}\b(?:contains?|has|have) (?:some )?(?:NaN|nan|Inf|inf|null|infinite|non-finite)",
+                ("scipy 1.17.1", "The input contains nan values"),
+            ),
+        ),
+        rule(0.4, *NAN_SYMPTOM),
+        rule(
+            0.35,
+            says(
+                "cannot convert float (?:NaN|infinity) to integer",
+                ("numpy 2.4.6", "OverflowError: cannot convert float infinity to integer"),
+            ),
+            r"found invalid values:[\s\S]{0,40}nan",
+        ),
+        # What is checked as it comes out of the input pipeline has been through no model.
+        rule(
+            0.88,
+            r"Tensor had (?:NaN|Inf)[\s\S]{0,400}IteratorGetNext",
+            r"IteratorGetNext[\s\S]{0,400}Tensor had (?:NaN|Inf)",
+        ),
+        rule(
+            0.6,
+            says(
+                r"(?:input|data|feature|column|row|label)s?\b.{0,60}\b(?:NaN|nan|non-finite|infinite|Inf)\b",
+                (
+                    "torch 2.13.0",
+                    "_LinAlgError: linalg.svd: The algorithm failed to converge because the input matrix contained non-finite values.",
+                ),
+            ),
+        ),
+    ),
+    lines=(
+        rule(
+            0.85,
+            says(
+                r"(?:Input|data|dataset|features?)\b.{0,40}\bcontains? (?:NaN|nan|Inf)",
+                ("torch 2.13.0", "torch.linalg.eig: input tensor should not contain infs or NaNs."),
+            ),
+        ),
+        rule(
+            0.3,
+            says("NaN or Inf found in input tensor", ("tensorboardX", "Warning: NaN or Inf found in input tensor.")),
+        ),
+    ),
+)

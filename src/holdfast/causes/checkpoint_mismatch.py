@@ -1,0 +1,252 @@
+from __future__ import annotations
+
+from holdfast.causes.form import CauseRecord, keras, rule, says, torch
+
+OPTIMIZER_STATE = r"parameter group|optimizer\.load_state_dict|opt\w*\.load_state_dict"
+CHECKPOINT = (
+    "(?:unexpected|missing) key .{0,200} in state_dict",
+    says(
+        r"Error\(s\) in loading state_dict",
+        ("a log shown in public", "RuntimeError: Error(s) in loading state_dict for UPDETR:"),
+    ),
+    says(r"Missing key\(s\) in state_dict", ("safetensors 0.8.0", "Missing key(s) in state_dict: dense")),
+    says(r"Unexpected key\(s\) in state_dict", ("safetensors 0.8.0", "Unexpected key(s) in state_dict: dense")),
+    r"size mismatch for [\w.]+: copying",
+    r"load a weight file containing \d+ layers into a model with",
+    says(
+        r"expects \d+ weight\(s\), but the saved weights",
+        ("tensorflow 2.21.0", 'Layer #3 (named "dense") expects 3 weight(s), but the saved weights'),
+    ),
+    says(
+        "Layer count mismatch",
+        (
+            "keras 3.15.1",
+            "Layer count mismatch when loading weights from file. Model expected 3 layers, found dense saved layers.",
+        ),
+    ),
+    r"expected \d+ variables?, but received \d+ variables? during loading",
+    says(
+        "Shape mismatch in layer",
+        (
+            "tf-keras v2.21.0",
+            "Shape mismatch in layer #3 (named dense) for weight dense. Weight expects shape (32, 10). Received saved weight with shape (32, 10)",
+        ),
+    ),
+    says(
+        "weight shape .{0,60} not compatible with provided",
+        (
+            "keras 3.15.1",
+            "ValueError: Layer dense_19 weight shape (4, 1) is not compatible with provided weight shape (8, 4).",
+        ),
+    ),
+    says(
+        "Assign requires shapes of both tensors to match",
+        ("tensorflow 2.21.0", "Assign requires shapes of both tensors to match. lhs shape="),
+    ),
+    r"Key \S+ not found in checkpoint",
+    says("not found in checkpoint", ("tensorflow 2.21.0", "Tensor dense not found in checkpoint")),
+    says(
+        "objects could not be loaded", ("keras 3.15.1", "objects could not be loaded. Example error message for object")
+    ),
+    says(
+        "doesn't match the size of optimizer's group",
+        (
+            "torch 2.13.0",
+            "ValueError: loaded state dict contains a parameter group that doesn't match the size of optimizer's group",
+        ),
+    ),
+    says(
+        "different number of parameter groups",
+        ("torch 2.13.0", "ValueError: loaded state dict has a different number of parameter groups"),
+    ),
+    says(
+        "was never built and thus it doesn't have any variables",
+        ("keras 3.15.1", "' was never built and thus it doesn't have any variables. However the weights file lists"),
+    ),
+    "(?:that is|key) missing from the checkpoint",
+    says(
+        "not bound to checkpointed values",
+        (
+            "tensorflow 2.21.0",
+            "AssertionError: Found 1 Python objects that were not bound to checkpointed values, likely due to changes in the Python program. Showing 1 of 1 unmatched objects: [<tf.Variable 'Variable:0' shape=(1,) dtype=float32, numpy=array([1.], dtype=float32)>]",
+        ),
+    ),
+    "more layers than model",
+    says(
+        "While copying the parameter named",
+        (
+            "torch 2.13.0",
+            'While copying the parameter named "dense", expected torch.Tensor or Tensor-like object from checkpoint but received 3',
+        ),
+    ),
+    says(
+        "attempting to restore variable with shape",
+        (
+            "tensorflow 2.21.0",
+            "ValueError: Received incompatible tensor with shape (1,) when attempting to restore variable with shape (2,) and name Variable:0.",
+        ),
+    ),
+    "mismatch between the current graph and the graph from the checkpoint",
+    says(
+        "Cannot assign value to variable .{0,120}Shape mismatch",
+        (
+            "tensorflow 2.21.0",
+            "Cannot assign value to variable 'dense': Shape mismatch.The variable shape (32, 10), and the assigned value shape (32, 10) are incompatible.",
+        ),
+    ),
+    "metadata tree structures do not match",
+    "dict keys and state dict keys do not match",
+    says(
+        "ignore_mismatched_sizes",
+        (
+            "transformers 5.22.2",
+            "RuntimeError: You set `ignore_mismatched_sizes` to `False`, thus raising an error. For details look at the above report!",
+        ),
+    ),
+    says(
+        "Trying to set a tensor of shape .{0,200}this looks incorrect",
+        (
+            "accelerate 1.15.0",
+            'Trying to set a tensor of shape (32, 10) in "dense" (which has shape (32, 10)), this looks incorrect.',
+        ),
+    ),
+    says(
+        "checkpoint.{0,60}(?:does not|doesn't|not) match",
+        (
+            "accelerate 1.15.0",
+            "Number of custom checkpoints in folder data/train.bin does not match the number of registered objects:",
+        ),
+    ),
+    "Unable to load weights.{0,80}(?:shape|mismatch)",
+    says(
+        r"You called `set_weights\(weights\)` .{0,120}with a weight list of length",
+        (
+            "keras 3.15.1",
+            "ValueError: You called `set_weights(weights)` on layer 'sequential_19' with a weight list of length 1, but the layer was expecting 2 weights.",
+        ),
+    ),
+    "Only restoring .{0,60}variables",
+    "Restored shape",
+    says("shape in current model is", ("torch 2.13.0", "from checkpoint, the shape in current model is")),
+    says(
+        r"but the sav(?:ed|e) (?:weights?|layers?|models?|variables?|file)\b.{0,20}(?:has|have|had|contains?)",
+        (
+            "tensorflow 2.21.0",
+            'Layer #3 (named "dense"), weight 3 has shape 3, but the saved weight has shape (32, 10).',
+        ),
+    ),
+    says(
+        r"in the save file\. However",
+        (
+            "tensorflow 2.21.0",
+            'Layer #3 (named "dense" in the current model) was found to correspond to layer dense in the save file. However the new layer',
+        ),
+    ),
+)
+# What the checkpoints of the training libraries have at their top.
+CHECKPOINT_KEYS = r"^KeyError: '(?:pytorch-lightning_version|\w*state_dicts?|optimizer_states|hyper_parameters|lr_schedulers|loops|model_ema|param_groups)'"
+LOADS_WEIGHTS = (
+    "load_weights|load_state_dict|weights_for_loading|set_weights|from_pretrained|restore_checkpoint|load_checkpoint"
+)
+SAVED = "(?:checkpoints?|state.?dicts?|saved (?:weights?|model|variables?|state|optimizer)|weights? file|SavedModel)"
+UNLIKE = r"(?:does not (?:contain|match|resolve|exist in)|do(?:es)?n't match|did not (?:match|contain)|not (?:found|consistent|present)|mismatch|missing|contains only|was never built|lists \d+ variables|older version|different|incompatible|could not be (?:matched|restored))"
+CAUSE = CauseRecord(
+    id="checkpoint-mismatch",
+    family="data",
+    title="The checkpoint is of another model",
+    meaning="Names or shapes in the saved weights differ from the model they are loaded into. Classes, layers or wrappers such as DataParallel make the difference.",
+    sure="The names or shapes that the message lists.",
+    says_more_than=("shape-mismatch",),
+    recipes=(
+        torch(
+            "Begin the optimizer's state anew, for the parameters there are now",
+            "optimizer = torch.optim.Adam(model.parameters())  # not loaded",
+            said=OPTIMIZER_STATE,
+        ),
+        torch(
+            "Take what fits, and see what does not",
+            "fits = {k: v for k, v in saved.items() if k in own\n        and v.shape == own[k].shape}\nprint(model.load_state_dict(fits, strict=False))",
+            unsaid=OPTIMIZER_STATE,
+        ),
+        torch(
+            "Saved from DataParallel or DDP",
+            'saved = {k.removeprefix("module."): v for k, v in saved.items()}',
+            unsaid=OPTIMIZER_STATE,
+        ),
+        keras("Take what fits", 'model.load_weights("old.weights.h5", skip_mismatch=True)'),
+    ),
+    exceptions=(
+        rule(0.95, *CHECKPOINT),
+        rule(
+            0.78,
+            "shape",
+            "axes",
+            "dimension",
+            "match",
+            "size",
+            "number of",
+            "expects?",
+            types="ValueError RuntimeError AssertionError IndexError",
+            unless="CUDA|memory|file|not found|No such",
+            frames=LOADS_WEIGHTS,
+        ),
+        rule(0.68, CHECKPOINT_KEYS, types="KeyError"),
+        rule(0.66, "^", types="ScopeParamNotFoundError ScopeCollectionNotFound"),
+        rule(
+            0.76,
+            says(
+                SAVED + r"\b.{0,140}" + UNLIKE,
+                (
+                    "torch 2.13.0",
+                    "ValueError: loaded state dict contains a parameter group that doesn't match the size of optimizer's group",
+                ),
+            ),
+            says(
+                UNLIKE + r".{0,140}\b" + SAVED,
+                (
+                    "torch 2.13.0",
+                    'RuntimeError: Error(s) in loading state_dict for Linear:\n\tMissing key(s) in state_dict: "weight", "bias". \n\tUnexpected key(s) in state_dict: "x". ',
+                ),
+            ),
+            unless=r"directory|\bpath\b|No such file|version of",
+        ),
+        rule(
+            0.8,
+            says(
+                r"(?:checkpoint|state.?dict|saved (?:model|weights)|pretrained)\b.{0,100}\b(?:mismatch|incompatible|do(?:es)? not match|missing keys?|unexpected keys?)",
+                ("torch 2.13.0", "RuntimeError: Checkpoint at data/train.bin is missing keys: dense"),
+            ),
+        ),
+    ),
+    lines=(
+        rule(
+            0.9,
+            says(
+                r"size mismatch for [\w.]+: copying a param",
+                (
+                    "torch 2.13.0",
+                    "RuntimeError: Error(s) in loading state_dict for Linear:\n\tsize mismatch for weight: copying a param with shape torch.Size([4, 2]) from checkpoint, the shape in current model is torch.Size([3, 2]).\n\tsize mismatch for bias: copying a param with shape torch.Size([4]) from checkpoint, the shape in current model is torch.Size([3]).",
+                ),
+            ),
+            says(
+                r"(?:Missing|Unexpected) key\(s\) in state_dict",
+                (
+                    "torch 2.13.0",
+                    'RuntimeError: Error(s) in loading state_dict for Linear:\n\tMissing key(s) in state_dict: "weight", "bias". \n\tUnexpected key(s) in state_dict: "x". ',
+                ),
+            ),
+        ),
+        rule(
+            0.4,
+            says("Unresolved object in checkpoint", ("tensorflow 2.21.0", "Unresolved object in checkpoint dense: 3")),
+            says(
+                "Some weights of .{0,80} were not (?:initialized|used)",
+                (
+                    "accelerate 1.15.0",
+                    "Some weights of the model checkpoint at 3 were not used when initializing dense: dense. This may or may not be an issue - make sure that the checkpoint does not have unnecessary parameters, or that the model definition correctly corresponds to the checkpoint.",
+                ),
+            ),
+        ),
+    ),
+    last_frames=((0.58, r"\bload_state_dict\b.*error_msgs|\.load_state_dict\("),),
+)

@@ -1,0 +1,18 @@
+from __future__ import annotations
+
+from holdfast.causes.form import CauseRecord, keras, rule, torch
+from holdfast.causes.shared.recipes import SLOWER
+
+CAUSE = CauseRecord(
+    id="dead-activations",
+    family="numerics",
+    title="Many units always give the same output",
+    meaning="They are zero or saturated for every input, so no gradient passes them. They will not come back by themselves.",
+    sure="A large share of units is constant over many batches while the loss is flat.",
+    recipes=(
+        keras("An activation that never dies", "keras.layers.LeakyReLU(negative_slope=0.1)"),
+        torch("An activation that never dies", "torch.nn.LeakyReLU(0.1)"),
+        *SLOWER[:2],
+    ),
+    lines=(rule(0.7, r"\b(?:[6-9]\d|100)(?:\.\d+)? ?% .{0,30}\bdead (?:ReLU|neuron|unit|activation)s?\b"),),
+)

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from holdfast.causes.form import TORCH, CauseRecord, rule, says, shell
+
+SEE_DRIVER = shell("See driver and card", "nvidia-smi")
+TOO_OLD = (
+    "NVIDIA driver on your system is too old",
+    says(
+        "driver version is insufficient",
+        (
+            "torch 2.13.0, CUDA runtime 12.9.79",
+            "RuntimeError: CUDA error: CUDA driver version is insufficient for CUDA runtime version",
+        ),
+    ),
+    "cudaErrorInsufficientDriver",
+    "CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
+    says(
+        "PTX was compiled with an unsupported toolchain",
+        (
+            "torch 2.13.0, CUDA runtime 12.9.79",
+            "RuntimeError: CUDA error: the provided PTX was compiled with an unsupported toolchain.",
+        ),
+    ),
+    says(
+        "compatibility was attempted on non supported HW",
+        (
+            "torch 2.13.0, CUDA runtime 12.9.79",
+            "RuntimeError: CUDA error: forward compatibility was attempted on non supported HW",
+        ),
+    ),
+    "CUDA_ERROR_COMPAT_NOT_SUPPORTED",
+    says(
+        "caused by (?:a )?stale driver",
+        ("xla 2026-08-22", "cuLinkAddData fails. This is usually caused by stale driver version."),
+    ),
+    says(
+        "unsupported display driver",
+        (
+            "torch 2.13.0, CUDA runtime 12.9.79",
+            "RuntimeError: CUDA error: system has unsupported display driver / cuda driver combination",
+        ),
+    ),
+    "SYSTEM_DRIVER_MISMATCH",
+    says(
+        "does not match DSO version",
+        (
+            "tensorflow 2.6",
+            "2021-09-13 23:57:29.694695: E tensorflow/stream_executor/cuda/cuda_diagnostics.cc:306] kernel version 460.56.0 does not match DSO version 470.57.2 -- cannot find working devices in this configuration",
+        ),
+    ),
+    says(
+        "Driver/library version mismatch", ("nvidia-smi", "Failed to initialize NVML: Driver/library version mismatch")
+    ),
+    "requires (?:a )?(?:newer )?(?:NVIDIA )?driver",
+    "update your (?:GPU|NVIDIA) driver",
+)
+CAUSE = CauseRecord(
+    id="gpu-driver-too-old",
+    family="gpu",
+    title="The GPU driver does not fit the CUDA libraries",
+    meaning="The framework was built for a newer CUDA than the driver offers, or a driver update is not yet active. A newer driver, or a build for an older CUDA, mends it.",
+    sure="The two versions in the message.",
+    of_the_installation=True,
+    recipes=(
+        SEE_DRIVER,
+        shell(
+            "A build for an older CUDA",
+            "pip install torch --index-url https://download.pytorch.org/whl/cu118",
+            TORCH,
+        ),
+        shell("After a driver update", "sudo reboot"),
+    ),
+    exceptions=(rule(0.95, *TOO_OLD),),
+    lines=(rule(0.9, *TOO_OLD),),
+    last_frames=((0.52, r"torch\._C\._cuda_init\("),),
+)

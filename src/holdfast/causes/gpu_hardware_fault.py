@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+from holdfast.causes.form import CauseRecord, Xids, rule, says, shell
+
+CAUSE = CauseRecord(
+    id="gpu-hardware-fault",
+    family="gpu",
+    title="The GPU has a hardware fault",
+    meaning="Its memory or its own controller reported an error that software does not cause. It may work again after a reset; if it comes back, the card has to go.",
+    sure="The driver's Xid number in the kernel's log, or the error counters.",
+    says_more_than=("gpu-illegal-access",),
+    of_the_system=True,
+    recipes=(
+        shell("Look at the counters", "nvidia-smi -q -d ECC,ROW_REMAPPER,PAGE_RETIREMENT"),
+        shell("Reset the card, with nothing running on it", "sudo nvidia-smi --gpu-reset -i 0"),
+        shell("Test it", "dcgmi diag -r 3"),
+    ),
+    exceptions=(
+        rule(
+            0.95,
+            says(
+                "uncorrectable (?:ECC|NVLink)",
+                (
+                    "torch 2.13.0, CUDA runtime 12.9.79",
+                    "RuntimeError: CUDA error: uncorrectable NVLink error detected during the execution",
+                ),
+            ),
+            "cudaErrorECCUncorrectable",
+            "ECC error",
+            says(
+                "hardware (?:stack )?error",
+                (
+                    "torch 2.13.0, CUDA runtime 12.9.79",
+                    "RuntimeError: CUDA error: Invalid access of peer GPU memory over nvlink or a hardware error",
+                ),
+            ),
+        ),
+    ),
+    lines=(
+        rule(
+            0.93,
+            says(
+                "uncorrectable (?:ECC|NVLink) error",
+                (
+                    "torch 2.13.0, CUDA runtime 12.9.79",
+                    "RuntimeError: CUDA error: uncorrectable NVLink error detected during the execution",
+                ),
+            ),
+            "Row Remapper",
+            r"DBE \(double bit",
+        ),
+    ),
+    xids=(
+        Xids((48, 94, 95), 0.93, "uncorrectable memory error (ECC)"),
+        Xids((63, 64), 0.88, "memory rows or pages had to be retired or remapped"),
+        Xids((32, 38, 61, 62, 69, 109, 119, 120, 140, 143, 149), 0.85, "the card's own controller failed"),
+        Xids((74,), 0.88, "NVLink error"),
+        Xids((92,), 0.75, "many single-bit memory errors"),
+    ),
+)

@@ -1,0 +1,333 @@
+from __future__ import annotations
+
+from holdfast.causes.form import CauseRecord, RestartAdvice, RestartKind, jax, keras, rule, says, shell, torch
+from holdfast.causes.shared.recipes import BY_KIND
+
+ACCUMULATE = (
+    keras(
+        "A smaller batch, with gradients accumulated to the old size",
+        "keras.optimizers.Adam(1e-3, gradient_accumulation_steps=4)\n# and batch_size // 4",
+    ),
+    torch(
+        "A smaller batch, with gradients accumulated to the old size",
+        "(loss / 4).backward()\n# then optimizer.step() and zero_grad() every 4th batch",
+    ),
+    jax(
+        "A smaller batch, with gradients accumulated to the old size",
+        "optimizer = optax.MultiSteps(optax.adam(1e-3), every_k_schedule=4)",
+    ),
+)
+GPU_WORDS = (
+    says("(?:CUDA|HIP|XPU|NPU|MPS backend|MUSA) out of memory", ("accelerate 1.15.0", "MPS backend out of memory")),
+    says(
+        "CUDA error: out of memory", ("torch 2.13.0, CUDA runtime 12.9.79", "RuntimeError: CUDA error: out of memory")
+    ),
+    says(
+        r"[Tt]ried to allocate [\d.]+ [KMGT]iB \(GPU \d",
+        (
+            "torch 1.10",
+            "Tried to allocate 15.37 GiB (GPU 0; 23.66 GiB total capacity; 15.69 GiB already allocated; 5.37 GiB free; 16.08 GiB reserved in total by PyTorch)",
+        ),
+    ),
+    says(
+        r"cuda runtime error \(2\)",
+        (
+            "torch 0.3",
+            "RuntimeError: cuda runtime error (2) : out of memory at /b/wheel/pytorch-src/torch/lib/THC/generic/THCStorage.cu:66",
+        ),
+    ),
+    says("CUDA_ERROR_OUT_OF_MEMORY", ("cuda-samples v13.0", "CUDA_ERROR_OUT_OF_MEMORY")),
+    says(
+        "cudaErrorMemoryAllocation",
+        ("CUDA C++ core libraries", "std::bad_alloc: cudaErrorMemoryAllocation: out of memory"),
+    ),
+    says(
+        "cudaMalloc(?:Async)? (?:retry )?failed: out of memory",
+        (
+            "llama.cpp",
+            "ggml_backend_cuda_buffer_type_alloc_buffer: allocating 590.07 MiB on device 0: cudaMalloc failed: out of memory",
+        ),
+    ),
+    "hipErrorOutOfMemory",
+    says("CUDA driver error: out of memory", ("torch 2.1", "RuntimeError: CUDA driver error: out of memory")),
+    r"\bGPUs?\b(?!-?\d*: task).{0,40} out of memory",
+    says(
+        r"Cuda failure (?:\d+ )?'out of memory'",
+        ("NCCL 2.27", "node1:4242:4242 [0] NCCL WARN Cuda failure 2 'out of memory'"),
+    ),
+    says(
+        "Failed to CUDA (?:host )?[cm]alloc",
+        ("nccl nccl4py-v0.3.1", "node1:4242:4242 [0] NCCL WARN Failed to CUDA calloc async 3 bytes"),
+    ),
+)
+# The end of PyTorch's message, which is long enough to be cut.
+ADVISED = "(?:max_split_size_mb|expandable_segments:True) to avoid fragmentation"
+CAUSE = CauseRecord(
+    id="gpu-memory-exhausted",
+    family="memory",
+    title="The GPU ran out of memory",
+    meaning="One step needs more memory than the GPU has free. Batch size, sequence length and image size decide how much a step needs.",
+    sure="The framework's own out-of-memory error, on a card that this process has nearly to itself.",
+    restart=RestartAdvice(RestartKind.SMALLER_STEPS_ON_GPU, "ran out of GPU memory"),
+    ran_out="gpu",
+    recipes=(
+        *BY_KIND,
+        *ACCUMULATE,
+        shell("See who holds the card", "nvidia-smi --query-compute-apps=pid,used_memory --format=csv"),
+    ),
+    exceptions=(
+        rule(
+            0.6,
+            says(
+                "OOM when allocating",
+                (
+                    "tensorflow 1.13",
+                    "ResourceExhaustedError: OOM when allocating tensor with shape[16,16,1440,1920] and type float on /job:localhost/replica:0/task:0/device:GPU:0 by allocator GPU_0_bfc",
+                ),
+            ),
+            says(
+                "failed to allocate",
+                (
+                    "tensorflow 2.10",
+                    "ResourceExhaustedError: {{function_node __wrapped__Cast_device_/job:localhost/replica:0/task:0/device:GPU:0}} failed to allocate memory [Op:Cast]",
+                ),
+            ),
+            types="ResourceExhaustedError",
+        ),
+        rule(0.93, *GPU_WORDS),
+        rule(
+            0.92,
+            says(
+                r"OOM when allocating[\s\S]{0,300}(?:device:GPU|GPU_\d|/gpu:\d)",
+                (
+                    "tensorflow 1.13",
+                    "ResourceExhaustedError: OOM when allocating tensor with shape[16,16,1440,1920] and type float on /job:localhost/replica:0/task:0/device:GPU:0 by allocator GPU_0_bfc",
+                ),
+            ),
+        ),
+        rule(
+            0.9,
+            says(
+                r"(?:device:GPU|GPU_\d)[\s\S]{0,300}(?:failed to allocate|out of memory)",
+                (
+                    "tensorflow 2.10",
+                    "ResourceExhaustedError: {{function_node __wrapped__Cast_device_/job:localhost/replica:0/task:0/device:GPU:0}} failed to allocate memory [Op:Cast]",
+                ),
+            ),
+        ),
+        rule(
+            0.88,
+            says(
+                "RESOURCE[_ ]EXHAUSTED: (?:Out of memory|Failed to allocate request|.{0,80}trying to allocate)",
+                (
+                    "a log shown in public",
+                    "XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 4770354232 bytes.",
+                ),
+            ),
+        ),
+        rule(
+            0.85,
+            says(
+                r"RESOURCE_EXHAUSTED[\s\S]{0,300}(?:hbm|vmem|allocat)",
+                (
+                    "a log shown in public",
+                    "XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 4770354232 bytes.",
+                ),
+            ),
+            says(
+                "out of memory in memory space (?:hbm|vmem)",
+                (
+                    "jax on a TPU",
+                    "ValueError: XLA:TPU compile permanent error. Ran out of memory in memory space hbm. Used 16.29G of 15.75G hbm. Exceeded hbm capacity by 558.95M.",
+                ),
+            ),
+        ),
+        # XLA's own allocator
+        rule(0.85, "Out of memory", "trying to allocate", types="ResourceExhaustedError"),
+        rule(
+            0.8,
+            says(
+                r"Out of memory (?:while trying to allocate|allocating) \d+ bytes",
+                (
+                    "a log shown in public",
+                    "XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 4770354232 bytes.",
+                ),
+            ),
+            types="ResourceExhaustedError XlaRuntimeError JaxRuntimeError",
+        ),
+        rule(
+            0.82,
+            says(
+                "Dst tensor is not initialized",
+                (
+                    "tensorflow 2.5",
+                    "InternalError: Failed copying input tensor from /job:localhost/replica:0/task:0/device:CPU:0 to /job:localhost/replica:0/task:0/device:GPU:0 in order to run Equal: Dst tensor is not initialized. [Op:Equal]",
+                ),
+            ),
+        ),
+        rule(
+            0.72,
+            says(
+                ADVISED,
+                (
+                    "torch 2.4",
+                    "If reserved but unallocated memory is large try setting PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.  See documentation for Memory Management  (https://pytorch.org/docs/stable/notes/cuda.html#environment-variables)",
+                ),
+            ),
+        ),
+        rule(
+            0.66,
+            says(
+                "Unable to find a valid cuDNN algorithm",
+                ("torch 1.13", "RuntimeError: Unable to find a valid cuDNN algorithm to run convolution"),
+            ),
+            says(
+                "was unable to find an engine to execute",
+                ("torch 1.13", "RuntimeError: GET was unable to find an engine to execute this computation"),
+            ),
+        ),
+        rule(
+            0.75,
+            says(
+                "cublas runtime error : resource allocation failed",
+                (
+                    "torch 1.0",
+                    "RuntimeError: cublas runtime error : resource allocation failed at /pytorch/aten/src/THC/THCGeneral.cpp:250",
+                ),
+            ),
+            says("CUBLAS_STATUS_ALLOC_FAILED", ("caffe 1.0", "CUBLAS_STATUS_ALLOC_FAILED")),
+            says("CUDNN_STATUS_ALLOC_FAILED", ("caffe 1.0", "CUDNN_STATUS_ALLOC_FAILED")),
+            "CUSOLVER_STATUS_ALLOC_FAILED",
+        ),
+        rule(0.55, "^(?!java)", types="OutOfMemoryError OutOfMemory"),
+        rule(0.8, "CUDA", "GPU", "[Tt]ried to allocate", "^torch", types="OutOfMemoryError OutOfMemory"),
+        # no room for its workspace
+        rule(
+            0.53,
+            says(
+                "CUBLAS_STATUS_NOT_INITIALIZED.{0,40}cublasCreate",
+                (
+                    "torch 1.9",
+                    "RuntimeError: CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate(handle)`",
+                ),
+            ),
+        ),
+        rule(
+            0.45,
+            says(
+                "CU(?:BLAS|DNN)_STATUS_(?:NOT_INITIALIZED|INTERNAL_ERROR)",
+                (
+                    "torch 1.9",
+                    "RuntimeError: CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate(handle)`",
+                ),
+            ),
+            says(
+                "create cu(?:blas|dnn) handle",
+                ("tensorflow 1.12", "could not create cudnn handle: CUDNN_STATUS_ALLOC_FAILED"),
+            ),
+        ),
+        # most often mended by letting the memory grow
+        rule(
+            0.52,
+            says(
+                "Failed to get convolution algorithm",
+                (
+                    "tensorflow 1.13",
+                    "UnknownError: Failed to get convolution algorithm. This is probably because cuDNN failed to initialize, so try looking to see if a warning log message was printed above.",
+                ),
+            ),
+        ),
+        rule(
+            0.82,
+            says(
+                r"(?:GPU|CUDA|cuda|device|HBM|VRAM)\b.{0,60}\b(?:out of memory|OOM\b|insufficient memory|memory exhausted)",
+                (
+                    "torch 0.3",
+                    "RuntimeError: cuda runtime error (2) : out of memory at /b/wheel/pytorch-src/torch/lib/THC/generic/THCStorage.cu:66",
+                ),
+            ),
+        ),
+    ),
+    lines=(
+        rule(0.85, *GPU_WORDS),
+        rule(
+            0.7,
+            says(
+                ADVISED,
+                (
+                    "torch 2.4",
+                    "If reserved but unallocated memory is large try setting PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.  See documentation for Memory Management  (https://pytorch.org/docs/stable/notes/cuda.html#environment-variables)",
+                ),
+            ),
+        ),
+        rule(
+            0.62,
+            says(
+                r"^(?:E\s+)?(?:.{0,80}: )?OOM when allocating tensor(?!.{0,200}(?:device:CPU|mklcpu))",
+                ("tensorflow 2.21.0", "OOM when allocating tensor with shape"),
+            ),
+        ),
+        rule(
+            0.9,
+            says(
+                "OP_REQUIRES failed.{0,160}OOM when allocating",
+                (
+                    "tensorflow 1.13",
+                    "2019-02-26 01:03:18.634094: W tensorflow/core/framework/op_kernel.cc:1318] OP_REQUIRES failed at conv_ops.cc:398 : Resource exhausted: OOM when allocating tensor with shape[1,64,960,960] and type float on /job:localhost/replica:0/task:0/device:GPU:0 by allocator GPU_0_bfc",
+                ),
+            ),
+        ),
+        rule(
+            0.7,
+            r"Allocator \(GPU_\d_bfc\) ran out of memory trying to allocate (?P<wanted>[\d.]+\w+)(?!.{0,160}not a failure)",
+        ),
+        rule(
+            0.8,
+            says(
+                "RESOURCE_EXHAUSTED: (?:Out of memory|Failed to allocate)",
+                (
+                    "a log shown in public",
+                    "XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 4770354232 bytes.",
+                ),
+            ),
+        ),
+        # XLA's, without its status
+        rule(
+            0.66,
+            says(
+                r"Out of memory while trying to allocate (?P<wanted>\d+ bytes)",
+                (
+                    "a log shown in public",
+                    "XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 4770354232 bytes.",
+                ),
+            ),
+        ),
+        rule(0.7, says("CU(?:BLAS|DNN)_STATUS_ALLOC_FAILED", ("caffe 1.0", "CUBLAS_STATUS_ALLOC_FAILED"))),
+        rule(
+            0.8,
+            r"[Cc]ompil\w+ .{0,80}(?:unlikely to have|not) enough memory\b.{0,40}[Rr]equires",
+            says(
+                "out of memory in memory space (?:hbm|vmem)",
+                (
+                    "jax on a TPU",
+                    "ValueError: XLA:TPU compile permanent error. Ran out of memory in memory space hbm. Used 16.29G of 15.75G hbm. Exceeded hbm capacity by 558.95M.",
+                ),
+            ),
+        ),
+        rule(
+            0.45,
+            says("CUDNN_STATUS_NOT_INITIALIZED", ("caffe 1.0", "CUDNN_STATUS_NOT_INITIALIZED")),
+            says(
+                "Could not create cudnn handle",
+                ("tensorflow 1.12", "could not create cudnn handle: CUDNN_STATUS_ALLOC_FAILED"),
+            ),
+            says(
+                "failed to create cublas handle",
+                (
+                    "tensorflow 2.8",
+                    "2022-04-30 15:59:47.401314: E tensorflow/stream_executor/cuda/cuda_blas.cc:226] failed to create cublas handle: CUBLAS_STATUS_NOT_INITIALIZED",
+                ),
+            ),
+        ),
+    ),
+)

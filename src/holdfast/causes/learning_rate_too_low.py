@@ -1,0 +1,15 @@
+from __future__ import annotations
+
+from holdfast.causes.form import CauseRecord, keras, torch
+
+CAUSE = CauseRecord(
+    id="learning-rate-too-low",
+    family="numerics",
+    title="The learning rate is too low",
+    meaning="Each update moves the weights so little that training barely moves. Nothing is wrong otherwise.",
+    sure="Updates are less than a millionth of the weights, and the loss falls in a straight, tiny slope.",
+    recipes=(
+        keras("Ten times the learning rate", "optimizer = keras.optimizers.Adam(learning_rate=1e-3)"),
+        torch("Ten times the learning rate", "optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)"),
+    ),
+)

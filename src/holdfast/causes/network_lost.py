@@ -1,0 +1,231 @@
+from __future__ import annotations
+
+from holdfast.causes.form import CauseRecord, rule, says, shell
+from holdfast.causes.shared.recipes import AMONG_RANKS
+from holdfast.causes.shared.words import LOCAL_PIPE, LOST_TYPES
+
+DOWNLOAD = r"(?P<url>https?://[\w./%?=&~+-]+[\w/])"
+# NCCL: no way to the other ranks. The texts of its WARN() around sockets, interfaces and InfiniBand.
+UNREACHED = "|".join(
+    (
+        r"[Cc]onnect to \S{1,80} (?:.{0,60})?(?:failed|returned)|connecting to address .{0,80}neither AF_INET|[Ss]ocket (?:progress|recv|poll|creation) (?:error|failed)",
+        "[Nn]o (?:(?:usable|valid|socket|IP|listening) ?)*interfaces? found|error encountered when getting address info|Failed to initialize any NET plugin|No transport found for rank",
+        r"NET/IB ?:.{0,60}(?:async fatal event|Unable to (?:open|query)|incompatible devices|device is incompatible|Got CQE with error|Device \d+ marked as failed)",
+        r"Call to (?:connect|bind|socket|listen|ibv_\w+) .{0,60}failed|(?:message truncated|wrong (?:type|magic)) .{0,20}(?:!=|instead of)",
+    )
+)
+LOST = (
+    says("Connection (?:reset|closed|refused)", ("CPython 3.11.7", "ConnectionError: Connection closed by peer")),
+    says("No route to host", ("glibc", "No route to host")),
+    says("Network is unreachable", ("CPython 3.11.7", "Network is unreachable.")),
+    says(
+        r"\[Errno (?:104|111|113|101|110)\]",
+        ("CPython 3.11.7 with glibc 2.42, translated", "OSError: [Errno 111] Verbindungsaufbau abgelehnt"),
+    ),
+    says(
+        "[Nn]ame or service not known",
+        ("CPython 3.11.7 with glibc", "socket.gaierror: [Errno -2] Name or service not known"),
+    ),
+    says("name resolution", ("glibc", "Temporary failure in name resolution")),
+    "Name does not resolve",
+    says(
+        r"socket(?:Start|Poll)?Connect\w*[^\n]{0,80}fail",
+        (
+            "nccl nccl4py-v0.3.1",
+            "node1:4242:4242 [0] NCCL WARN ncclOsSocketPollConnect to dense failed with error dense",
+        ),
+    ),
+    "Call to connect returned",
+    says("connectFullMesh failed", ("torch 2.13.0", "Gloo connectFullMesh failed with")),
+    "unable to complete a TCP connection",
+    says(
+        "connection to the C10d store has failed",
+        (
+            "torch 2.13.0",
+            "RendezvousConnectionError: The connection to the C10d store has failed. See inner exception for details.",
+        ),
+    ),
+    says(
+        "client socket has (?:failed|timed out)",
+        (
+            "torch 2.13.0",
+            "DistNetworkError: The client socket has timed out after 1000ms while trying to connect to (localhost, 29512).",
+        ),
+    ),
+    says("Failed to connect to", ("ray ray-0.7.0", "ConnectionError: Failed to connect to Ray at address: 3.")),
+    "Max retries exceeded",
+    "Failed to establish a new connection",
+    "urlopen error",
+    says(
+        "Read timed out",
+        (
+            "requests 2.34.2",
+            "ReadTimeout: HTTPSConnectionPool(host='127.0.0.1', port=46131): Read timed out. (read timeout=0.3)",
+        ),
+    ),
+    "ConnectTimeout",
+    says(
+        "We couldn't connect to",
+        (
+            "transformers 5.22.2",
+            "OSError: We couldn't connect to 'https://huggingface.co' to load the files, and couldn't find them in the cached files.\nCheck your internet connection or see how to run the library in offline mode at 'https://huggingface.co/docs/transformers/installation#offline-mode'.",
+        ),
+    ),
+    says(
+        "Internet connection is on",
+        (
+            "transformers 5.22.2",
+            "LocalEntryNotFoundError: An error happened while trying to locate the file on the Hub and we cannot find the requested files in the local cache. Please check your connection and try again or make sure your Internet connection is on.",
+        ),
+    ),
+    says(
+        "Couldn't reach",
+        ("datasets 5.0.1", "ConnectionError: Couldn't reach the Hugging Face Hub for dataset 'data/train.bin': 3"),
+    ),
+    r"connect\(\) timed out",
+    r"status=12\b",
+    "IBV_WC_RETRY_EXC",
+    "transport retry",
+    "Net(?:work)? .{0,20}(?:down|lost)",
+    "Couldn't connect to server",
+    "[Bb]roken pipe",
+    says("SSLError", ("CPython 3.11.7", "SSLError: ALPN protocols must be 1 to 255 in length")),
+    "Unreachable",
+)
+CAUSE = CauseRecord(
+    id="network-lost",
+    family="ranks",
+    title="The connection to another machine or server broke",
+    meaning="A rank, a rendezvous or a download server could not be reached or closed the connection. Where another rank died first, that one's error is the reason.",
+    sure="No rank failed for a reason of its own, and the address cannot be reached.",
+    echo=True,
+    of_the_installation=True,
+    recipes=(
+        shell("Fetch it where there is a network, and copy it here", "curl -fLO '$url'", said=DOWNLOAD),
+        shell("Can it be reached?", "nc -vz HOST 29500", unsaid=DOWNLOAD),
+        shell(
+            "Use the right network interface",
+            "NCCL_SOCKET_IFNAME=eth0 GLOO_SOCKET_IFNAME=eth0 torchrun train.py",
+            said=AMONG_RANKS,
+        ),
+        shell("Work from what was downloaded before", "HF_HUB_OFFLINE=1 python train.py", said=r"(?i)hugging|hf_hub"),
+    ),
+    exceptions=(
+        rule(0.86, *LOST, types=LOST_TYPES, outside=LOCAL_PIPE),
+        rule(0.72, "^", types=LOST_TYPES, outside=LOCAL_PIPE),
+        rule(0.7, *LOST, unless="peer|remote process", outside=LOCAL_PIPE),
+        rule(
+            0.55,
+            says("by (?:remote )?peer", ("jaxlib 0.10.2", "Connection closed by peer")),
+            "ncclRemoteError",
+            "remote process exit",
+            "NCCL communicator was aborted",
+            outside=LOCAL_PIPE,
+        ),
+        rule(
+            0.42,
+            "ncclSystemError",
+            says(
+                "unhandled system error",
+                ("torch 1.12", "RuntimeError: NCCL error: unhandled system error, NCCL version 2.10.3"),
+            ),
+        ),
+        rule(
+            0.62,
+            says(
+                r"(?:connection|connect|socket|network)\b.{0,60}\b(?:refused|reset|timed out|lost|unreachable|aborted)",
+                (
+                    "torch 2.13.0",
+                    "DistNetworkError: The client socket has timed out after 1000ms while trying to connect to (localhost, 29512).",
+                ),
+            ),
+            unless="peer",
+        ),
+    ),
+    lines=(
+        rule(
+            0.86,
+            "NCCL WARN .{0,160}(?:Connection refused|No route to host|Connection timed out|status=12|Network is unreachable)",
+        ),
+        rule(
+            0.5,
+            says(
+                "NCCL WARN .{0,160}(?:Connection (?:closed|reset)|remote)",
+                (
+                    "nccl nccl4py-v0.3.1",
+                    "node1:4242:4242 [0] NCCL WARN NET/IB : Remote dense device is incompatible with the local [3]dense:3/dense. Try selecting NICs of only one link type using NCCL_IB_HCA",
+                ),
+            ),
+            says("Connection (?:reset|closed) by (?:remote )?peer", ("jaxlib 0.10.2", "Connection closed by peer")),
+        ),
+        rule(
+            0.82,
+            says(
+                r"\bWARN .{0,100}(?:Socket creation failed|no (?:usable |socket )*interface(?:s)? found|no usable interface|Call to (?:connect|bind|socket) .{0,40}failed)",
+                ("nccl nccl4py-v0.3.1", "node1:4242:4242 [0] NCCL WARN Bootstrap : no socket interface found"),
+            ),
+        ),
+        rule(
+            0.82,
+            says(
+                r"\bWARN .{0,40}NET/IB ?: (?:Got (?:completion .{0,80}with|async event ?: port) error|Unable to open device|Call to ibv_\w+ failed)",
+                ("nccl nccl4py-v0.3.1", "node1:4242:4242 [0] NCCL WARN NET/IB : Unable to open device dense"),
+            ),
+        ),
+        rule(
+            0.82,
+            says(
+                r"(?:\bWARN\b|^\S{0,40}\bnccl\w*:).{0,60}(?:" + UNREACHED + ")",
+                (
+                    "nccl nccl4py-v0.3.1",
+                    "node1:4242:4242 [0] NCCL WARN Net : error encountered when getting address info : dense",
+                ),
+            ),
+        ),
+        rule(
+            0.7,
+            says(
+                "failed to send a keep-alive heartbeat",
+                (
+                    "torch 2.13.0",
+                    "The node '3' has failed to send a keep-alive heartbeat to the rendezvous '3' due to an error of type dense.",
+                ),
+            ),
+            "RendezvousConnectionError",
+        ),
+        rule(
+            0.72,
+            says("connectFullMesh failed", ("torch 2.13.0", "Gloo connectFullMesh failed with")),
+            "unable to complete a TCP connection",
+            "caused by a firewall",
+        ),
+        rule(
+            0.62,
+            says("Connection refused", ("CPython 3.11.7", "URLError: <urlopen error [Errno 111] Connection refused>")),
+            says("Connection timed out", ("jaxlib 0.10.2", "Connection timed out after 3 milliseconds")),
+            says(
+                "client socket has timed out",
+                (
+                    "torch 2.13.0",
+                    "DistNetworkError: The client socket has timed out after 1000ms while trying to connect to (localhost, 29512).",
+                ),
+            ),
+        ),
+        rule(
+            0.58,
+            says(
+                r"HTTPS?ConnectionPool\(.{0,80}Max retries exceeded with url",
+                (
+                    "requests 2.34.2",
+                    "ConnectionError: HTTPConnectionPool(host='localhost', port=1): Max retries exceeded with url: /x (Caused by NewConnectionError(\"HTTPConnection(host='localhost', port=1): Failed to establish a new connection: [Errno 111] Connection refused\"))",
+                ),
+            ),
+        ),
+        rule(
+            0.6,
+            says("Temporary failure in name resolution", ("glibc", "Temporary failure in name resolution")),
+            says("No route to host", ("glibc", "No route to host")),
+            says("Network is unreachable", ("CPython 3.11.7", "Network is unreachable.")),
+        ),
+    ),
+)

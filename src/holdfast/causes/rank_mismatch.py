@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from holdfast.causes.form import CauseRecord, rule, says, shell, torch
+
+DISAGREE = (
+    r"Mismatched (?:\w+ )?(?:data types|tensor shapes|collective|allreduce|allgather|broadcast|operations|\w+ tensor)",
+    says(
+        "Detected mismatch between collectives",
+        ("torch 2.13.0", "Detected mismatch between collectives on ranks. Rank"),
+    ),
+    says("expects same model across all ranks", ("torch 2.13.0", "DDP expects same model across all ranks, but Rank")),
+    "mismatched across ranks",
+    says(
+        "appears not to match (?:sizes|strides)",
+        ("torch 2.13.0", "appears not to match strides of the same param in process 0."),
+    ),
+    "Expected to (?:have finished reduction in the prior iteration|mark a variable ready only once)",
+    "Message truncated",
+    says(r"op\.preamble\.length", ("jaxlib 0.10.2", "op.preamble.roffset + op.preamble.length <= op.buf->size_")),
+    r"inconsistent \d+ params",
+    says(
+        r"(?:differs?|different|inconsistent|not the same)\b.{0,60}(?:across|on all|between) (?:the )?(?:ranks|processes|workers)",
+        ("torch 2.13.0", "ValueError: Inconsistent tensor metadata (including shape and stride) across ranks."),
+    ),
+    r"(?:must|should|expects?|expected)\b.{0,60}\bsame\b.{0,60}(?:across|on all|between) (?:the )?(?:ranks|processes|workers)",
+    says(
+        "Duplicate GPU detected",
+        (
+            "NCCL 2.14",
+            "node1:4242:4242 [0] NCCL WARN Duplicate GPU detected : rank 1 and rank 0 both on CUDA device db000",
+        ),
+    ),
+    says(
+        r"(?:not|must be|should be|expected to be|should have|must have) (?:identical|the same|equal|consistent)\b.{0,60}across (?:all )?(?:ranks|processes|hosts|workers)",
+        ("torch 2.13.0", "Non-sharded dimensions should have identical size across ranks."),
+    ),
+    says("sync_global_devices name mismatch", ("jax 0.10.2", "sync_global_devices name mismatch ('dense')")),
+    says(
+        r"Bootstrap Root : (?:mismatch|rank \d+ of)",
+        (
+            "nccl nccl4py-v0.3.1",
+            "node1:4242:4242 [0] NCCL WARN Bootstrap Root : rank 3 of 3 ranks has already checked in",
+        ),
+    ),
+    says(
+        "does not match the world size",
+        (
+            "lightning 2.6.6",
+            "ValueError: You set `devices=cuda:0` and `num_nodes=3` in Lightning, but the product (cuda:0 * 3) does not match the world size (3).",
+        ),
+    ),
+    says(
+        r"mixed local \w+ device counts across ranks",
+        (
+            "nccl nccl4py-v0.3.1",
+            "Detected mixed local CollNet device counts across ranks (min 3, max 3). Ignoring due to",
+        ),
+    ),
+)
+CAUSE = CauseRecord(
+    id="rank-mismatch",
+    family="ranks",
+    title="Ranks disagree on what to reduce",
+    meaning="They call different operations, or with different shapes, types or parameters. All have to do the same in the same order.",
+    sure="The two sides that the message names.",
+    message_in_title=True,
+    recipes=(
+        torch(
+            "Build the same model on every rank: what sizes depend on comes from rank 0",
+            "shared = [vocabulary]\ntorch.distributed.broadcast_object_list(shared, src=0)\nvocabulary = shared[0]",
+        ),
+        torch(
+            "Some parameters get no gradient in some steps",
+            "DistributedDataParallel(model, find_unused_parameters=True)",
+        ),
+        torch("The same number of batches on every rank", "DistributedSampler(dataset, drop_last=True)"),
+        shell("See who differs", "TORCH_DISTRIBUTED_DEBUG=DETAIL torchrun train.py"),
+    ),
+    exceptions=(
+        rule(0.92, *DISAGREE),
+        rule(0.42, "ncclInvalidUsage", "invalid usage"),
+    ),
+    lines=(rule(0.9, *DISAGREE),),
+)

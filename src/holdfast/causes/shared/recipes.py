@@ -1,0 +1,79 @@
+"""Recipes that several causes share."""
+
+from __future__ import annotations
+
+from holdfast.causes.form import KERAS, TORCH, Recipe, jax, keras, python, shell, torch
+
+SMALLER_STEP = (
+    keras("Feed the data in smaller pieces", "model.fit(dataset.batch(16))  # was a larger batch"),
+    torch("Feed the data in smaller pieces", "DataLoader(dataset, batch_size=16, num_workers=2)  # was larger"),
+    jax("Feed the data in smaller pieces", "for part in jnp.array_split(batch, 4):\n    update(part)"),
+    python(
+        "Do not hold the whole data set in memory", 'numpy.load("data.npy", mmap_mode="r")  # keeps only what is used'
+    ),
+)
+# For what `memory_kinds` tells apart.
+BY_KIND = (
+    Recipe(
+        "Keep the cache in a file, or cache before rows get large",
+        'dataset.cache("/var/tmp/train-cache")  # was dataset.cache()',
+        KERAS,
+        when="input",
+    ),
+    Recipe(
+        "Evaluate in smaller batches than you train",
+        "model.fit(x, y, validation_batch_size=16)",
+        KERAS,
+        when="evaluation",
+    ),
+    Recipe(
+        "Evaluate without graphs, in smaller batches",
+        "with torch.no_grad():\n    for x, y in DataLoader(held_back, batch_size=16):\n        loss = criterion(model(x), y)",
+        TORCH,
+        when="evaluation",
+    ),
+    Recipe(
+        "Cut what is longer than most, and put alike lengths together",
+        "dataset.map(lambda x, y: (x[:512], y)).bucket_by_sequence_length(\n"
+        "    lambda x, y: tf.shape(x)[0], [128, 256, 512], [64, 32, 16, 8])",
+        KERAS,
+        when="longer",
+    ),
+    Recipe(
+        "Cut what is longer than most, and put alike lengths together",
+        "rows = [row[:512] for row in sorted(rows, key=len)]\n"
+        "x = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)",
+        TORCH,
+        when="longer",
+    ),
+    Recipe(
+        "A smaller batch, with gradients accumulated to the old size",
+        "keras.optimizers.Adam(1e-3, gradient_accumulation_steps=4)\n# and batch_size // 4",
+        KERAS,
+        when="batch",
+    ),
+    Recipe(
+        "Keep the batch, in pieces that fit",
+        "import holdfast\nloss = holdfast.backward(\n    model, lambda x, y: criterion(model(x), y), x, y)",
+        TORCH,
+        when="batch",
+    ),
+)
+CLIP = (
+    keras("Clip the gradients", "keras.optimizers.Adam(1e-3, global_clipnorm=1.0)"),
+    torch("Clip the gradients", "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)"),
+    jax("Clip the gradients", "optimizer = optax.chain(optax.clip_by_global_norm(1.0), optax.adam(1e-3))"),
+)
+SLOWER = (
+    keras("A tenth of the learning rate", "optimizer = keras.optimizers.Adam(learning_rate=1e-4)"),
+    torch("A tenth of the learning rate", "optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)"),
+    jax("A tenth of the learning rate", "optimizer = optax.adam(1e-4)"),
+)
+STACKS = (
+    shell("See where every thread is", "py-spy dump --pid $(pgrep -f train.py | head -n1)".replace("$", "$$")),
+    python(
+        "Let it tell by itself next time", "import faulthandler\nfaulthandler.dump_traceback_later(600, repeat=True)"
+    ),
+)
+COOLER = (shell("See clocks, temperature and why they are held", "nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER"),)
+AMONG_RANKS = r"(?i)nccl|gloo|\brank\b|rendezvous|rdzv|TCPStore|c10d|init_process_group|torchrun|MASTER_PORT|29500"

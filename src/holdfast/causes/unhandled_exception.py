@@ -1,0 +1,18 @@
+from __future__ import annotations
+
+from holdfast.causes.form import CauseRecord, rule, words
+
+SHADOWED = (
+    r"from '(?P<name>random|string|json|logging|types|typing|queue|signal|copy|enum|token|code|profile|inspect|statistics|torch|tensorflow|keras|numpy|jax|transformers|datasets)' \((?![^)]{0,300}(?:site-packages|dist-packages|lib[/\\]python\d))[^)]{0,300}[/\\](?P=name)\.py\)",
+    "partially initialized module '(?P<hidden>torch|tensorflow|keras|numpy|jax|transformers|datasets)' has no attribute",
+)
+CAUSE = CauseRecord(
+    id="unhandled-exception",
+    family="process",
+    title="The script raised an exception",
+    meaning="An error in the script, or in how it uses a library, that nothing handled. The last line of its own in the traceback is where to look.",
+    sure="A traceback that ended the script, and nothing that explains it from outside.",
+    symptom=True,
+    recipes=(words("Start at your own line", "$frame"),),
+    exceptions=(rule(0.78, *SHADOWED, headline="The script's own $name.py hides the module $name"),),
+)

@@ -1,0 +1,44 @@
+"""What was found in a run that goes on or has finished: it ended no run, and a person may want to mend it."""
+
+from __future__ import annotations
+
+from holdfast.causes import CAUSES
+from holdfast.diagnosis.event_clues import card_faults
+from holdfast.diagnosis.plain_text import read_lines
+from holdfast.diagnosis.reading.log import clues_of
+from holdfast.diagnosis.reading.ranking import of_the_courses
+from holdfast.recorded_events import Told
+from holdfast.vocabulary import Detail, Event, Evidence, Finding, Window
+
+SURE = 0.5
+LAST_BYTES = 256 << 10  # of a stream: what it says of itself it says again and again
+
+
+def noticed(window: Window) -> list[Finding]:
+    """Worst first: what would end a run before what slows it, and the surer one first. Each cause once, as told last."""
+    told = [*(_recorded(event) for event in window.events(Told.KIND)), *card_faults(window), *_in_output(window)]
+    latest = {finding.cause: finding for finding in told if finding.confidence >= SURE}
+    return sorted(latest.values(), key=lambda finding: (CAUSES[finding.cause].slows, -finding.confidence))
+
+
+def _recorded(event: Event) -> Finding:
+    """What a detector told while the run was going."""
+    told = Told.of(event)
+    evidence = tuple(Evidence(text, "telemetry", event.at) for text in told.evidence)
+    details: dict[str, str] = {Detail.HOLDER: told.holder} if told.holder else {}
+    return Finding(told.cause, told.confidence, evidence, details, headline=told.headline)
+
+
+def _in_output(window: Window) -> list[Finding]:
+    """What only slows a run, and a loss, gradient or loss scale that went wrong.
+
+    Not what it was set up with, nor an error that was handled; memory and the end of the data are known better by telemetry:
+    Keras 3.15 warns of data that ended also in healthy runs.
+    """
+    found: list[Finding] = []
+    for stream in window.streams():
+        lines = read_lines(window.output(stream)[-LAST_BYTES:])
+        said = [clue.finding for clue in clues_of(lines) if clue.kind == "line"]
+        found += [f for f in said if CAUSES[f.cause].slows]
+        found += of_the_courses(lines, raised=True)
+    return [finding for finding in found if not CAUSES[finding.cause].of_the_installation]
