@@ -131,18 +131,16 @@ def copy(tmp_path: Path) -> Iterator[Copy]:
 GIVES_UP = "import sys; print('I give up', flush=True); sys.exit(3)\n"
 
 
-def test_a_detector_is_one_file_and_its_place_in_the_list(copy: Copy) -> None:
+def test_a_detector_is_one_file_and_one_line(copy: Copy) -> None:
     before, _ = copy.run(GIVES_UP)
     assert before["cause"] is None, "nobody knows it yet"
     copy.add("detectors/giving_up.py", DETECTOR)
     listing = "detectors/__init__.py"
-    copy.enlist(listing, r"from holdfast\.detectors import", "giving_up,")
-    alone = "Detector(" in (copy.package / listing).read_text()
-    copy.enlist(listing, "ENDINGS", 'Detector("giving-up", giving_up.find),' if alone else "giving_up.find,")
+    copy.enlist(listing, "FOR_DIAGNOSIS", '_detector("giving-up", "giving_up.find"),')
     after, _ = copy.run(GIVES_UP)
     assert after["cause"]["id"] == "terminated"
     assert [line["text"] for line in after["cause"]["evidence"]][:1] == ["it said: I give up"]
-    assert copy.lines_changed() == {listing: 2}, "where it comes from, and its place"
+    assert copy.lines_changed() == {listing: 1}
 
 
 def test_a_probe_is_one_file_and_one_line(copy: Copy) -> None:

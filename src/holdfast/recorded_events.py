@@ -10,7 +10,7 @@ from holdfast.vocabulary import NOT_WORKING, Decision, Event, Finding
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class RecordedFinding:
     """A finding that was decided about while the run went on."""
 
     KIND: ClassVar[str] = "finding"
@@ -23,7 +23,7 @@ class Told:
     holder: str = ""
 
     @classmethod
-    def by(cls, finding: Finding) -> Told:
+    def by(cls, finding: Finding) -> RecordedFinding:
         evidence = tuple(item.text for item in finding.evidence)
         holder = finding.growth.holder if finding.growth is not None else ""
         return cls(finding.cause, finding.confidence, finding.key, evidence, finding.headline, holder)
@@ -33,7 +33,7 @@ class Told:
         return Event(self.KIND, at, about | {"headline": self.headline or None, "holder": self.holder or None})
 
     @classmethod
-    def of(cls, event: Event) -> Told:
+    def of(cls, event: Event) -> RecordedFinding:
         data = event.data
         cause, confidence = str(data.get("cause", "")), float(data.get("confidence") or 0.0)
         evidence = tuple(str(text) for text in data.get("evidence") or ())
@@ -42,7 +42,7 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class RecordedDecision:
     """The intent, recorded before it is carried out."""
 
     KIND: ClassVar[str] = "decision"
@@ -52,20 +52,20 @@ class Decided:
     text: str
 
     @classmethod
-    def by(cls, decision: Decision) -> Decided:
+    def by(cls, decision: Decision) -> RecordedDecision:
         return cls(decision.kind, decision.key, decision.text)
 
     def event(self, at: float) -> Event:
         return Event(self.KIND, at, {"decision": str(self.decision), "key": self.key, "text": self.text})
 
     @classmethod
-    def of(cls, event: Event) -> Decided:
+    def of(cls, event: Event) -> RecordedDecision:
         data = event.data
         return cls(str(data.get("decision", "")), str(data.get("key", "")), str(data.get("text", "")))
 
 
 @dataclass(frozen=True, slots=True)
-class Acted:
+class RecordedAction:
     """What became of a decision."""
 
     KIND: ClassVar[str] = "action"
@@ -83,7 +83,7 @@ class Acted:
         return Event(self.KIND, at, {"key": self.key, "decision": self.decision, "result": self.result})
 
     @classmethod
-    def of(cls, event: Event) -> Acted:
+    def of(cls, event: Event) -> RecordedAction:
         data = event.data
         return cls(str(data.get("key", "")), str(data.get("decision", "")), str(data.get("result", "")))
 

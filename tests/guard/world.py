@@ -47,7 +47,7 @@ class World:
         own = cast(Use, _Own(self)) if alone else None
         line = cast(LastLine, _Line()) if alone else None
         self.ground = Ground(cast(Job, _Job(self)), [self.gauge], own, line, _Hold(self) if hold else None)
-        self.keeper = Controller(self.told.append, Able(hold=hold), cast(Stalls, _NoStalls()), lambda: self.now)
+        self.controller = Controller(self.told.append, Able(hold=hold), cast(Stalls, _NoStalls()), lambda: self.now)
 
     @property
     def level(self) -> float:
@@ -68,9 +68,9 @@ class World:
 
     def live(self, seconds: float) -> World:
         """Until it is over for the job, or so many seconds of its own have passed."""
-        self.keeper.begin(self.ground)
+        self.controller.begin(self.ground)
         while not (self.stopped or self.killed) and self.job_s < seconds:
-            pause_s = self.keeper.turn()
+            pause_s = self.controller.turn()
             if not self.stopped:
                 self._pass(pause_s + self._late())
         return self

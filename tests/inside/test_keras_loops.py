@@ -18,7 +18,7 @@ PROGRAM = """
 import json
 import keras, numpy, tensorflow as tf
 from keras import layers
-from holdfast.inside.keras.micro_batches import Micro
+from holdfast.inside.keras.micro_batches import SlicedStep
 from holdfast.inside.tensorflow.memory_forecast import Forecast
 
 model = keras.Sequential([layers.Input((32, 8)), layers.GRU(768, return_sequences=True), layers.GRU(768)])
@@ -39,7 +39,7 @@ def counted(run):
 
 bare = tf.function(gradients)
 found = {"bare": counted(lambda: bare(x, y)), "eager": counted(lambda: gradients(x, y))}
-micro = Micro(model, model.train_step, tf, True)
+micro = SlicedStep(model, model.train_step, tf, True)
 found["check"] = counted(lambda: micro.gradient((x, y), [(0, 2)]))
 micro.verified = True
 found["piece"] = counted(lambda: micro.try_rows((x, y), 2))

@@ -31,7 +31,7 @@ def rescue_of(model: Any, refused: str = "") -> tuple[Any, Told]:
 
     from holdfast.inside.telemetry import Recorder
     from holdfast.inside.torch.batch_function import LossFunction
-    from holdfast.inside.torch.loop_rescue import Outermost, Unedited
+    from holdfast.inside.torch.loop_rescue import LoopRescue, RescuedModule
     from tests.inside.lack_of_memory import Ring
 
     class Noting(Ring):
@@ -40,8 +40,8 @@ def rescue_of(model: Any, refused: str = "") -> tuple[Any, Told]:
 
     told = Told()
     recorder = Recorder(Noting(), {"policy": "protect", "rescue": {"k": None}})  # type: ignore[arg-type]
-    rescue = Unedited(recorder, torch, torch.nn.Module.__call__)
-    return Outermost(rescue, LossFunction(model, lambda: None), refused), told
+    rescue = LoopRescue(recorder, torch, torch.nn.Module.__call__)
+    return RescuedModule(rescue, LossFunction(model, lambda: None), refused), told
 
 
 def train_step(known: Any, model: Any, batch: Any, loss_of: Any, mixed: bool = False) -> Any:

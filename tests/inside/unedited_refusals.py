@@ -118,7 +118,7 @@ def main() -> None:
     before = frames_of(net())
     from holdfast.inside.torch import adapter, loop_rescue
 
-    loop_rescue.Unedited.errors_possible = lambda _self: True  # type: ignore[method-assign, assignment]
+    loop_rescue.LoopRescue.errors_possible = lambda _self: True  # type: ignore[method-assign, assignment]
     adapter.install(listening())
 
     for where in ("forward", "backward"):

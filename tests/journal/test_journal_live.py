@@ -89,9 +89,9 @@ def test_a_follower_that_slept_through_thinning_and_merging_tells_nothing_twice(
     for seconds in (50, 400, 10, 1200, 30):
         recorder.writer.event(Event("nap", recorder.clock.now, {"seconds": seconds}))
         recorder.seconds(seconds)
-        group = [one for one in recorder.writer._keeper.segments if one.state == "thinned"][:5]
+        group = [one for one in recorder.writer._retention.segments if one.state == "thinned"][:5]
         if len(group) > 1:
-            recorder.writer._keeper._thin(group, 40.0 * len(found), recorder.clock.now)
+            recorder.writer._retention._thin(group, 40.0 * len(found), recorder.clock.now)
         found += follower.poll()
     assert [one.data["seconds"] for one in found if isinstance(one, Event)] == [50, 400, 10, 1200, 30]
     values = [one.value for one in found if isinstance(one, Sample) and one.name == "signal.0_ratio"]

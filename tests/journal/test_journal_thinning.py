@@ -212,8 +212,8 @@ def test_a_crash_between_rename_and_unlink_tells_nothing_twice(
         recorder.writer.event(Event("mark", recorder.clock.now))
         recorder.seconds(100)
     monkeypatch.setattr(thinning.os, "unlink", lambda path: None)
-    group = [segment for segment in recorder.writer._keeper.segments if segment.state == "thinned"][:4]
-    recorder.writer._keeper._thin(group, 40.0, recorder.clock.now)
+    group = [segment for segment in recorder.writer._retention.segments if segment.state == "thinned"][:4]
+    recorder.writer._retention._thin(group, 40.0, recorder.clock.now)
     monkeypatch.undo()
     assert all((directory / f"watcher-{segment.seq:08d}.seg").exists() for segment in group)
 
@@ -269,8 +269,8 @@ def test_reading_goes_on_while_the_segments_are_merged_underneath(directory: Pat
     recorder.seconds(1000)
     samples = Journal(directory).samples(["signal.0_ratio"])
     found = [next(samples) for _ in range(30)]
-    group = [segment for segment in recorder.writer._keeper.segments if segment.state == "thinned"][:6]
-    recorder.writer._keeper._thin(group, 40.0, recorder.clock.now)
+    group = [segment for segment in recorder.writer._retention.segments if segment.state == "thinned"][:6]
+    recorder.writer._retention._thin(group, 40.0, recorder.clock.now)
     found += samples
     values = [sample.value for sample in found]
     assert values == sorted(values) and values[-1] == 1000.0
@@ -329,11 +329,11 @@ def _processor_s(work: Callable[[], object]) -> float:
 
 
 def test_merging_takes_neighbours_of_one_coarseness_only(tmp_path: Path) -> None:
-    keeper = retention.Retention(
+    kept = retention.Retention(
         str(tmp_path), "watcher", keep_raw_s=1, bucket_s=10, max_bytes=10_000, keep_segments=None
     )
     for seq, bucket_s in enumerate([40.0, 40.0, 10.0, 10.0, 10.0], start=1):
         segment = retention.Closed(seq, 100, state="thinned")
         segment.bucket_s = bucket_s
-        keeper.segments.append(segment)
-    assert [segment.seq for segment in keeper._group_to_merge()] == [3, 4, 5]
+        kept.segments.append(segment)
+    assert [segment.seq for segment in kept._group_to_merge()] == [3, 4, 5]

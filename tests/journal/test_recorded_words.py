@@ -7,24 +7,24 @@ import signal
 
 import pytest
 
-from holdfast.recorded_events import Acted, Decided, DetectorOff, Exit, MicroBatches, Told
+from holdfast.recorded_events import DetectorOff, Exit, MicroBatches, RecordedAction, RecordedDecision, RecordedFinding
 from holdfast.vocabulary import Decision, DecisionKind, Event, Evidence, Finding, MemoryGrowth, Policy
 
 GROWTH = MemoryGrowth(10.0, 20.0, 30.0, 5.0, bounded=False, unexplained=False, holder="Model.history")
 LEAK = Finding("host-memory-leak", 0.85, (Evidence("memory grows", "telemetry"),), headline="Leaks", growth=GROWTH)
 ON_DISK = [
     (
-        Told.by(LEAK),
+        RecordedFinding.by(LEAK),
         "finding",
         {"cause": "host-memory-leak", "confidence": 0.85, "key": "host-memory-leak", "evidence": ["memory grows"],
          "headline": "Leaks", "holder": "Model.history"},
     ),
     (
-        Decided.by(Decision(DecisionKind.WARN, "disk-full:disk /", "disk /: full in about 9 s")),
+        RecordedDecision.by(Decision(DecisionKind.WARN, "disk-full:disk /", "disk /: full in about 9 s")),
         "decision",
         {"decision": "warn", "key": "disk-full:disk /", "text": "disk /: full in about 9 s"},
     ),
-    (Acted("restart:2", "killed", "started"), "action", {"key": "restart:2", "decision": "killed", "result": "started"}),
+    (RecordedAction("restart:2", "killed", "started"), "action", {"key": "restart:2", "decision": "killed", "result": "started"}),
     (Exit(137, signal.SIGKILL), "script.exit", {"code": 137, "signal": 9}),
     (Exit(143, 15, waiting=True), "script.exit", {"code": 143, "signal": 15, "waiting": True}),
     (
@@ -37,7 +37,7 @@ ON_DISK = [
 
 @pytest.mark.parametrize(("word", "kind", "data"), ON_DISK, ids=[kind for _, kind, _ in ON_DISK])
 def test_on_disk_and_back(
-    word: Told | Decided | Acted | Exit | DetectorOff, kind: str, data: dict[str, object]
+    word: RecordedFinding | RecordedDecision | RecordedAction | Exit | DetectorOff, kind: str, data: dict[str, object]
 ) -> None:
     event = word.event(7.0)
     assert (event.kind, event.at, json.loads(json.dumps(dict(event.data)))) == (kind, 7.0, data)
@@ -45,7 +45,7 @@ def test_on_disk_and_back(
 
 
 def test_what_was_recorded_without_everything_is_read_all_the_same() -> None:
-    for word in (Told, Decided, Acted, DetectorOff, MicroBatches):
+    for word in (RecordedFinding, RecordedDecision, RecordedAction, DetectorOff, MicroBatches):
         assert isinstance(word.of(Event("x", 0.0, {})), word)
     assert Exit.of(Event("script.exit", 0.0, {})).code != 0, "unknown is no success"
 

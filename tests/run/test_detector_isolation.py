@@ -86,7 +86,7 @@ def test_the_run_its_output_and_its_record_are_the_same(workplace: Workplace, bo
     seconds = 9 if "sleep" in body else 4
     command = [*workplace.script(SCRIPT), str(10 * seconds)]
     bare = subprocess.run(command, cwd=workplace.path, capture_output=True, timeout=100, check=False)
-    holdfast = _holdfast(workplace, body, "WHILE_RUNNING", "ENDINGS", "AT_THE_END")
+    holdfast = _holdfast(workplace, body, "WHILE_RUNNING", "FOR_DIAGNOSIS", "ONCE_AFTER_EXIT")
     watched = subprocess.run(
         [*holdfast, "run", "--", *command], cwd=workplace.path, capture_output=True, timeout=200, check=False
     )
@@ -122,7 +122,7 @@ def test_memory_is_announced_in_time_all_the_same(workplace: Workplace, body: st
 
 def test_why_answers_and_names_the_detector_that_failed_in_it(workplace: Workplace) -> None:
     workplace.run(workplace.script("import os; os.kill(os.getpid(), 11)"), "--policy", "advise")
-    holdfast = _holdfast(workplace, "raise ValueError('ours')", "ENDINGS")
+    holdfast = _holdfast(workplace, "raise ValueError('ours')", "FOR_DIAGNOSIS")
     told = re.sub(r"\s+", " ", _ask(holdfast, workplace, "why", "--verbose"))
     assert "native-crash" in told.partition("Evidence")[0]
     assert "a check of Holdfast's failed and is switched off: bad: ValueError: ours" in told
@@ -134,7 +134,7 @@ def test_why_answers_and_names_the_detector_that_failed_in_it(workplace: Workpla
 def test_a_bug_of_the_diagnosis_is_not_blamed_on_the_record(workplace: Workplace) -> None:
     """A detector finds what the catalogue does not know, and the diagnosis raises: the record is as it was."""
     workplace.run(workplace.script("import os; os.kill(os.getpid(), 11)"), "--policy", "advise")
-    holdfast = _holdfast(workplace, "return Finding('no-such-cause', 0.9, (Evidence('x', 'exit'),))", "ENDINGS")
+    holdfast = _holdfast(workplace, "return Finding('no-such-cause', 0.9, (Evidence('x', 'exit'),))", "FOR_DIAGNOSIS")
     told = re.sub(r"\s+", " ", _ask(holdfast, workplace, "why"))
     assert told.startswith("Holdfast cannot say: its own diagnosis failed")
     assert "diagnosis: KeyError: 'no-such-cause'" in told and "record" not in told
@@ -143,7 +143,7 @@ def test_a_bug_of_the_diagnosis_is_not_blamed_on_the_record(workplace: Workplace
 def test_a_restart_is_decided_although_a_detector_fails(workplace: Workplace) -> None:
     """Killed once: judged, and started again, by the detectors that are left."""
     command = fake_training(workplace, "if ATTEMPT == 1 and step == 25: die()")
-    holdfast = _holdfast(workplace, "raise ValueError('ours')", "ENDINGS")
+    holdfast = _holdfast(workplace, "raise ValueError('ours')", "FOR_DIAGNOSIS")
     done = subprocess.run(
         [*holdfast, "run", "--", *command], cwd=workplace.path, capture_output=True, timeout=200, check=False
     )

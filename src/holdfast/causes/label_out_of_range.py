@@ -20,8 +20,8 @@ LABELS = (
     ),
     "more unique values in `(?:target|preds)` than expected",
     says(
-        "contains previously unseen labels",
-        ("scikit-learn 1.8.0rc1", "ValueError: y contains previously unseen labels: dense"),
+        "contains previously hide_our_frame labels",
+        ("scikit-learn 1.8.0rc1", "ValueError: y contains previously hide_our_frame labels: dense"),
     ),
     says(
         r"Label class \d+ exceeds nc=",

@@ -16,9 +16,9 @@ from holdfast.detectors.runner import DetectorRunner
 from holdfast.diagnosis.verdict import diagnose, over_attempts
 from holdfast.journal import Journal, NewerJournal
 from holdfast.probes import Missing, Scope
-from holdfast.probes.heartbeat import boot_id
+from holdfast.probes.machine import boot_id
 from holdfast.probes.vmstat import Vmstat
-from holdfast.recorded_events import Decided, Exit
+from holdfast.recorded_events import Exit, RecordedDecision
 from holdfast.vocabulary import DecisionKind, Diagnosis, Event, Sample, Window
 
 ATTEMPTS_TOLD = 8  # the last ones of a run that was started again very often
@@ -55,7 +55,7 @@ def read_run(run: Path) -> Recording:
     window = Window(events, series, output)
     began_again = _restarts(window)
     parts = [window] if not began_again else _attempts(journal, window, began_again)
-    runner = DetectorRunner(detectors.ENDINGS, slow_s=PATIENCE_S, hung_s=0.0)
+    runner = DetectorRunner(detectors.FOR_DIAGNOSIS, slow_s=PATIENCE_S, hung_s=0.0)
     diagnosis = over_attempts([_diagnosed(part, runner) for part in parts], len(began_again))
     if failed := runner.switched_off(time.time()):
         window = Window([*events, *failed], series, output)
@@ -75,9 +75,9 @@ def _restarts(window: Window) -> list[float]:
     """When another attempt was decided on and came to pass, or was stopped while it was waited for."""
     moments: list[float] = []
     decided: float | None = None
-    for event in window.events(Decided.KIND, "run.start", "attempt.start", Exit.KIND):
-        if event.kind == Decided.KIND:
-            decided = event.at if Decided.of(event).decision == DecisionKind.RESTART else decided
+    for event in window.events(RecordedDecision.KIND, "run.start", "attempt.start", Exit.KIND):
+        if event.kind == RecordedDecision.KIND:
+            decided = event.at if RecordedDecision.of(event).decision == DecisionKind.RESTART else decided
         elif event.kind == "attempt.start":
             moments.append(event.at if decided is None else decided)
             decided = None

@@ -3,60 +3,52 @@
 from __future__ import annotations
 
 from functools import partial
+from importlib import import_module
 
-from holdfast.detectors import (
-    budget_crash,
-    cpu_oversubscribed,
-    data_exhausted,
-    gpu_not_used,
-    guard_stop,
-    killed_while_loading,
-    leak,
-    limit_reached,
-    machine_down,
-    memory_kill,
-    native_crash,
-    reported_out_of_memory,
-    starvation,
-    stopped,
-    uncounted_leak,
-)
 from holdfast.detectors.exhaustion import EDGES, find_edge
 from holdfast.detectors.runner import Detector
 from holdfast.vocabulary import Finding, Window
 
+
+def _detector(name: str, function: str) -> Detector:
+    """`function` is MODULE.NAME in this folder: so a new detector is its file and a line below."""
+    module, _, attribute = function.partition(".")
+    return Detector(name, getattr(import_module(f"{__name__}.{module}"), attribute))
+
+
 # Memory first: the cheapest, and the ones whose warning must not wait for anything.
 WHILE_RUNNING: tuple[Detector, ...] = (
     *(Detector(f"filling: {edge.what}", partial(find_edge, edge=edge)) for edge in EDGES),
-    Detector("host-memory-leak", leak.find_host),
-    Detector("gpu-memory-leak", leak.find_gpu),
-    Detector("input-starvation", starvation.find),
-    Detector("data-exhausted", data_exhausted.find),
-    Detector("gpu-not-used", gpu_not_used.find),
-    Detector("cpu-oversubscribed", cpu_oversubscribed.find),
+    _detector("host-memory-leak", "leak.find_host"),
+    _detector("gpu-memory-leak", "leak.find_gpu"),
+    _detector("input-starvation", "starvation.find"),
+    _detector("data-exhausted", "data_exhausted.find"),
+    _detector("gpu-not-used", "gpu_not_used.find"),
+    _detector("cpu-oversubscribed", "cpu_oversubscribed.find"),
 )
 # Right after the script has ended: a run that stops early often ends within the second.
-AT_THE_END: tuple[Detector, ...] = (Detector("data-exhausted", data_exhausted.find),)
-ENDINGS: tuple[Detector, ...] = (
-    Detector("memory-kill", memory_kill.find),
-    Detector("killed-while-loading", killed_while_loading.find),
-    Detector("uncounted-leak", uncounted_leak.find),
-    Detector("guard-stop", guard_stop.find),
-    Detector("asked-to-stop", stopped.find_asked),
-    Detector("killed", stopped.find_killed),
-    Detector("native-crash", native_crash.find),
-    Detector("budget-crash", budget_crash.find),
-    Detector("reported-out-of-memory", reported_out_of_memory.find),
-    Detector("disk-full", limit_reached.find_disk),
-    Detector("shared-memory-exhausted", limit_reached.find_shared_memory),
-    Detector("too-many-open-files", limit_reached.find_open_files),
-    Detector("too-many-processes", limit_reached.find_processes),
-    Detector("machine-down", machine_down.find),
-    Detector("data-exhausted", data_exhausted.find_ending),
-    Detector("leak", leak.find_ending),
+ONCE_AFTER_EXIT: tuple[Detector, ...] = (_detector("data-exhausted", "data_exhausted.find"),)
+# How a run ended: for `why`, and for judging an attempt.
+FOR_DIAGNOSIS: tuple[Detector, ...] = (
+    _detector("memory-kill", "memory_kill.find"),
+    _detector("killed-while-loading", "killed_while_loading.find"),
+    _detector("uncounted-leak", "uncounted_leak.find"),
+    _detector("guard-stop", "guard_stop.find"),
+    _detector("asked-to-stop", "ended_from_outside.find_asked"),
+    _detector("killed", "ended_from_outside.find_killed"),
+    _detector("native-crash", "native_crash.find"),
+    _detector("budget-crash", "budget_crash.find"),
+    _detector("reported-out-of-memory", "reported_out_of_memory.find"),
+    _detector("disk-full", "limit_reached.find_disk"),
+    _detector("shared-memory-exhausted", "limit_reached.find_shared_memory"),
+    _detector("too-many-open-files", "limit_reached.find_open_files"),
+    _detector("too-many-processes", "limit_reached.find_processes"),
+    _detector("machine-down", "machine_down.find"),
+    _detector("data-exhausted", "data_exhausted.find_ending"),
+    _detector("leak", "leak.find_ending"),
 )
 
 
 def find_endings(window: Window) -> list[Finding]:
     """What ended a run, by every detector in turn; one that raises is heard. `runner` calls each alone."""
-    return [finding for detector in ENDINGS for finding in detector.findings(window)]
+    return [finding for detector in FOR_DIAGNOSIS for finding in detector.findings(window)]

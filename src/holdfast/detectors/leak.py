@@ -15,7 +15,7 @@ from holdfast.detectors import trend
 from holdfast.detectors.endings import ending
 from holdfast.detectors.trend import Growth, growth, points, points_by_clock
 from holdfast.detectors.units import amount
-from holdfast.recorded_events import Told
+from holdfast.recorded_events import RecordedFinding
 from holdfast.vocabulary import Detail, Event, Evidence, Finding, MemoryGrowth, Window
 
 LEAKS = HOST, GPU = "host-memory-leak", "gpu-memory-leak"
@@ -23,7 +23,7 @@ SUSPECTED, NAMED = 0.4, 0.85  # confidence
 BY_SLOPE = 0.8  # confidence of a growth that took most of the room until the end
 KEPT_RATIO = 0.3  # of the growth: with less newly allocated, memory set aside earlier is being filled
 TAKEN_RATIO, TAKEN_BYTES, TAKEN_RISES = 0.5, 64 << 20, 4.0  # of the room, at least, and in at least so many rises
-AT_THE_END = trend.Thresholds(warm_up_steps=3, points=6, steps=12, seconds=0.15, grown_bytes=64 << 20, grown_ratio=0.1)
+SHORT_RUN = trend.Thresholds(warm_up_steps=3, points=6, steps=12, seconds=0.15, grown_bytes=64 << 20, grown_ratio=0.1)
 NEVER_ON_PURPOSE = {"graph", "trace", "variable"}
 
 
@@ -67,7 +67,7 @@ def find_ending(window: Window) -> list[Finding]:
     how = ending(window)
     if how is not None and how.code == 0:
         return []
-    told = {Told.of(event).cause: event for event in window.events(Told.KIND)}
+    told = {RecordedFinding.of(event).cause: event for event in window.events(RecordedFinding.KIND)}
     recorded = [_recorded(told[cause]) for cause in (HOST, GPU) if cause in told]
     return recorded or [_surer(window, finding) for finding in _find_at_the_end(window)]
 
@@ -77,7 +77,7 @@ def _find_at_the_end(window: Window, thresholds: Thresholds = Thresholds()) -> l
     found = find_leaks(window)
     if found:
         return found
-    course = growth(points(window, "train.rss_bytes"), AT_THE_END)
+    course = growth(points(window, "train.rss_bytes"), SHORT_RUN)
     return [] if course is None else [_finding(window, HOST, "memory", course, thresholds)]
 
 
@@ -101,7 +101,7 @@ def _surer(window: Window, finding: Finding) -> Finding:
 
 
 def _recorded(event: Event) -> Finding:
-    told = Told.of(event)
+    told = RecordedFinding.of(event)
     evidence = tuple(Evidence(text, "telemetry", event.at) for text in told.evidence)
     return Finding(told.cause, told.confidence, evidence, _details(told.holder), headline=told.headline)
 
@@ -114,7 +114,7 @@ def _finding(window: Window, cause: str, what: str, found: Growth, thresholds: T
     grower = _traced(window, found, thresholds) or _grower(window, found, thresholds)
     awaited = grower is None and _not_looked_into(window) and found.amount < thresholds.patience_bytes
     filled = grower is None and cause == HOST and _is_filled(window, found)
-    named = _is_named(found, grower, thresholds) and not awaited and not filled
+    named = _is_certain(found, grower, thresholds) and not awaited and not filled
     rate = f"{what} grows {amount(found.per_step, 'bytes')} a step"
     first = rate + (f": {_in_words(grower)}" if grower else "")
     over = (
@@ -142,7 +142,7 @@ def _finding(window: Window, cause: str, what: str, found: Growth, thresholds: T
     return Finding(cause, confidence, tuple(evidence), _details(holder), headline=headline, growth=growth)
 
 
-def _is_named(found: Growth, grower: Mapping[str, Any] | None, thresholds: Thresholds) -> bool:
+def _is_certain(found: Growth, grower: Mapping[str, Any] | None, thresholds: Thresholds) -> bool:
     if grower is not None and grower.get("bounded"):
         return False  # a buffer that is being filled
     if grower is None and (found.rises < thresholds.unseen_rises or found.amount < thresholds.unseen_bytes):

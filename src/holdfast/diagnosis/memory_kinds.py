@@ -29,7 +29,7 @@ MIB = 1 << 20
 GIB = 1 << 30
 
 
-def told_apart(window: Window, findings: Iterable[Finding]) -> list[Finding]:
+def with_circumstances(window: Window, findings: Iterable[Finding]) -> list[Finding]:
     found = []
     filled = _filled_by_the_input(window) is not None
     for finding in findings:

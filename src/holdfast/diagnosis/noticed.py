@@ -7,7 +7,7 @@ from holdfast.diagnosis.event_clues import card_faults
 from holdfast.diagnosis.plain_text import read_lines
 from holdfast.diagnosis.reading.log import clues_of
 from holdfast.diagnosis.reading.ranking import of_the_courses
-from holdfast.recorded_events import Told
+from holdfast.recorded_events import RecordedFinding
 from holdfast.vocabulary import Detail, Event, Evidence, Finding, Window
 
 SURE = 0.5
@@ -16,14 +16,18 @@ LAST_BYTES = 256 << 10  # of a stream: what it says of itself it says again and 
 
 def noticed(window: Window) -> list[Finding]:
     """Worst first: what would end a run before what slows it, and the surer one first. Each cause once, as told last."""
-    told = [*(_recorded(event) for event in window.events(Told.KIND)), *card_faults(window), *_in_output(window)]
+    told = [
+        *(_recorded(event) for event in window.events(RecordedFinding.KIND)),
+        *card_faults(window),
+        *_in_output(window),
+    ]
     latest = {finding.cause: finding for finding in told if finding.confidence >= SURE}
     return sorted(latest.values(), key=lambda finding: (CAUSES[finding.cause].slows, -finding.confidence))
 
 
 def _recorded(event: Event) -> Finding:
     """What a detector told while the run was going."""
-    told = Told.of(event)
+    told = RecordedFinding.of(event)
     evidence = tuple(Evidence(text, "telemetry", event.at) for text in told.evidence)
     details: dict[str, str] = {Detail.HOLDER: told.holder} if told.holder else {}
     return Finding(told.cause, told.confidence, evidence, details, headline=told.headline)

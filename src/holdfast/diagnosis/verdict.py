@@ -9,7 +9,7 @@ from holdfast.causes import CAUSES, EXPLAINS
 from holdfast.diagnosis.elastic import of_the_first_to_fail
 from holdfast.diagnosis.errors import find_errors
 from holdfast.diagnosis.event_clues import find_in_events
-from holdfast.diagnosis.memory_kinds import told_apart
+from holdfast.diagnosis.memory_kinds import with_circumstances
 from holdfast.diagnosis.noticed import noticed
 from holdfast.diagnosis.plain_text import Line
 from holdfast.diagnosis.reading.combined_clues import PROBABLY_MEMORY
@@ -35,7 +35,7 @@ def diagnose(window: Window, findings: Iterable[Finding]) -> Diagnosis:
         return Diagnosis(outcome, None, summary="The run is still going.", noticed=_noticed(window))
     if outcome == "completed":
         return _completed(window)
-    found = merged(told_apart(window, merged([*findings, *find_errors(window), *find_in_events(window)])))
+    found = merged(with_circumstances(window, merged([*findings, *find_errors(window), *find_in_events(window)])))
     causes = [_in_words(finding, _framework(window)) for finding in ranked(found, _seen(found), only_text=False)]
     sure = [cause for cause in causes if cause.confidence >= SURE]
     if not sure:
@@ -98,7 +98,7 @@ def _completed(window: Window) -> Diagnosis:
     """An attempt that finished names what it had to survive, if anything."""
     if (rescue := rescued(window)) is None:
         return Diagnosis("completed", None, summary="The run finished.", noticed=_noticed(window))
-    cause = _in_words(told_apart(window, [rescue])[-1], _framework(window))
+    cause = _in_words(with_circumstances(window, [rescue])[-1], _framework(window))
     return Diagnosis("recovered", cause, summary=cause.title, noticed=_noticed(window, cause))
 
 

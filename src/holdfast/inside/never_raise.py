@@ -50,7 +50,7 @@ def _tell(place: str, reason: str) -> None:
         _edge.failures = FAILURES + 1
 
 
-def unseen(error: BaseException) -> None:
+def hide_our_frame(error: BaseException) -> None:
     """Takes the frame this is called from off a traceback that passes through it: the user's own error is not ours to
     appear in. From Python 3.11 on a bare `raise` after it puts no new entry there; before, ours stays visible."""
     trace = error.__traceback__
@@ -90,7 +90,7 @@ def outcome(call: Callable[..., Any], *args: Any) -> Tuple[Any, Optional[Excepti
     try:
         return call(*args), None
     except Exception as error:  # noqa: BLE001 - the edge; the caller tells it
-        unseen(error)
+        hide_our_frame(error)
         return None, error
 
 

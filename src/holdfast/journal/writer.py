@@ -84,7 +84,7 @@ class JournalWriter:
         self._segment_s = segment_s if keep_segments is None else float("inf")
         self._segment_records = SEGMENT_RECORDS if keep_segments is None else 1 << 30
         self._clock = clock
-        self._keeper = Retention(
+        self._retention = Retention(
             self._directory,
             stream,
             keep_raw_s=keep_raw_s,
@@ -98,8 +98,8 @@ class JournalWriter:
         self._forget_segment()
         with suppress(OSError):
             os.makedirs(self._directory, mode=0o700, exist_ok=True)  # noqa: PTH103
-        self._keeper.inherit()
-        self._seq = self._keeper.next_seq()
+        self._retention.inherit()
+        self._seq = self._retention.next_seq()
 
     def samples(self, at: float, samples: Sequence[Sample]) -> None:
         """One row. The set of names may differ from the row before."""
@@ -154,7 +154,7 @@ class JournalWriter:
 
     def tend(self, now: float) -> None:
         """Thins, merges or drops at most one thing."""
-        dropped = self._keeper.tend(now, self._offset)
+        dropped = self._retention.tend(now, self._offset)
         if dropped is not None and not self._closed:
             self.event(dropped)
 
@@ -228,7 +228,7 @@ class JournalWriter:
         # The run's own folder is not made again: who deleted it meant it.
         with suppress(FileExistsError):
             os.mkdir(self._directory, 0o700)  # noqa: PTH102
-        path = self._keeper.path(self._seq)
+        path = self._retention.path(self._seq)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
         try:
             fd = os.open(path, flags, 0o600)
@@ -245,7 +245,7 @@ class JournalWriter:
             raise
         self._fd, self._offset, self._created = fd, len(header), now
         with suppress(OSError):
-            self._keeper.drop_middle(open_segments=1)
+            self._retention.drop_middle(open_segments=1)
 
     def _write(self, blob: bytes, at: float, records: int = 1) -> bool:
         if self._gap is not None:
@@ -291,7 +291,7 @@ class JournalWriter:
             os.close(self._fd)
         if not gone:
             last_at = self._last_at if self._row_at is None else self._row_at
-            self._keeper.add(Closed(self._seq, self._offset, last_at))
+            self._retention.add(Closed(self._seq, self._offset, last_at))
         self._seq += 1
         self._forget_segment()
 

@@ -14,7 +14,7 @@ LISTING = (
     "vmstat.Vmstat",
     "pressure.Pressure",
     "processes.Processes",
-    "heartbeat.Heartbeat",
+    "machine.Machine",
     "shm.SharedMemory",
     "process_details.ProcessDetails",
     "run_queue.RunQueue",

@@ -41,7 +41,7 @@ class Attempts:
         self._ended: list[Attempt] = []
         self._began = time.time()
         self._handed_k = spec.micro_batches
-        self._detectors = DetectorRunner(detectors.ENDINGS, slow_s=JUDGING_S, hung_s=0.0)
+        self._detectors = DetectorRunner(detectors.FOR_DIAGNOSIS, slow_s=JUDGING_S, hung_s=0.0)
 
     @property
     def number(self) -> int:

@@ -20,7 +20,7 @@ from holdfast.inside.preemption import WIRE
 from holdfast.supervisor import budget, known_micro_batches, signals
 from holdfast.supervisor.guard.cgroup_placement import contain_in_scope
 from holdfast.supervisor.hardening import restore_oom_score
-from holdfast.supervisor.launch_priority import give_way, gives_way, turn_of
+from holdfast.supervisor.launch_priority import give_way, lowers_priority, turn_of
 from holdfast.supervisor.run_spec import RunSpec
 from holdfast.supervisor.stdin_replay import StdinReplay
 from holdfast.supervisor.streams import Streams
@@ -44,8 +44,10 @@ class Launcher:
         self._spec = spec
         self.groups = groups
         self.about_scope: dict[str, str | float] = {}  # for the record, where one was needed
-        self._gives_way = gives_way(spec.policy, os.environ)
-        self.turn: dict[str, int | None] = {}  # the job's at processors and disks, for the record, where it was changed
+        self._lowers_priority = lowers_priority(spec.policy, os.environ)
+        self.priority: dict[
+            str, int | None
+        ] = {}  # the job's at processors and disks, for the record, where it was changed
         self._streams = streams
         self._signal_mask = signal_mask
         self._oom_score = oom_score
@@ -80,8 +82,8 @@ class Launcher:
 
     def contain_first(self, script_pid: int, relay_pid: int) -> None:
         """The same for the first attempt: a scope that has to be made for it stays for the others."""
-        if self._gives_way:
-            self.turn = turn_of(script_pid)
+        if self._lowers_priority:
+            self.priority = turn_of(script_pid)
         if self._spec.policy == Policy.PROTECT:
             with contextlib.suppress(OSError):
                 self.groups, self.about_scope = contain_in_scope(self.groups, relay_pid, script_pid)
@@ -122,7 +124,7 @@ class Launcher:
             if copy != target:
                 os.dup2(copy, target, inheritable=True)
         restore_oom_score(self._oom_score)
-        if self._gives_way:
+        if self._lowers_priority:
             give_way()
         for number in signals.FORWARDED:
             signal.signal(number, signal.SIG_IGN if number in self._ignored else signal.SIG_DFL)

@@ -22,7 +22,7 @@ IO_SHIFT, WHO_PROCESS = 13, 1
 IO_CALLS = {"x86_64": (251, 252), "aarch64": (30, 31), "ppc64le": (273, 274), "riscv64": (30, 31)}  # set, get
 
 
-def gives_way(policy: Policy, environment: Mapping[str, str]) -> bool:
+def lowers_priority(policy: Policy, environment: Mapping[str, str]) -> bool:
     return (
         policy == Policy.PROTECT and at_a_terminal() and not scheduler(environment) and not in_a_container(environment)
     )

@@ -12,7 +12,7 @@ from typing import NoReturn
 from holdfast.actions.job_cgroups import remove_groups
 from holdfast.supervisor import signals
 from holdfast.supervisor.guard.cgroup_placement import contain_job
-from holdfast.supervisor.guard.watcher_side import Guarding, fork_guard, guard_ends
+from holdfast.supervisor.guard.guard_link import GuardLink, fork_guard, guard_ends
 from holdfast.supervisor.hardening import become_subreaper, lock_memory, lower_oom_score, slim, take_name
 from holdfast.supervisor.launch import CannotStart, Launcher
 from holdfast.supervisor.relay import NeverStarted, Relay
@@ -67,16 +67,22 @@ def supervise(spec: RunSpec) -> int:
     raise AssertionError("unreachable")
 
 
-def _kept(ends: tuple[socket.socket, socket.socket] | None) -> Guarding | None:
+def _kept(ends: tuple[socket.socket, socket.socket] | None) -> GuardLink | None:
     """Keeps the watcher's end and closes the guard's."""
     if ends is None:
         return None
     ends[1].close()
-    return Guarding(ends[0])
+    return GuardLink(ends[0])
 
 
 def _be_the_watcher(
-    spec: RunSpec, streams: Streams, link: Link, signal_mask: set[int], oom_score: str | None, *, guard: Guarding | None
+    spec: RunSpec,
+    streams: Streams,
+    link: Link,
+    signal_mask: set[int],
+    oom_score: str | None,
+    *,
+    guard: GuardLink | None,
 ) -> NoReturn:
     try:
         _start_and_watch(spec, streams, link, signal_mask, oom_score, guard=guard)
@@ -87,7 +93,13 @@ def _be_the_watcher(
 
 
 def _start_and_watch(
-    spec: RunSpec, streams: Streams, link: Link, signal_mask: set[int], oom_score: str | None, *, guard: Guarding | None
+    spec: RunSpec,
+    streams: Streams,
+    link: Link,
+    signal_mask: set[int],
+    oom_score: str | None,
+    *,
+    guard: GuardLink | None,
 ) -> None:
     os.setsid()
     relay_pid = os.getppid()

@@ -18,7 +18,7 @@ from holdfast.detectors.leak import LEAKS
 from holdfast.detectors.runner import DetectorRunner
 from holdfast.inside import ring_location
 from holdfast.policy import examine, not_working, warn
-from holdfast.recorded_events import Acted, Decided, Exit, Told
+from holdfast.recorded_events import Exit, RecordedAction, RecordedDecision, RecordedFinding
 from holdfast.supervisor import known_micro_batches, notices
 from holdfast.supervisor.attempt_record import AttemptRecord
 from holdfast.supervisor.guard_questions import GuardQuestions
@@ -42,7 +42,7 @@ class Watch:
         self.say = say
         self._journal = JournalThread(spec.directory / "journal", stream) if spec.directory else None
         self._detectors = DetectorRunner(detectors.WHILE_RUNNING)
-        self._last_detectors = DetectorRunner(detectors.AT_THE_END)
+        self._last_detectors = DetectorRunner(detectors.ONCE_AFTER_EXIT)
         self.guard_questions = GuardQuestions()
         self._decided_at: dict[str, float] = {}
         self._attempt = AttemptRecord()
@@ -80,7 +80,7 @@ class Watch:
             self._journal.samples(now, samples)
         for event in events:
             self.record(event)
-        self.unheard.look(events)
+        self.unanswered_signals.look(events)
         self.guard_questions.hear(events)
         if self._journal and (k := known_micro_batches.newest(events)) is not None:
             self._journal.later(partial(known_micro_batches.remember, self._spec, k))
@@ -101,7 +101,7 @@ class Watch:
         self._decided_at[decision.key] = now
         for finding in findings:
             if finding.key == decision.key:
-                self.record(Told.by(finding).event(time.time()))
+                self.record(RecordedFinding.by(finding).event(time.time()))
         self.decided(decision)
         self.acted(decision, self._carry_out(decision))
 
@@ -125,12 +125,12 @@ class Watch:
         """What is known of one attempt's processes is of no use for the next."""
         self._sources = Sources(self._spec, script_pid)
         self._window = LiveWindow()
-        self.unheard = UnansweredSignals(script_pid, self._spec.channel)
+        self.unanswered_signals = UnansweredSignals(script_pid, self._spec.channel)
         self.guard_questions.forget()
 
     def next_attempt(self, number: int, script_pid: int, reason: str) -> None:
         self._sources.close()
-        self.unheard.close()
+        self.unanswered_signals.close()
         self._attempt.begin_again()
         self._begin(script_pid)
         # Memory growth starts from zero in a new process, so it is examined and told again.
@@ -171,10 +171,10 @@ class Watch:
             self._journal.output(piece)
 
     def decided(self, decision: Decision) -> None:
-        self.record(Decided.by(decision).event(time.time()))
+        self.record(RecordedDecision.by(decision).event(time.time()))
 
     def acted(self, decision: Decision, result: str) -> None:
-        self.record(Acted(decision.key, decision.text, result).event(time.time()))
+        self.record(RecordedAction(decision.key, decision.text, result).event(time.time()))
 
     def script_gone(self) -> None:
         """For a process that is not our child: its exit status is unknown, and a goodbye from inside means success."""
@@ -183,7 +183,7 @@ class Watch:
 
     def close(self, patience_s: float = 2.0) -> int:
         """Returns how many records could not be written."""
-        self.unheard.close()
+        self.unanswered_signals.close()
         for runner in (self._detectors, self._last_detectors):
             runner.close()
         if self._spec.channel is not None:

@@ -19,7 +19,7 @@ from holdfast.supervisor.after_exit import after_the_script, leave_nothing_behin
 from holdfast.supervisor.attempts import Attempts
 from holdfast.supervisor.guard import guard_events
 from holdfast.supervisor.guard.cgroup_placement import let_go
-from holdfast.supervisor.guard.watcher_side import Guarding
+from holdfast.supervisor.guard.guard_link import GuardLink
 from holdfast.supervisor.hardening import give_back_freed, lock_memory
 from holdfast.supervisor.job_processes import release_held
 from holdfast.supervisor.launch import CannotStart, Launcher, reap
@@ -46,7 +46,7 @@ class Watcher:
         script_pid: int,
         *,
         groups: Groups,
-        guard: Guarding | None,
+        guard: GuardLink | None,
     ) -> None:
         self._link = link
         self._spec = spec
@@ -76,8 +76,8 @@ class Watcher:
         if spec.policy == Policy.PROTECT:
             about = {"version": groups.version, "controllers": sorted(groups.folders)}
             self._watch.event("job.contained", **about, **launcher.about_scope)
-        if launcher.turn:
-            self._watch.event("job.turn", **launcher.turn)
+        if launcher.priority:
+            self._watch.event("job.turn", **launcher.priority)
 
     def run(self) -> None:
         while True:
@@ -112,7 +112,7 @@ class Watcher:
 
     def _end_what_does_not_hear(self) -> None:
         """A signal that would have ended the script, had we not taken its default effect, and native code hangs."""
-        number = self._watch.unheard.overdue()
+        number = self._watch.unanswered_signals.overdue()
         if number is None or self._ended_for:
             return
         name = signal_name(number)
@@ -270,7 +270,7 @@ class Watcher:
             else:
                 if not everybody:
                     signals.give(self._script_pid, number, packet["to_group"])
-                self._watch.unheard.given(number)
+                self._watch.unanswered_signals.given(number)
             self._watch.event(
                 "signal.received",
                 signal=number,

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
-from holdfast.recorded_events import Acted, Decided, Told
+from holdfast.recorded_events import RecordedAction, RecordedDecision, RecordedFinding
 from holdfast.views.safe_text import safe
 from holdfast.vocabulary import Event, Sample
 
@@ -68,14 +68,14 @@ def _sample(sample: Sample) -> str:
 
 
 def _event(event: Event) -> str:
-    if event.kind == Decided.KIND:
-        decided = Decided.of(event)
+    if event.kind == RecordedDecision.KIND:
+        decided = RecordedDecision.of(event)
         said = f"{decided.decision}: {_short(decided.text)}"
-    elif event.kind == Acted.KIND:
-        acted = Acted.of(event)
+    elif event.kind == RecordedAction.KIND:
+        acted = RecordedAction.of(event)
         said = f"{_short(acted.decision)}: {_short(acted.result)}"
-    elif event.kind == Told.KIND:
-        told = Told.of(event)
+    elif event.kind == RecordedFinding.KIND:
+        told = RecordedFinding.of(event)
         said = f"{told.cause} ({told.confidence:.0%}): {_short(next(iter(told.evidence), ''))}"
     else:
         said = "  ".join(f"{key}={_value(value)}" for key, value in event.data.items() if value not in (None, ""))

@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
-from holdfast.recorded_events import Acted
+from holdfast.recorded_events import RecordedAction
 from holdfast.views.resuming import resume_command
 from holdfast.views.why_text import not_working
 from holdfast.vocabulary import Cause, Diagnosis, Evidence, Window
@@ -21,8 +21,8 @@ def as_json(run: str, window: Window, diagnosis: Diagnosis) -> str:
         "noticed": [_cause(cause) for cause in diagnosis.noticed],
         "actions": [
             {"at": stamp(event.at), "decision": acted.decision, "result": acted.result}
-            for event in window.events(Acted.KIND)
-            for acted in (Acted.of(event),)
+            for event in window.events(RecordedAction.KIND)
+            for acted in (RecordedAction.of(event),)
         ],
         "resume": resume_command(run, window, diagnosis),
         "not_working": not_working(window),

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from holdfast.recorded_events import Acted, DetectorOff, Exit
+from holdfast.recorded_events import DetectorOff, Exit, RecordedAction
 from holdfast.views.resuming import last_checkpoint, resume_command
 from holdfast.views.safe_text import safe
 from holdfast.vocabulary import Cause, Diagnosis, Window, signal_name
@@ -175,7 +175,7 @@ def last_words(window: Window) -> list[str]:
 
 def not_working(window: Window) -> list[str]:
     """What of Holdfast did not work in this run, or now that it was read."""
-    acted = [Acted.of(event) for event in window.events(Acted.KIND)]
+    acted = [RecordedAction.of(event) for event in window.events(RecordedAction.KIND)]
     told = {one.key: one.decision for one in acted if one.is_about_us}
     off = [DetectorOff.of(event) for event in window.events(DetectorOff.KIND)]
     return list(({one.key: one.sentence for one in off} | told).values())
@@ -192,8 +192,8 @@ def _notes(window: Window) -> Iterator[str]:
         return time.strftime("%H:%M:%S", time.localtime(moment))
 
     for event in window.events():
-        if event.kind == Acted.KIND:
-            acted = Acted.of(event)
+        if event.kind == RecordedAction.KIND:
+            acted = RecordedAction.of(event)
             if not acted.is_about_us:
                 yield f"{at(event.at)}  {acted.decision}"
         elif event.kind == "watcher.lost":

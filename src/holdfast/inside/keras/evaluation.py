@@ -8,7 +8,7 @@ from typing import Any, Callable
 
 from ..never_raise import guarded
 from .batch_slices import cut
-from .rescue import Rescue, Rescued
+from .rescue import KerasDriver, Rescue
 
 
 def take_over_evaluation(trainer: Any, rescue: Rescue) -> None:
@@ -102,7 +102,7 @@ def predicting(model: Any, function: Any, rescue: Rescue) -> Callable[[Any], Any
     """Keras calls it with a list of batches."""
     tf = rescue.tf
     sliced = functools.partial(SlicedPrediction, function, tf)
-    rescued = Rescued(rescue, "predict", sliced, function, model_ref=weakref.ref(model))
+    rescued = KerasDriver(rescue, "predict", sliced, function, model_ref=weakref.ref(model))
     step = rescued.around(lambda batch: function([batch]))
 
     def predict_function(data: Any) -> Any:
@@ -114,7 +114,7 @@ def predicting(model: Any, function: Any, rescue: Rescue) -> Callable[[Any], Any
 
 
 class SlicedPrediction:
-    """The same as `Micro`, for what changes nothing: outputs one after the other."""
+    """The same as `SlicedStep`, for what changes nothing: outputs one after the other."""
 
     stage = "slices"
 

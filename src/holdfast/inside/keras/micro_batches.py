@@ -28,7 +28,7 @@ from .traced_graphs import Graphs, updates_in_turn
 WORTH_A_GRAPH_BYTES = 32 << 20  # of the largest variable: the graph of 60 small ones took 70 MiB
 
 
-class Micro:
+class SlicedStep:
     """Of one model and its training step as it is compiled now."""
 
     def __init__(

@@ -26,7 +26,7 @@ from ..tensorflow.nvml import on_gpu
 from .batch_slices import rows_of, tail_of
 from .fit_progress import shape_of
 from .foresight import Foresight
-from .micro_batches import Micro
+from .micro_batches import SlicedStep
 from .oom_advice import bytes_of, would_help
 from .traced_graphs import Graphs, let_go
 from .undo import UndoLog, replaced_here
@@ -54,7 +54,7 @@ class Rescue:
             self.settings.get("host_budget_bytes")
         )  # running out of memory is an error, then, and no kill
         self._forecasts: dict[bool, Forecast] = {}
-        self._keepers: dict[str, UndoLog] = {}  # of what is being made just now
+        self._undo_logs: dict[str, UndoLog] = {}  # of what is being made just now
         self.all: Any = weakref.WeakSet()  # what `shrink` reaches
         if self.wanted:
             recorder.on_command("shrink", self._shrink)
@@ -100,8 +100,8 @@ class Rescue:
     @contextlib.contextmanager
     def while_making(self, model: Any, where: str) -> Iterator[None]:
         """Keras compiles what `model.train_step` is at that moment."""
-        self._keepers.pop(where, None)
-        step = self._kept(model, where) if self.on and self.catches(model) and not compiled_by_xla(model) else None
+        self._undo_logs.pop(where, None)
+        step = self._with_undo(model, where) if self.on and self.catches(model) and not compiled_by_xla(model) else None
         if step is None:
             yield
             return
@@ -109,32 +109,32 @@ class Rescue:
             yield
 
     @guarded
-    def _kept(self, model: Any, where: str) -> Optional[Step]:
+    def _with_undo(self, model: Any, where: str) -> Optional[Step]:
         if not _is_alone(model):
             return None
-        keeper = self._keepers[where] = UndoLog(self.tf)
+        undo_log = self._undo_logs[where] = UndoLog(self.tf)
         variable_class = sys.modules["keras.src.backend.tensorflow.core"].Variable
-        return keeper.keeping(getattr(model, STEPS[where]), model, variable_class)
+        return undo_log.keeping(getattr(model, STEPS[where]), model, variable_class)
 
-    def of_step(self, model_ref: Callable[[], Any], compiled: Any, where: str) -> Optional[Rescued]:
+    def of_step(self, model_ref: Callable[[], Any], compiled: Any, where: str) -> Optional[KerasDriver]:
         """For the step that was made last."""
-        keeper = self._keepers.pop(where, None)
+        undo_log = self._undo_logs.pop(where, None)
         model = model_ref()
         if not self.on or not _is_alone(model):
             return None
-        if self.catches(model) and keeper is None and not compiled_by_xla(model):
+        if self.catches(model) and undo_log is None and not compiled_by_xla(model):
             return None
 
-        def sliced() -> Micro:
+        def sliced() -> SlicedStep:
             model = model_ref()
             step = getattr(model, STEPS[where])
             xla = self.on_gpu(model) and compiled_by_xla(model)
-            return Micro(model, step, self.tf, where == "train", self.graphs(model), xla_updates=xla)
+            return SlicedStep(model, step, self.tf, where == "train", self.graphs(model), xla_updates=xla)
 
-        return Rescued(self, where, sliced, compiled, keeper, model_ref)
+        return KerasDriver(self, where, sliced, compiled, undo_log, model_ref)
 
 
-class Rescued(Driver):
+class KerasDriver(Driver):
     """One kind of step of one model: whole as long as it fits, in pieces from then on."""
 
     def __init__(
@@ -143,7 +143,7 @@ class Rescued(Driver):
         where: str,
         sliced: Callable[[], Any],
         compiled: Any,
-        keeper: Optional[UndoLog] = None,
+        undo_log: Optional[UndoLog] = None,
         model_ref: Callable[[], Any] = lambda: None,
     ) -> None:
         self._model_ref, self._rescue = model_ref, rescue
@@ -155,11 +155,11 @@ class Rescued(Driver):
         self._on_gpu = rescue.on_gpu(model)
         self._compiled = compiled
         self._foresight = Foresight(rescue.forecast(model), rescue.tf, compiled, where, self._pending_bytes)
-        self._keeper = keeper
+        self._undo_log = undo_log
         xla = where != "predict" and self._on_gpu and compiled_by_xla(model)
         self._xla = XlaStep(model_ref, self._foresight, where) if xla else None
         # What changes nothing need not be undone.
-        self._catches = keeper is not None or where == "predict" or xla
+        self._catches = undo_log is not None or where == "predict" or xla
         self._whole: Step = lambda batch: batch
         handed = rescue.k if where == "train" else 1
         self.pieces = Pieces(handed, tries=rescue.limited and not self._on_gpu)
@@ -188,8 +188,8 @@ class Rescued(Driver):
         return rows_of(batch, self._rescue.tf), tail_of(batch, self._rescue.tf)
 
     def whole(self, batch: Any) -> Any:
-        if self._keeper is not None:
-            self._keeper.attempts += 1
+        if self._undo_log is not None:
+            self._undo_log.attempts += 1
         if self._xla is None:
             return self._whole(batch)
         with self._xla.held():
@@ -201,9 +201,9 @@ class Rescued(Driver):
                 self._xla.tell_needs(error, self._rescue.recorder)
                 raise MustStartAgain("a step compiled by XLA has lost its variables")
             return
-        if self._keeper is None and not self._catches:
+        if self._undo_log is None and not self._catches:
             raise CannotSplit("its step is Keras's own, which cannot be undone")
-        reason = guarded(self._keeper.put_back)() if self._keeper is not None else ""
+        reason = guarded(self._undo_log.put_back)() if self._undo_log is not None else ""
         if reason != "":
             raise CannotSplit(reason or "what the failed step had changed could not be put back")
 

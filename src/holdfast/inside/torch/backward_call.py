@@ -16,12 +16,12 @@ from ..never_raise import guarded
 from ..out_of_memory import is_out_of_memory
 from ..user_errors import passing
 from .batch_function import LossFunction
-from .loop_rescue import Outermost, Unedited
+from .loop_rescue import LoopRescue, RescuedModule
 from .loss_shares import ADDED_UP, ROWS
 from .module_hooks import rescued_backward
 
 _known: Any = weakref.WeakKeyDictionary()  # by model, and by how its rows are put together: what fits
-_rescues: List[Unedited] = []  # one at most: it works without `holdfast run`, too
+_rescues: List[LoopRescue] = []  # one at most: it works without `holdfast run`, too
 
 
 def backward(
@@ -45,7 +45,7 @@ def backward(
         return _rescued(known, function, batch, scaler)
 
 
-def _rescued(known: Outermost, function: LossFunction, batch: tuple[Any, ...], scaler: Any) -> Any:
+def _rescued(known: RescuedModule, function: LossFunction, batch: tuple[Any, ...], scaler: Any) -> Any:
     (rescue,) = _rescues
     loss = rescue.run(known, function, batch, {})
     try:
@@ -58,13 +58,13 @@ def _rescued(known: Outermost, function: LossFunction, batch: tuple[Any, ...], s
 
 
 @guarded
-def _outermost(function: LossFunction, recorder: Any) -> Optional[Outermost]:
+def _outermost(function: LossFunction, recorder: Any) -> Optional[RescuedModule]:
     if not _rescues:
         torch: Any = sys.modules["torch"]
-        _rescues.append(Unedited(recorder, torch, torch.nn.Module.__call__))
-    known: dict[str, Outermost] = _known.setdefault(function.model, {})
+        _rescues.append(LoopRescue(recorder, torch, torch.nn.Module.__call__))
+    known: dict[str, RescuedModule] = _known.setdefault(function.model, {})
     if function.share_by not in known:
-        known[function.share_by] = Outermost(_rescues[0], function)
+        known[function.share_by] = RescuedModule(_rescues[0], function)
     return known[function.share_by]
 
 

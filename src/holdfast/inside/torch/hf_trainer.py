@@ -14,7 +14,7 @@ from ..never_raise import guarded
 from ..telemetry import Recorder
 from ..user_errors import passing
 from .batch_function import LossFunction
-from .loop_rescue import Outermost, Unedited, of_process
+from .loop_rescue import LoopRescue, RescuedModule, of_process
 from .step_undo import shadowed
 
 
@@ -36,15 +36,15 @@ def install(recorder: Recorder, name: str) -> None:
     trainer_class.train = own_train
 
 
-def _rescued(rescue: Unedited, trainer: Any) -> Any:
+def _rescued(rescue: LoopRescue, trainer: Any) -> Any:
     own = trainer.compute_loss
-    known: Dict[int, Outermost] = {}  # by model; for as long as `train` runs
+    known: Dict[int, RescuedModule] = {}  # by model; for as long as `train` runs
 
     @guarded
-    def outermost(function: LossFunction) -> Optional[Outermost]:
+    def outermost(function: LossFunction) -> Optional[RescuedModule]:
         model = function.model
         if id(model) not in known:
-            known[id(model)] = Outermost(rescue, function, _why_not(trainer))
+            known[id(model)] = RescuedModule(rescue, function, _why_not(trainer))
         return known[id(model)]
 
     @functools.wraps(own)

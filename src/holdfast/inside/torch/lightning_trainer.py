@@ -18,7 +18,7 @@ from ..telemetry import Recorder
 from ..user_errors import passing
 from .batch_function import PIECE, LossFunction
 from .lightning_logs import Learnt, Logs
-from .loop_rescue import Outermost, Unedited, of_process
+from .loop_rescue import LoopRescue, RescuedModule, of_process
 from .step_undo import shadowed
 from .tensor_nests import tensors_of
 
@@ -94,7 +94,7 @@ def install(recorder: Recorder, name: str) -> None:
     loop_class._training_step = _training_step
 
 
-def _step_of(rescue: Unedited, known: Any, trainer: Any) -> Optional[Tuple[Outermost, _TrainingStep]]:
+def _step_of(rescue: LoopRescue, known: Any, trainer: Any) -> Optional[Tuple[RescuedModule, _TrainingStep]]:
     model = trainer.lightning_module
     if not rescue.takes_hold(model):
         return None
@@ -106,7 +106,7 @@ def _step_of(rescue: Unedited, known: Any, trainer: Any) -> Optional[Tuple[Outer
             learnt.ways = before.ways
         else:
             function = LossFunction(model, model.training_step)
-            outermost = Outermost(rescue, function, _why_not(trainer))
+            outermost = RescuedModule(rescue, function, _why_not(trainer))
         known[model] = outermost, learnt
     outermost, learnt = known[model]
     return outermost, _TrainingStep(trainer, model, learnt)

@@ -37,12 +37,12 @@ _nothing = contextlib.nullcontext()
 LIMITS = (resource.RLIMIT_AS, resource.RLIMIT_DATA)
 
 
-class Unedited:
+class LoopRescue:
     """For every module of this process."""
 
     def __init__(self, recorder: Recorder, torch: Any, original: Callable[..., Any]) -> None:
         self.recorder, self.torch, self.original = recorder, torch, original
-        self._known: dict[int, Outermost] = {}
+        self._known: dict[int, RescuedModule] = {}
         self._said: set[str] = set()
         self.backward = Backward(self)
         self.forked = False  # a forked child is somebody else's: a loader's worker mostly
@@ -77,7 +77,7 @@ class Unedited:
     def takes_hold(self, model: Any) -> bool:
         return bool(model.training and not here.inside and self.torch.is_grad_enabled() and not self.forked)
 
-    def run(self, known: Optional[Outermost], function: BatchFunction, args: Any, kwargs: Any) -> Any:
+    def run(self, known: Optional[RescuedModule], function: BatchFunction, args: Any, kwargs: Any) -> Any:
         """Of a trainer. Where it is refused, calls of its modules may still be run in pieces."""
         if known is None or known.is_empty or known.refused:
             try:
@@ -94,13 +94,13 @@ class Unedited:
         return self._limited or self._gpu_in_use()
 
     @guarded
-    def _meet(self, module: Any) -> Optional[Outermost]:
+    def _meet(self, module: Any) -> Optional[RescuedModule]:
         """None where nothing is trained so far."""
         parameters = list(module.parameters())
         if parameters and not any(parameter.requires_grad for parameter in parameters):
             return None
         key = id(module)
-        known = self._known[key] = Outermost(self, BatchFunction(module, self.original))
+        known = self._known[key] = RescuedModule(self, BatchFunction(module, self.original))
         weakref.finalize(module, self._known.pop, key, None)
         return known
 
@@ -112,19 +112,19 @@ class Unedited:
             self.recorder.event(kind, **data)
 
 
-_process: List[Unedited] = []  # one at most
+_process: List[LoopRescue] = []  # one at most
 
 
-def of_process(recorder: Recorder, torch: Any) -> Unedited:
+def of_process(recorder: Recorder, torch: Any) -> LoopRescue:
     if not _process:
-        _process.append(Unedited(recorder, torch, torch.nn.Module.__call__))
+        _process.append(LoopRescue(recorder, torch, torch.nn.Module.__call__))
     return _process[0]
 
 
-class Outermost:
+class RescuedModule:
     """One module, or one function of a trainer's, whose call is the outermost one."""
 
-    def __init__(self, rescue: Unedited, function: BatchFunction, refused: str = "") -> None:
+    def __init__(self, rescue: LoopRescue, function: BatchFunction, refused: str = "") -> None:
         torch, recorder, module = rescue.torch, rescue.recorder, function.model
         self.module = weakref.ref(module)
         self.is_empty = next(iter(module.parameters()), None) is None  # a loss, say

@@ -11,7 +11,7 @@ from ..out_of_memory import is_out_of_memory, tell_caught, wanted
 from ..rescue_engine import CannotSplit, attempted
 from ..telemetry import Recorder
 from ..user_errors import passing
-from .loop_rescue import Unedited, of_process
+from .loop_rescue import LoopRescue, of_process
 from .outermost_call import here, left_alone
 from .recompute import NONE
 from .step import Aspect, Call, Step, compiling
@@ -26,7 +26,7 @@ def rescuing(recorder: Recorder, torch: Any) -> Optional[Aspect]:
     return lambda step: replace(step, backward=_backward(rescue, step))
 
 
-def _take_over_calls(torch: Any, rescue: Unedited) -> None:
+def _take_over_calls(torch: Any, rescue: LoopRescue) -> None:
     original, grad_enabled, is_compiling = rescue.original, torch.is_grad_enabled, compiling(torch)
 
     def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -40,7 +40,7 @@ def _take_over_calls(torch: Any, rescue: Unedited) -> None:
     torch.nn.Module.__call__ = functools.wraps(original)(__call__)
 
 
-def _backward(rescue: Unedited, step: Step) -> Call:
+def _backward(rescue: LoopRescue, step: Step) -> Call:
     inner, is_compiling, passes = step.backward, compiling(rescue.torch), rescue.backward
 
     def backward(tensor: Any, *args: Any, **kwargs: Any) -> Any:
@@ -54,7 +54,7 @@ def _backward(rescue: Unedited, step: Step) -> Call:
     return backward
 
 
-def rescued_backward(rescue: Unedited, tensor: Any) -> None:
+def rescued_backward(rescue: LoopRescue, tensor: Any) -> None:
     """Of calls that this rescue follows, wherever backward passes are taken over by another one, or not at all."""
 
     def inner(tensor: Any) -> Any:
@@ -64,7 +64,7 @@ def rescued_backward(rescue: Unedited, tensor: Any) -> None:
     _followed(rescue, inner, tensor, (), {})
 
 
-def _followed(rescue: Unedited, inner: Call, tensor: Any, args: Any, kwargs: Any) -> Any:
+def _followed(rescue: LoopRescue, inner: Call, tensor: Any, args: Any, kwargs: Any) -> Any:
     passes = rescue.backward
     marks = guarded(passes.begins)(None if args or kwargs else tensor)
     try:
@@ -83,7 +83,7 @@ def _followed(rescue: Unedited, inner: Call, tensor: Any, args: Any, kwargs: Any
 
 
 def _again(
-    rescue: Unedited, tensor: Any, args: Any, kwargs: Any, marks: List[Tuple[Any, Any]], failure: BaseException
+    rescue: LoopRescue, tensor: Any, args: Any, kwargs: Any, marks: List[Tuple[Any, Any]], failure: BaseException
 ) -> bool:
     """Whether the failed pass was done after all."""
     tell_caught(rescue.recorder, "train", 1, failure)

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from holdfast.detectors.units import amount, duration
-from holdfast.recorded_events import Acted, GuardAct
+from holdfast.recorded_events import GuardAct, RecordedAction
 from holdfast.vocabulary import Event
 
 if TYPE_CHECKING:
@@ -23,11 +23,11 @@ def take(watch: Watch, event: Event) -> None:
     if event.kind == GuardAct.ASKED:
         do, id = str(event.data["do"]), str(event.data["id"])
         result = "asked" if watch.ask(do=do, id=id) else "could not be asked: nobody trains"
-        acted = Acted(id, f"asked for {_words(do)}: {_state(act)}", result)
+        acted = RecordedAction(id, f"asked for {_words(do)}: {_state(act)}", result)
     elif event.kind == GuardAct.HELD:
-        acted = Acted(f"guard:hold:{subject}", f"held the job: {_state(act)}", "held")
+        acted = RecordedAction(f"guard:hold:{subject}", f"held the job: {_state(act)}", "held")
     else:
-        acted = Acted(f"guard:stop:{subject}", stopped_text(act), f"ended {act.victim}")
+        acted = RecordedAction(f"guard:stop:{subject}", stopped_text(act), f"ended {act.victim}")
         watch.say(f"holdfast: {acted.decision}")
     watch.record(acted.event(time.time()))
 

@@ -40,7 +40,7 @@ class Guard:
         self._machine = Machine()
         self._budget = Budget(budget_bytes) if budget_bytes else None
         able = Able(act=policy == Policy.PROTECT, hold=not one_of_several_ranks(), ask=False)
-        self._keeper = Controller(self._send, able, Stalls(self._poll))
+        self._controller = Controller(self._send, able, Stalls(self._poll))
         self._folder: str | None = None
         self._own: Use | None = None
         self._last_line: LastLine | None = None
@@ -50,9 +50,9 @@ class Guard:
     def run(self) -> None:
         try:
             while self._hear():
-                self._poll.poll(self._keeper.turn() * 1000)
+                self._poll.poll(self._controller.turn() * 1000)
         finally:
-            self._keeper.release()
+            self._controller.release()
 
     def _hear(self) -> bool:
         """Handles what the watcher sent; False when it is gone."""
@@ -69,11 +69,11 @@ class Guard:
             if packet["do"] == "begin":
                 self._begin(packet)
             elif packet["do"] == "rest":
-                self._keeper.rest()
+                self._controller.rest()
             elif packet["do"] == "trainers":
-                self._keeper.trainers(packet["pids"])
+                self._controller.trainers(packet["pids"])
             elif packet["do"] == "answer":
-                self._keeper.answered(packet["command"], packet["result"])
+                self._controller.answered(packet["command"], packet["result"])
 
     def _begin(self, packet: dict[str, Any]) -> None:
         job = Job(packet["script"], packet["watcher"])
@@ -84,7 +84,7 @@ class Guard:
             self._last_line = LastLine(folder, packet["version"]) if folder else None
             groups = limited_groups(packet["script"], but_not=folder)
             self._gauges = [self._machine, *groups, *([self._budget] if self._budget is not None else [])]
-        self._keeper.begin(Ground(job, self._gauges, self._own, self._last_line, self._holder(packet, job)))
+        self._controller.begin(Ground(job, self._gauges, self._own, self._last_line, self._holder(packet, job)))
 
     def _holder(self, packet: dict[str, Any], job: Job) -> Hold:
         if self._freezer is None and packet.get("freezer"):

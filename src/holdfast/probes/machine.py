@@ -18,7 +18,7 @@ def boot_id(root: Path = Path("/")) -> str | None:
         return None
 
 
-class Heartbeat:
+class Machine:
     name = "heartbeat"
     every_s = 0.5
     signals = ("host.uptime_s", "host.load_ratio")

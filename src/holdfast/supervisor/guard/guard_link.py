@@ -58,7 +58,7 @@ def _live(end: socket.socket, spec: RunSpec) -> None:
     be_the_guard(end, spec.policy, spec.memory_bytes)
 
 
-class Guarding:
+class GuardLink:
     def __init__(self, end: socket.socket) -> None:
         end.setblocking(False)
         self._end = end
