@@ -21,7 +21,7 @@ from holdfast.vocabulary import Detail, Event, Evidence, Finding, MemoryGrowth, 
 LEAKS = HOST, GPU = "host-memory-leak", "gpu-memory-leak"
 SUSPECTED, NAMED = 0.4, 0.85  # confidence
 BY_SLOPE = 0.8  # confidence of a growth that took most of the room until the end
-KEPT_RATIO = 0.3  # of the growth: with less newly allocated, memory set aside earlier is being filled
+KEPT_RATIO = 0.3  # of the growth: if allocations rose by less, an existing buffer is being filled, and that is no leak
 TAKEN_RATIO, TAKEN_BYTES, TAKEN_RISES = 0.5, 64 << 20, 4.0  # of the room, at least, and in at least so many rises
 SHORT_RUN = trend.Thresholds(warm_up_steps=3, points=6, steps=12, seconds=0.15, grown_bytes=64 << 20, grown_ratio=0.1)
 NEVER_ON_PURPOSE = {"graph", "trace", "variable"}

@@ -1,4 +1,4 @@
-"""The few words for custom loops and notebooks: `holdfast.attach()`, `holdfast.step(…)` and `holdfast.keep(…)`."""
+"""The few words for custom loops and notebooks: `holdfast.attach()`, `step(…)`, `keep(…)` and `backward(…)`."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ class Pieces:
 
     def __init__(self, k: int = 1, least: int = 1, tries: bool = True) -> None:
         self.least = least  # rows of a piece: batch normalisation wants two
-        self.tries = tries  # larger pieces after a while: only where running out of memory is an error, and no kill
+        self.tries = tries  # try larger pieces later: only safe where running out of memory raises instead of killing the process
         self._begin_with = k
         self._rows: dict[Any, int] = {}  # that a piece may have
         self._patience: dict[Any, int] = {}

@@ -1,7 +1,8 @@
-"""Out of memory in a training step, for every framework: whole, else in pieces, else refused; and whole again later.
+"""Out of memory in a training step: whole, else in pieces, else refused; and whole again later.
 
-One loop for all of them. What a framework must be able to do stands in `Driver`: run a batch whole, put back what a
-failed attempt changed, run a part of a batch, and put the parts together with one update. Sizes are `pieces.Pieces`'.
+One loop for every framework that has a step function: what it must be able to do stands in `Driver` (run a batch whole, put
+back what a failed attempt changed, run a part of a batch, put the parts together with one update). Loops on torch have
+none: `torch/loop_rescue.py`. Sizes: `piece_sizes.Pieces`.
 """
 
 from __future__ import annotations

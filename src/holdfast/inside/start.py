@@ -27,7 +27,7 @@ _here = _Process()
 
 
 def imported(name: str, channel: str) -> None:
-    """A framework's import is complete. Called at the edge: what goes wrong here is swallowed there."""
+    """A framework's import is complete. May raise: the caller in sitecustomize.py catches everything."""
     if name in _here.adapted:
         return
     _here.adapted.add(name)

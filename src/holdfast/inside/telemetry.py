@@ -81,7 +81,7 @@ class Recorder:
     def step(self, compute_s: float, count: int = 1, counted: int = 0) -> None:
         """One optimizer step is over (or `count` of them, where the framework runs several at once).
 
-        `counted` ones before it are in `steps` already and are told with it: an adapter may put short steps together.
+        `counted`: earlier short steps that are in `steps` already and are reported together with this one.
         """
         if not self.by_hand:
             self.count_step(compute_s, count, counted)

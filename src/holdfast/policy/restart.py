@@ -1,8 +1,8 @@
 """Whether a script that failed is started again. Pure: what is known of every attempt, with what its
 cause says about starting again, -> one decision.
 
-Started again is what was seen training, in this attempt or one before, did not read its standard input, was not asked to
-stop, and failed in a way that may pass:
+A script is started again only if it had begun to train, in this attempt or one before, has read no standard input, was not
+asked to stop, and failed in one of these ways:
 - killed for memory: next time in smaller micro-batches, as long as they get smaller each time or it gets further, also
   where the first step was too big to be finished; a leak, which starts afresh with the process, as long as it gets
   further;

@@ -81,8 +81,8 @@ class Rescue:
         return self._forecasts[on_gpu]
 
     def graphs(self, model: Any) -> Graphs:
-        """All of them where running out of memory is an error; none where the process was killed twice, with a first graph
-        and with a smaller one, before there was a checkpoint."""
+        """All of them where running out of memory is an error; none from the third attempt on without a
+        checkpoint: with the full graph and with a smaller one the process was killed."""
         if self.on_gpu(model):
             return Graphs.SLICES
         if self.catches(model) and self.k <= 1:

@@ -1,4 +1,5 @@
-"""The watcher's end of the guard: starts it, records what it does, passes its requests to the training process."""
+"""Between the guard and the watcher: forks the guard (in the relay), records what it does, passes its requests to the training
+process."""
 
 from __future__ import annotations
 
