@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # TensorFlow with its CUDA 12 libraries, and what the tests need beside it, for Python 3.12: downloaded here and cut into pieces
-# of 63 MB that can be carried to a GPU machine without a network. There set_up.sh joins them.
+# of 57 MB that can be carried to a GPU machine without a network. There set_up.sh joins them.
 #
 #   build_pieces.sh FOLDER        FOLDER/p.000, p.001, … and their checksums
 set -euo pipefail
@@ -30,7 +30,7 @@ fetch --no-deps accelerate lightning lightning-utilities pytorch-lightning torch
 # place), a compiler for C that nothing here uses, and NumPy, which comes with the PyTorch that is there.
 rm -f wheels/nvidia_{cusparse,nccl,cusolver,cufft,cuda_nvrtc}*.whl wheels/libclang* wheels/numpy-*
 
-tar --create --file - --directory wheels . | split --bytes 63000000 --numeric-suffixes --suffix-length 3 - p.
+tar --create --file - --directory wheels . | split --bytes 57000000 --numeric-suffixes --suffix-length 3 - p.
 rm -r wheels
 sha256sum p.* > checksums
 echo "$(ls p.* | wc -l) pieces, $(du -sh . | cut -f1) in all"
