@@ -13,13 +13,16 @@ from tests.workplace import Workplace
 pytestmark = pytest.mark.skipif(not (find_spec("keras") and find_spec("jax")), reason="needs Keras and JAX")
 
 FIT = """
+import time
+
 import keras
 import numpy as np
 
 x = np.random.default_rng(0).random((512, 8), dtype="float32")
 model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(1)])
 model.compile("adam", "mse")
-model.fit(x, x.sum(axis=1), batch_size=32, epochs=2, verbose=0)
+slow = keras.callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: time.sleep(0.05))  # values are read twice a second
+model.fit(x, x.sum(axis=1), batch_size=32, epochs=2, verbose=0, callbacks=[slow])
 """
 
 

@@ -12,16 +12,16 @@ from typing import Any
 NUMBERS = 4096  # of each variable's gradient
 
 
-def sketch(gradient: Any, part: Any, tf: Any) -> Any:
-    """Times `part`."""
+def sketch(gradient: Any, size: int, part: Any, tf: Any) -> Any:
+    """Of a variable with so many entries, times `part`. In a graph the gradient's own shape may not be known."""
     if isinstance(gradient, tf.IndexedSlices):
         values = tf.reshape(gradient.values, [tf.shape(gradient.values)[0], -1])
         rows = tf.linalg.matvec(values, _signs(tf.shape(values)[1], values.dtype, tf))
         numbers = tf.math.unsorted_segment_sum(rows, tf.cast(gradient.indices, tf.int32) % NUMBERS, NUMBERS)
     else:
-        flat = tf.reshape(gradient, [-1])
-        width = min(NUMBERS, int(flat.shape[0]))
-        even = int(flat.shape[0]) // width * width
+        flat = tf.reshape(gradient, [size])
+        width = min(NUMBERS, size)
+        even = size // width * width
         lines = tf.reshape(flat[:even], [-1, width])  # the same buffer
         numbers = tf.linalg.matvec(lines, _signs(tf.shape(lines)[0], flat.dtype, tf), transpose_a=True)
         numbers = tf.concat([numbers, flat[even:]], axis=0)

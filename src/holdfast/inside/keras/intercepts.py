@@ -12,6 +12,7 @@ import contextlib
 import functools
 import sys
 import threading
+from math import prod
 from typing import Any, Callable, Iterator, Optional
 
 from ..rescue_engine import CannotSplit
@@ -108,7 +109,7 @@ class Redirected:
             if gradient is None:
                 continue
             if state.sketches is not None:
-                state.sketches.append(sketch(gradient, part, self._tf))
+                state.sketches.append(sketch(gradient, prod(variable.shape), part, self._tf))
             elif number == self.number:
                 self._add(optimizer, gradient, variable, part, state)
 
