@@ -43,9 +43,7 @@ def main() -> int:
     words.add_argument("--healthy", action="store_true")
     words.add_argument("--state", action="store_true")
     words.add_argument("--repeat", type=int, metavar="TURNS", help="of MODEL with SHARE per cent of its step's memory")
-    words.add_argument(
-        "--only", action="extend", nargs="+", default=[], metavar="NAME", help="of the table's rows"
-    )
+    words.add_argument("--only", action="extend", nargs="+", default=[], metavar="NAME", help="of the table's rows")
     words.add_argument("--on", choices=("cpu", "cuda", "tensorflow"), default="cpu")
     words.add_argument("--list", action="store_true", help="the cases of --on tensorflow, and nothing is run")
     words.add_argument("--jobs", type=int, default=6, help="cases of --on tensorflow at a time (default: %(default)s)")

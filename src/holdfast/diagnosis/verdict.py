@@ -19,7 +19,7 @@ from holdfast.diagnosis.reading.ranking import findings_of
 from holdfast.diagnosis.reading.scan import Excerpt
 from holdfast.diagnosis.remedies import remedies_for
 from holdfast.diagnosis.survived import rescued
-from holdfast.diagnosis.weighing import GUESS, SURE, Moment, headline_of, merged, ranked
+from holdfast.diagnosis.weighing import GUESS, SURE, Moment, merged, ranked
 from holdfast.inside.frameworks import BY_MODULE
 from holdfast.recorded_events import Exit
 from holdfast.vocabulary import Cause, Diagnosis, Finding, Window
@@ -140,7 +140,7 @@ def _outcome(window: Window) -> tuple[str, int | None]:
 
 def _in_words(finding: Finding, framework: str) -> Cause:
     entry = CAUSES[finding.cause]
-    title = headline_of(finding) or entry.title
+    title = finding.headline or entry.title
     evidence = tuple(sorted(finding.evidence, key=lambda item: (item.at is None, item.at or 0.0)))
     remedies = remedies_for(finding, framework)
     return Cause(finding.cause, title, round(finding.confidence, 2), evidence, remedies, entry.meaning, entry.sure)

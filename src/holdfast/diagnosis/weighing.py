@@ -35,14 +35,9 @@ def merged(findings: Sequence[Finding]) -> list[Finding]:
         doubt = math.prod(1 - finding.confidence for finding in same)
         evidence = tuple(dict.fromkeys(item for finding in same for item in finding.evidence))
         details = {key: value for finding in reversed(same) for key, value in finding.details.items()}
-        headline = next((text for finding in same if (text := headline_of(finding))), "")
+        headline = next((finding.headline for finding in same if finding.headline), "")
         found.append(Finding(cause, min(1 - doubt, MOST), evidence, details, headline=headline))
     return found
-
-
-def headline_of(finding: Finding) -> str:
-    """Text rules keep theirs among what they read from the text."""
-    return finding.headline or str(finding.details.get("headline") or "")
 
 
 def ranked(findings: Sequence[Finding], seen: Mapping[str, Moment], *, only_text: bool) -> list[Finding]:

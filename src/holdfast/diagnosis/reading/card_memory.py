@@ -61,12 +61,12 @@ def weigh_gpu(raised: Raised) -> Finding | None:
     known = {"wanted": _gib(wanted), "total": _gib(total)}
     if others > MOSTLY * total and wanted <= others and others > (mine or 0) * 0.5:
         headline = f"Other processes hold {_gib(others)} of the GPU's {_gib(total)}"
-        return Finding("gpu-memory-held-by-others", 0.85, (sums,), {**known, "headline": headline})
+        return Finding("gpu-memory-held-by-others", 0.85, (sums,), known, headline=headline)
     if idle > max(wanted, 0.15 * total):
         headline = f"GPU memory is in pieces: {_gib(idle)} unused, but not {_gib(wanted)} in one"
-        return Finding("gpu-memory-fragmented", 0.82, (sums,), {**known, "headline": headline})
+        return Finding("gpu-memory-fragmented", 0.82, (sums,), known, headline=headline)
     headline = f"The GPU ran out of memory: {_gib(wanted)} more of {_gib(total)}"
-    return Finding("gpu-memory-exhausted", 0.93, (sums,), {**known, "headline": headline})
+    return Finding("gpu-memory-exhausted", 0.93, (sums,), known, headline=headline)
 
 
 def _under_another_number(named: list[float], at_least: float, in_use: float) -> float | None:

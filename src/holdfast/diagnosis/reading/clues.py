@@ -12,7 +12,7 @@ from holdfast.diagnosis.reading.card_memory import weigh_card, weigh_gpu
 from holdfast.diagnosis.reading.kernel_log import read_xid
 from holdfast.diagnosis.reading.matching import fits
 from holdfast.diagnosis.reading.message_values import figures_in
-from holdfast.diagnosis.reading.quoting import details_of, quote, short
+from holdfast.diagnosis.reading.quoting import details_of, not_there, quote, short
 from holdfast.diagnosis.reading.script_errors import of_the_script
 from holdfast.diagnosis.tracebacks import FatalError, Raised, user_frame
 from holdfast.vocabulary import Evidence, Finding
@@ -107,7 +107,13 @@ def from_chain(chain: Sequence[Raised]) -> list[Finding]:
 
 def _from_raised(raised: Raised, chain: Sequence[Raised]) -> list[Finding]:
     found = [
-        Finding(cause, rule.confidence, quote(raised, chain), _details(cause, rule, groups, raised, chain))
+        Finding(
+            cause,
+            rule.confidence,
+            quote(raised, chain),
+            {**figures_in(raised.message), **details_of(raised, chain), **groups},
+            headline=_headline(cause, rule, groups, raised),
+        )
         for cause, rule in EXCEPTIONS
         if (groups := fits(rule, raised)) is not None
     ]
@@ -121,12 +127,9 @@ def _from_raised(raised: Raised, chain: Sequence[Raised]) -> list[Finding]:
     return found
 
 
-def _details(cause: str, rule: Rule, groups: dict[str, str], raised: Raised, chain: Sequence[Raised]) -> dict[str, str]:
-    details = {**figures_in(raised.message), **details_of(raised, chain), **groups}
-    headline = rule.heading(groups)
-    if not headline and "headline" not in details and CAUSES[cause].message_in_title:
-        headline = f"{CAUSES[cause].title}: {short(raised.first_line, 110)}".rstrip(": ")
-    return {**details, "headline": headline} if headline else details
+def _headline(cause: str, rule: Rule, groups: dict[str, str], raised: Raised) -> str:
+    message = f"{CAUSES[cause].title}: {short(raised.first_line, 110)}".rstrip(": ")
+    return rule.heading(groups) or not_there(raised) or (message if CAUSES[cause].message_in_title else "")
 
 
 def _once(findings: Sequence[Finding]) -> list[Finding]:

@@ -27,17 +27,23 @@ def quote(raised: Raised, chain: Sequence[Raised]) -> tuple[Evidence, ...]:
 def details_of(raised: Raised, chain: Sequence[Raised]) -> dict[str, str]:
     frame = user_frame(raised.frames) or user_frame(chain[-1].frames)
     details = {"frame": f"{frame.file}:{frame.line}"} if frame else {}
-    if raised.bare_type == "FileNotFoundError" or "No such file" in raised.message:
-        quoted = QUOTED.search(raised.message) or UNQUOTED.search(raised.message)
-        path = next((part for part in quoted.groups() if part), "") if quoted else ""
+    if path := missing_file(raised):
         folder = path.rpartition("/")[0]
-        if path:
-            details |= {
-                "headline": f"A file is not there: {path}",
-                "path": path,
-                **({"folder": folder} if folder else {}),
-            }
+        details |= {"path": path, **({"folder": folder} if folder else {})}
     return details
+
+
+def missing_file(raised: Raised) -> str:
+    """Its path; nothing where the exception is about something else."""
+    if raised.bare_type != "FileNotFoundError" and "No such file" not in raised.message:
+        return ""
+    quoted = QUOTED.search(raised.message) or UNQUOTED.search(raised.message)
+    return next((part for part in quoted.groups() if part), "") if quoted else ""
+
+
+def not_there(raised: Raised) -> str:
+    path = missing_file(raised)
+    return f"A file is not there: {path}" if path else ""
 
 
 def short(text: str, limit: int = 200) -> str:

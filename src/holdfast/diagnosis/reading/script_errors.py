@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from holdfast.diagnosis.reading.quoting import details_of, quote, short
+from holdfast.diagnosis.reading.quoting import details_of, not_there, quote, short
 from holdfast.diagnosis.tracebacks import Raised, user_frame
 from holdfast.vocabulary import Finding
 
@@ -46,11 +46,9 @@ SLIPS |= {"UnicodeDecodeError", "UnicodeEncodeError", "RecursionError"}
 
 def of_the_script(chain: Sequence[Raised], launched: bool) -> Finding:
     root = next((raised for raised in chain if user_frame(raised.frames)), chain[-1])
-    details = {
-        "headline": f"The script raised {root.type}: {short(root.first_line)}".rstrip(": "),
-        **details_of(root, chain),
-    }
-    return Finding("unhandled-exception", 0.1 if launched else sure_of(root), quote(root, chain), details)
+    headline = not_there(root) or f"The script raised {root.type}: {short(root.first_line)}".rstrip(": ")
+    confidence = 0.1 if launched else sure_of(root)
+    return Finding("unhandled-exception", confidence, quote(root, chain), details_of(root, chain), headline=headline)
 
 
 def sure_of(root: Raised) -> float:
