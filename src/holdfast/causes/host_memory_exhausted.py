@@ -4,7 +4,7 @@ import signal
 
 from holdfast.causes.form import CauseRecord, RestartAdvice, RestartKind, Room, Unmoved, near, rule, says, shell
 from holdfast.causes.shared.recipes import BY_KIND, SMALLER_STEP
-from holdfast.causes.shared.words import HOST_WORDS, KILLED, SHM
+from holdfast.causes.shared.words import HOST_WORDS, KILLED, SHM, SIGKILL_REPORTED
 
 # In the languages of those who report it.
 PAGING_FILE = (
@@ -256,29 +256,7 @@ CAUSE = CauseRecord(
         rule(
             0.45,
             *KILLED,
-            says(
-                r"signal 9\b",
-                ("Open MPI 5", "mpirun noticed that process rank 1 with PID 0 on node n1 exited on signal 9 (Killed)."),
-            ),
-            says(
-                "SIGKILL",
-                (
-                    "CPython 3.11.7",
-                    "CalledProcessError: Command '['sh', '-c', 'kill -9 $$']' died with <Signals.SIGKILL: 9>.",
-                ),
-            ),
-            says(
-                "exit(?:ed with)? ?(?:code|status)?:? 137",
-                ("GitHub Actions runner", "Error: Process completed with exit code 137."),
-            ),
-            says(r"exitcode\s{0,4}: -9\b", ("torch 1.13", "  exitcode  : -9 (pid: 25827)")),
-            says(
-                r"return ?code =? ?-9\b",
-                (
-                    "DeepSpeed 0.16",
-                    "['/usr/bin/python3', '-u', 'train.py', '--local_rank=0'] exits with return code = -9",
-                ),
-            ),
+            *SIGKILL_REPORTED,
         ),
         rule(0.88, *PAGING_FILE),
     ),

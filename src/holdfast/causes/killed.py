@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import signal
 
-from holdfast.causes.form import CauseRecord, RestartAdvice, RestartKind, rule, says, shell, words
-from holdfast.causes.shared.words import KILLED
+from holdfast.causes.form import CauseRecord, RestartAdvice, RestartKind, rule, shell, words
+from holdfast.causes.shared.words import KILLED, SIGKILL_REPORTED
 
 CAUSE = CauseRecord(
     id="killed",
@@ -22,29 +22,7 @@ CAUSE = CauseRecord(
         rule(
             0.35,
             *KILLED,
-            says(
-                "signal 9",
-                ("Open MPI 5", "mpirun noticed that process rank 1 with PID 0 on node n1 exited on signal 9 (Killed)."),
-            ),
-            says(
-                "SIGKILL",
-                (
-                    "CPython 3.11.7",
-                    "CalledProcessError: Command '['sh', '-c', 'kill -9 $$']' died with <Signals.SIGKILL: 9>.",
-                ),
-            ),
-            says(
-                "exit(?:ed with)? ?(?:code|status)?:? 137",
-                ("GitHub Actions runner", "Error: Process completed with exit code 137."),
-            ),
-            says(r"exitcode\s{0,4}: -9\b", ("torch 1.13", "  exitcode  : -9 (pid: 25827)")),
-            says(
-                r"return ?code =? ?-9\b",
-                (
-                    "DeepSpeed 0.16",
-                    "['/usr/bin/python3', '-u', 'train.py', '--local_rank=0'] exits with return code = -9",
-                ),
-            ),
+            *SIGKILL_REPORTED,
         ),
     ),
     signals={signal.SIGKILL: 0.35},

@@ -60,6 +60,32 @@ KILLED = (
     ),
     r"terminated by signal (?:9\b|SIGKILL)",
 )
+# What launchers, runners and parents report of a child that got SIGKILL.
+SIGKILL_REPORTED = (
+    says(
+        r"signal 9\b",
+        ("Open MPI 5", "mpirun noticed that process rank 1 with PID 0 on node n1 exited on signal 9 (Killed)."),
+    ),
+    says(
+        "SIGKILL",
+        (
+            "CPython 3.11.7",
+            "CalledProcessError: Command '['sh', '-c', 'kill -9 $$']' died with <Signals.SIGKILL: 9>.",
+        ),
+    ),
+    says(
+        "exit(?:ed with)? ?(?:code|status)?:? 137",
+        ("GitHub Actions runner", "Error: Process completed with exit code 137."),
+    ),
+    says(r"exitcode\s{0,4}: -9\b", ("torch 1.13", "  exitcode  : -9 (pid: 25827)")),
+    says(
+        r"return ?code =? ?-9\b",
+        (
+            "DeepSpeed 0.16",
+            "['/usr/bin/python3', '-u', 'train.py', '--local_rank=0'] exits with return code = -9",
+        ),
+    ),
+)
 LOST_TYPES = "ConnectionResetError ConnectionRefusedError ConnectionAbortedError ConnectionError NewConnectionError MaxRetryError URLError ReadTimeout ReadTimeoutError ConnectTimeout DistNetworkError RendezvousConnectionError gaierror ChunkedEncodingError IncompleteRead ProtocolError HfHubHTTPError TimeoutError"
 LOCAL_PIPE = r"multiprocessing[\\/](?:connection|resource_sharer|reduction|managers|queues)\.py"
 RAISED = "ValueError TypeError RuntimeError AssertionError InvalidArgumentError IndexError XlaRuntimeError JaxRuntimeError UnimplementedError"
