@@ -1,8 +1,9 @@
 """A gradient in few numbers, for comparing one with another: copies of both may not fit.
 
 Each number is the sum of many entries, half of them with a minus. Sketches of parts add up to that of the whole, and the
-distance of two sketches is about that of the gradients. A plain sum is not: positive and negative entries cancel, what
-is left of a layer of 4096 units is a sixty-fourth, and TensorFlow's default rounding on a GPU (TF32) shows as 3 %.
+distance of two sketches is about that of the gradients. That of plain sums is not: where positive and negative entries
+cancel, rounding is what is left. With them six layers of 4096 units were refused on a GPU with TensorFlow's default
+rounding (TF32).
 """
 
 from __future__ import annotations

@@ -1,9 +1,15 @@
 """Calls of Keras that are redirected while the user's step is traced on a slice.
 
-Six of them: the optimizer's update adds to sums, a loss divides by what the whole batch would have divided by, a mean
-of a scalar is taken over the batch and not over slices, and a metric's result that becomes a log is noted, to be taken
-again after the last slice; and a loop takes one turn at a time. What the step assigns after its update is left to the last slice, in which the update is
-made: averages of the weights, weights that are clipped. So nothing needs to be known about how the step is written.
+- The optimizer's update adds to sums. Where the step changes gradients itself (clipping by hand), the tape adds to them
+  instead, and in the last slice gives the sums.
+- A loss divides by what the whole batch would have divided by.
+- A mean of a scalar is taken over the batch and not over slices.
+- A metric's result that becomes a log is noted, to be taken again after the last slice.
+- A loop takes one turn at a time.
+- What the step assigns after its update is left to the last slice, in which the update is made: averages of the weights,
+  weights that are clipped.
+
+So nothing needs to be known about how the step is written.
 """
 
 from __future__ import annotations
