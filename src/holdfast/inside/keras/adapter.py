@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import functools
-import importlib
 import sys
 from typing import Any, Callable, Optional
 
+from .. import checkpoint_store
 from ..never_raise import guarded
+from ..seams import CHECKPOINT, RESCUE, RESUME, TELEMETRY, Abilities
 from ..telemetry import Recorder
+from ..tensorflow import seams as tf_seams
 from ..tensorflow.nesting import hide_frames
 from ..tensorflow.optimizer import watch_optimizers
+from . import seams
 from .checkpoint_hooks import fits_of, follow_fits
 from .evaluation import take_over_evaluation
 from .fit_progress import Fit
@@ -21,44 +24,52 @@ from .step import take_over
 
 
 def install(recorder: Recorder) -> None:
-    if "keras.src" not in sys.modules:
+    keras: Any = sys.modules["keras"]
+    if not seams.is_keras_3():
         recorder.event("adapter.missing", name="keras", reason="a Keras before 3")
         return
-    backend = str(sys.modules["keras"].backend.backend())
+    backend = str(keras.backend.backend())
     tf = sys.modules.get("tensorflow") if backend == "tensorflow" else None
+    can = _abilities(str(keras.__version__), backend)
+    keeps, rescue = recorder.settings.get("checkpoint"), Rescue(recorder, tf, can.can(RESCUE))
+    asked = {TELEMETRY: True, CHECKPOINT: keeps, RESUME: keeps, RESCUE: rescue.asked}
+    can.tell(recorder, "keras", [ability for ability, is_asked in asked.items() if is_asked], backend=backend)
+    if keeps and keeps.get("resume") and not can.can(RESUME):
+        _refuse_to_resume(recorder, str(keeps["directory"]), can.why_not(RESUME))
+    guarded(hide_frames)(seams.TRACEBACKS)
     values = Values(recorder, tf, backend)
     fit = Fit(recorder, values)
-    guarded(hide_frames)("keras.src.utils.traceback_utils")
-    fits = guarded(_keep_checkpoints)(recorder, tf, backend)
-    rescue = Rescue(recorder, tf)
-    guarded(_take_over_steps)(fit, tf, fits, rescue)
+    fits = guarded(fits_of)(recorder, tf, keeps) if keeps and can.can(CHECKPOINT) and can.can(RESUME) else None
+    if can.can(TELEMETRY):
+        guarded(_take_over_steps)(fit, tf, fits, rescue)
+        guarded(_notice_epochs)(fit)
+        guarded(_notice_data)(fit)
+        if tf is not None:
+            guarded(watch_optimizers)(recorder, tf, seams.optimizer_class(), values)
     if rescue.on:
-        guarded(take_over_evaluation)(_module("models.model").Trainer, rescue)
-    guarded(_notice_epochs)(fit)
-    guarded(_notice_data)(fit)
+        guarded(take_over_evaluation)(seams.trainer_class(), rescue)
     if fits is not None:
-        guarded(follow_fits)(fits, recorder, _module)
-    if tf is not None:
-        guarded(watch_optimizers)(recorder, tf, _module("optimizers.base_optimizer").BaseOptimizer, values)
+        guarded(follow_fits)(fits, recorder)
     recorder.event("adapter.ready", name="keras", backend=backend)
 
 
-def _module(name: str) -> Any:
-    return importlib.import_module(f"keras.src.{name}")  # all of them are loaded: `import keras` is complete
+def _abilities(version: str, backend: str) -> Abilities:
+    names = {"tensorflow": (*seams.ON_TENSORFLOW, *tf_seams.OF_FIT), "torch": seams.ON_TORCH}
+    can = Abilities("Keras", version, seams.SEEN, (*seams.ANY_BACKEND, *names.get(backend, ())))
+    for ability in (CHECKPOINT, RESUME) if backend != "tensorflow" else ():
+        can.cannot(ability, f"not made for Keras on {backend} yet")
+    return can
 
 
-def _keep_checkpoints(recorder: Recorder, tf: Any, backend: str) -> Optional[Fits]:
-    wanted = recorder.settings.get("checkpoint")
-    if not wanted:
-        return None
-    if tf is None:
-        recorder.event("checkpoint.failed", reason=f"not made for Keras on {backend} yet")
-        return None
-    return fits_of(recorder, tf, wanted, _module)
+def _refuse_to_resume(recorder: Recorder, directory: str, reason: str) -> None:
+    """Training anew beside a checkpoint would look like going on from it."""
+    saved = checkpoint_store.newest(directory)
+    if saved is not None and saved.get("framework") == "keras":
+        raise checkpoint_store.mismatch(recorder, reason)
 
 
 def _take_over_steps(fit: Fit, tf: Any, fits: Optional[Fits], rescue: Rescue) -> None:
-    trainer: Any = _module("models.model").Trainer
+    trainer = seams.trainer_class()
     make = trainer.make_train_function
     keep = fits.keeper if fits is not None else None
 
@@ -82,7 +93,7 @@ def _take_over_steps(fit: Fit, tf: Any, fits: Optional[Fits], rescue: Rescue) ->
 
 def _notice_epochs(fit: Fit) -> None:
     """A callback of ours would show in `model.history`'s list and switch asynchronous dispatch off: methods instead."""
-    callbacks: Any = _module("callbacks.callback_list").CallbackList
+    callbacks = seams.callback_list_class()
     _before(callbacks, "on_train_begin", lambda *_, **__: fit.fit_begins())
     _before(callbacks, "on_epoch_begin", lambda epoch=-1, *_, **__: fit.epoch_begins(epoch))
     _before(callbacks, "on_train_end", lambda *_, **__: fit.fit_ends())
@@ -104,8 +115,10 @@ def _before(owner: Any, name: str, notice: Callable[..., object]) -> None:
 
 
 def _notice_data(fit: Fit) -> None:
-    iterator: Any = _module("trainers.epoch_iterator").EpochIterator
-    iterator._interrupted_warning = Asked(iterator._interrupted_warning, fit.ran_out_of_data)
+    iterator = seams.epoch_iterator_class()
+    warning = getattr(iterator, seams.INTERRUPTED, None)
+    if warning is not None:
+        setattr(iterator, seams.INTERRUPTED, Asked(warning, fit.ran_out_of_data))
     iterate = iterator.__iter__
 
     @functools.wraps(iterate)

@@ -16,7 +16,9 @@ from ..headroom import left
 from ..never_raise import guarded, outcome
 from ..save_interval import Pace
 from ..telemetry import LATER, Recorder, now
-from .data_position import Position
+from ..tensorflow import seams as tf_seams
+from . import seams
+from .data_position import MADE, Position
 from .saved_state import (
     ARRAYS,
     Seeds,
@@ -98,7 +100,7 @@ class CheckpointWriter:
         self._iterator_state = None
         call = self.call
         if call is not None and call.restore is None and call.position.needs_iterator_state():
-            self._iterator_state = iterator._save().numpy()
+            self._iterator_state = tf_seams.state_of(iterator)
 
     def aspect(self, step: Step) -> Step:
         def kept(batch: Any) -> Any:
@@ -172,9 +174,7 @@ class CheckpointWriter:
             "seeds": self._loose_seeds(model),
             "callbacks": callbacks_state(call.callbacks),
             "likeness": call.likeness,
-            "evaluations_made": call.evaluations_made
-            if evaluation is None
-            else getattr(evaluation, "_holdfast_made", 0),
+            "evaluations_made": call.evaluations_made if evaluation is None else getattr(evaluation, MADE, 0),
             "finished": list(self.finished),
         }
         manifest = {
@@ -215,7 +215,7 @@ class CheckpointWriter:
         self._write(manifest, taken, rest)
 
     def _loose_seeds(self, model: Any) -> list[Any]:
-        return [seed._value.numpy() for seed in self.seeds.beyond(model)]
+        return [seams.value_of(seed).numpy() for seed in self.seeds.beyond(model)]
 
     def _asked(self, command: dict[str, Any]) -> object:
         if self.call is None:
@@ -248,7 +248,7 @@ class CheckpointWriter:
         if not call.position.python_data:
             put_random_state(saved.rest["random"])
             for seed, value in zip(self.seeds.beyond(model), saved.rest["seeds"]):
-                seed._value.assign(value)
+                seams.value_of(seed).assign(value)
         manifest = saved.manifest
         self.recorder.steps = int(manifest["step"])
         self.step_ready = False

@@ -4,29 +4,28 @@ from __future__ import annotations
 
 import functools
 import random
-import sys
-from typing import Any, Callable
+from typing import Any
 
 from .. import randomness
 from ..never_raise import guarded
 from ..preemption import Preemption
 from ..ring import VALIDATE
 from ..telemetry import Recorder
+from ..tensorflow import seams as tf_seams
+from . import seams
 from .checkpoint import CheckpointWriter
 from .data_position import MADE
 from .resume import Fits
 from .saved_state import Seeds
 
-Module = Callable[[str], Any]
 
-
-def fits_of(recorder: Recorder, tf: Any, wanted: dict[str, Any], module: Module) -> Fits:
+def fits_of(recorder: Recorder, tf: Any, wanted: dict[str, Any]) -> Fits:
     seed = randomness.begin_alike(str(wanted["directory"]), bool(wanted.get("resume")))
     if seed:
         guarded(_shuffle_alike)(seed)
     keeper = CheckpointWriter(recorder, tf, wanted, Seeds())
     take_signals = guarded(Preemption(recorder, keeper.save_then).install)
-    return Fits(keeper, module("backend.tensorflow.trainer").TFEpochIterator, take_signals)
+    return Fits(keeper, seams.tf_epoch_iterator_class(), take_signals)
 
 
 def _shuffle_alike(seed: int) -> None:
@@ -34,9 +33,8 @@ def _shuffle_alike(seed: int) -> None:
 
     Only these: a global seed would make Keras shuffle arrays the same way in every epoch (measured, Keras 3.15).
     """
-    seeding: Any = sys.modules["tensorflow.python.data.util.random_seed"]
-    context: Any = sys.modules["tensorflow.python.eager.context"]
-    config: Any = sys.modules["tensorflow.python.framework.config"]
+    seeding, config = tf_seams.module("data.util.random_seed"), tf_seams.module("framework.config")
+    context = tf_seams.context_module()
     get_seed = seeding.get_seed
     chance = random.Random(seed)
 
@@ -50,21 +48,21 @@ def _shuffle_alike(seed: int) -> None:
     seeding.get_seed = given
 
 
-def follow_fits(fits: Fits, recorder: Recorder, module: Module) -> None:
-    _wrap_fit(fits, module)
-    _follow_callbacks(fits, module)
-    _follow_data(fits, recorder, module)
-    _follow_seeds(fits, module)
+def follow_fits(fits: Fits, recorder: Recorder) -> None:
+    _wrap_fit(fits)
+    _follow_callbacks(fits)
+    _follow_data(fits, recorder)
+    _follow_seeds(fits)
 
 
-def _wrap_fit(fits: Fits, module: Module) -> None:
+def _wrap_fit(fits: Fits) -> None:
     """Inside Keras's own filter of tracebacks, which leaves our frames out as it does its own."""
-    trainer: Any = module("models.model").Trainer
-    trainer.fit = module("utils.traceback_utils").filter_traceback(fits.wrap(trainer.fit.__wrapped__))
+    trainer = seams.trainer_class()
+    trainer.fit = seams.filter_traceback(fits.wrap(trainer.fit.__wrapped__))
 
 
-def _follow_callbacks(fits: Fits, module: Module) -> None:
-    callback_list: Any = module("callbacks.callback_list").CallbackList
+def _follow_callbacks(fits: Fits) -> None:
+    callback_list = seams.callback_list_class()
     begin, epoch_begin = callback_list.on_train_begin, callback_list.on_epoch_begin
     trains, epoch_begins = guarded(fits.trains), guarded(fits.epoch_begins)
 
@@ -83,8 +81,8 @@ def _follow_callbacks(fits: Fits, module: Module) -> None:
     callback_list.on_train_begin, callback_list.on_epoch_begin = on_train_begin, on_epoch_begin
 
 
-def _follow_data(fits: Fits, recorder: Recorder, module: Module) -> None:
-    iterator: Any = module("trainers.epoch_iterator").EpochIterator
+def _follow_data(fits: Fits, recorder: Recorder) -> None:
+    iterator = seams.epoch_iterator_class()
     iterate = iterator.__iter__
     follow = guarded(fits.iterates)
 
@@ -95,19 +93,19 @@ def _follow_data(fits: Fits, recorder: Recorder, module: Module) -> None:
         return result
 
     iterator.__iter__ = iterates
-    of_tensorflow: Any = module("backend.tensorflow.trainer").TFEpochIterator
-    get = of_tensorflow._get_iterator
+    of_tensorflow = seams.tf_epoch_iterator_class()
+    get = getattr(of_tensorflow, seams.GET_ITERATOR)
 
     @functools.wraps(get)
     def get_iterator(self: Any) -> Any:
         setattr(self, MADE, getattr(self, MADE, 0) + 1)
         return get(self)
 
-    of_tensorflow._get_iterator = get_iterator
+    setattr(of_tensorflow, seams.GET_ITERATOR, get_iterator)
 
 
-def _follow_seeds(fits: Fits, module: Module) -> None:
-    seed_generator: Any = module("random.seed_generator").SeedGenerator
+def _follow_seeds(fits: Fits) -> None:
+    seed_generator = seams.seed_generator_class()
     make = seed_generator.__init__
     noticed = guarded(fits.keeper.seeds.noticed)
 

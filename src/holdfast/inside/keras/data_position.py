@@ -14,10 +14,11 @@ import zlib
 from typing import Any, Callable, Optional
 
 from .. import randomness
+from ..tensorflow import seams as tf_seams
+from . import seams
 from .plain_copies import LARGEST_BYTES, attributes_of, put_back
-from .saved_state import Mismatch, globally_seeded, put_random_state, random_state
+from .saved_state import Mismatch, put_random_state, random_state
 
-OF_THE_DATASET = frozenset({"_workers", "_use_multiprocessing", "_max_queue_size"})
 SMALL_BYTES = 1 << 20
 ROWS = 64  # of an array that are looked at to know it again
 MADE = "_holdfast_made"  # on an epoch iterator: how many iterators it has made
@@ -47,7 +48,7 @@ class Position:
             self._epoch_iterator = epoch_iterator
             self._first_attributes = {name: crc for name, (crc, _) in self._attributes().items()}
         if self._goal is not None:
-            epoch_iterator._epoch_iterator = self._forward(epoch_iterator, self._goal)
+            seams.put_walk(epoch_iterator, self._forward(epoch_iterator, self._goal))
             return
         self.batch = 0
         if self._will_be_fresh(epoch_iterator):
@@ -55,16 +56,17 @@ class Position:
             self._at_making = self._making(epoch_iterator)
 
     def _will_be_fresh(self, iterator: Any) -> bool:
-        return iterator._current_iterator is None or iterator.steps_per_epoch is None or iterator._steps_seen == 0
+        goes_on = seams.has_iterator(iterator) and iterator.steps_per_epoch is not None
+        return not goes_on or seams.steps_seen(iterator) == 0
 
     def _making(self, epoch_iterator: Any) -> dict[str, Any]:
         made = getattr(epoch_iterator, MADE, 0)
-        waiting = epoch_iterator._current_iterator is not None and epoch_iterator.steps_per_epoch is not None
+        waiting = seams.has_iterator(epoch_iterator) and epoch_iterator.steps_per_epoch is not None
         return {
             "random": random_state(self._tf),
             "made_before": made - 1 if waiting else made,
             "attributes": self._worth_keeping(),
-            "seeds": [seed._value.numpy() for seed in self._seeds()],
+            "seeds": [seams.value_of(seed).numpy() for seed in self._seeds()],
         }
 
     def first_pull(self, iterator: Any) -> None:
@@ -77,7 +79,11 @@ class Position:
 
     def needs_iterator_state(self) -> bool:
         adapter = self._adapter()
-        return type(adapter).__name__ == "ArrayDataAdapter" and bool(adapter._shuffle) and not globally_seeded()
+        return (
+            type(adapter).__name__ == "ArrayDataAdapter"
+            and seams.is_shuffled(adapter)
+            and tf_seams.global_seed() is None
+        )
 
     def record(self) -> dict[str, Any]:
         iterator = self._epoch_iterator
@@ -85,8 +91,8 @@ class Position:
             "epoch": self.epoch,
             "batch": self.batch,
             "pulled": self.pulled,
-            "steps_seen": iterator._steps_seen,
-            "num_batches": iterator._num_batches,
+            "steps_seen": seams.steps_seen(iterator),
+            "num_batches": seams.num_batches(iterator),
             "making": self._at_making,
         }
 
@@ -116,11 +122,11 @@ class Position:
     def _forward(self, epoch_iterator: Any, goal: dict[str, Any]) -> Any:
         """Keras's own walk through the epoch, entered at the batch that is due."""
         self._or_stop(self._as_at_the_making, epoch_iterator, goal)
-        walk = epoch_iterator._enumerate_iterator()
+        walk = seams.walk(epoch_iterator)
         for _ in range(goal["batch"]):
             next(walk, None)
         for due in walk:
-            epoch_iterator._steps_seen = goal["steps_seen"]
+            seams.put_steps_seen(epoch_iterator, goal["steps_seen"])
             yield due
             break
         yield from walk
@@ -130,7 +136,7 @@ class Position:
         self._at_making = making
         self.epoch, self.batch, self.pulled = goal["epoch"], goal["batch"], goal["pulled"]
         if goal["num_batches"] is not None:
-            epoch_iterator._num_batches = goal["num_batches"]
+            seams.put_num_batches(epoch_iterator, goal["num_batches"])
         adapter = epoch_iterator.data_adapter
         if type(adapter).__name__ == "PyDatasetAdapter":
             put_back(adapter.py_dataset, {name: pickle.loads(packed) for name, packed in making["attributes"].items()})
@@ -138,13 +144,13 @@ class Position:
                 self._first_attributes.pop(name, None)
         make_again(epoch_iterator, making["made_before"])
         for seed, value in zip(self._seeds(), making["seeds"]):
-            seed._value.assign(value)
+            seams.value_of(seed).assign(value)
         put_random_state(making["random"])
 
     def _take(self, iterator: Any, goal: dict[str, Any]) -> None:
         saved = goal.get("iterator")
         if saved is not None:
-            iterator._restore(self._tf.constant(saved))
+            tf_seams.put_state(iterator, self._tf.constant(saved))
             return
         before = goal["making"].get("at_first_pull")
         if before is not None and not self._has_own_threads():
@@ -166,7 +172,7 @@ class Position:
         adapter = self._adapter()
         if type(adapter).__name__ != "PyDatasetAdapter":
             return {}
-        plain = attributes_of(adapter.py_dataset, OF_THE_DATASET, most_bytes=LARGEST_BYTES)
+        plain = attributes_of(adapter.py_dataset, seams.OF_A_PY_DATASET, most_bytes=LARGEST_BYTES)
         packed = {n: pickle.dumps(v, 4) for n, v in plain.items()}
         return {name: (zlib.crc32(data), data) for name, data in packed.items()}
 
@@ -175,7 +181,7 @@ def make_again(epoch_iterator: Any, count: int) -> None:
     """A shuffle of tf.data gives each iterator another order: the earlier ones are made again and dropped, 0.3 ms each."""
     if type(epoch_iterator.data_adapter).__name__ == "TFDatasetAdapter":
         for _ in range(count - getattr(epoch_iterator, MADE, 0)):
-            iter(epoch_iterator._get_iterator())
+            seams.new_iterator(epoch_iterator)
 
 
 # -- the same data?
@@ -184,13 +190,13 @@ def make_again(epoch_iterator: Any, count: int) -> None:
 def likeness(epoch_iterator: Any) -> dict[str, Any]:
     """What the data is known by, without taking anything from it."""
     adapter = epoch_iterator.data_adapter
-    dataset = getattr(epoch_iterator, "_distributed_dataset", None)
+    dataset = seams.dataset_of(epoch_iterator)
     kind = type(adapter).__name__
     content: Optional[int] = None
     if kind == "ArrayDataAdapter":
-        content = _content(adapter._inputs, rows=True)
+        content = _content(seams.arrays_of(adapter), rows=True)
     elif kind == "GeneratorDataAdapter":
-        content = _content(adapter._first_batches, rows=False)
+        content = _content(seams.first_batches(adapter), rows=False)
     batches = epoch_iterator.num_batches
     return {
         "kind": kind,

@@ -7,6 +7,7 @@ import weakref
 from typing import Any, Callable
 
 from ..never_raise import guarded
+from . import seams
 from .batch_slices import cut
 from .rescue import KerasDriver, Rescue
 
@@ -44,9 +45,9 @@ def take_over_evaluation(trainer: Any, rescue: Rescue) -> None:
 
 
 def testing(model: Any, function: Any, rescue: Rescue) -> Callable[[Any], Any]:
-    from .step import TracedSteps, _inner, prepare
+    from .step import TracedSteps, prepare
 
-    on_batch = _inner(function, "one_step_on_data")
+    on_batch = seams.inner(function, "one_step_on_data")
     compiled = getattr(on_batch, "__wrapped__", on_batch)
     rescued = rescue.of_step(weakref.ref(model), compiled, "evaluate")
     several = int(model.steps_per_execution)

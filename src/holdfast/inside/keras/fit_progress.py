@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import weakref
-from typing import Any, Callable, Optional
+from typing import Any, Callable
 
 from ..never_raise import guarded
 from ..ring import TRAIN, VALIDATE
 from ..telemetry import Recorder
+from ..tensorflow import seams as tf_seams
+from . import seams
 from .late_values import Values
 
 
@@ -105,10 +107,10 @@ class Fit:
         """The last of an epoch may run fewer; how many is known where the data's length is."""
         several = int(getattr(model, "steps_per_execution", 1))
         epoch_iterator = self._epoch_iterator()
-        length = getattr(epoch_iterator, "_num_batches", None)
+        length = seams.num_batches(epoch_iterator)
         if several == 1 or not length:
             return several
-        return max(1, several - max(0, int(epoch_iterator._steps_seen) - int(length)))
+        return max(1, several - max(0, int(seams.steps_seen(epoch_iterator)) - int(length)))
 
 
 def shape_of(batch: Any) -> tuple[int, ...]:
@@ -118,6 +120,4 @@ def shape_of(batch: Any) -> tuple[int, ...]:
         if not x:
             return ()
         x = next(iter(x.values())) if isinstance(x, dict) else x[0]
-    quick: Optional[Callable[[], Any]] = getattr(x, "_shape_tuple", None)
-    shape = quick() if quick is not None else getattr(x, "shape", ())
-    return tuple(shape or ())
+    return tuple(tf_seams.quick_shape(x) or ())

@@ -8,6 +8,7 @@ from typing import Any, Iterator
 
 from ..frozen_randomness import constant_here
 from ..torch.frozen_randomness import OF_THE_WAY, SPREADS, without_draws
+from . import seams
 
 
 @contextlib.contextmanager
@@ -16,7 +17,7 @@ def without_any_draws() -> Iterator[None]:
     tensorflow, torch = sys.modules.get("tensorflow"), sys.modules.get("torch")
     with contextlib.ExitStack() as stack:
         for backend in ("tensorflow", "torch"):
-            drawing = sys.modules.get(f"keras.src.backend.{backend}.random")
+            drawing = seams.random_functions(backend)
             if drawing is not None:
                 _still(stack, drawing)
         if tensorflow is not None:

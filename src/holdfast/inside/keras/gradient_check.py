@@ -16,6 +16,7 @@ from typing import Any, Callable, Iterator
 
 from ..piece_sizes import bounds
 from ..rescue_engine import CannotSplit
+from . import seams
 from .frozen_randomness import without_any_draws
 from .undo import replaced_here
 
@@ -90,17 +91,17 @@ def own_code(model: Any) -> str:
     loss = getattr(model, "loss", None)
     if loss is not None and not isinstance(loss, (str, dict, list, tuple)):
         module = str(getattr(loss, "__module__", "") or type(loss).__module__)
-        own += [] if module.startswith("keras.src.") else ["a loss of its own"]
+        own += [] if seams.is_of_keras(module) else ["a loss of its own"]
     return ", ".join(own)
 
 
 def is_own(model: Any, method: str) -> bool:
     """Not Keras's, but the script's."""
-    return not getattr(type(model), method).__module__.startswith("keras.src.")
+    return not seams.is_of_keras(getattr(type(model), method).__module__)
 
 
 def tolerance(model: Any) -> float:
-    half = any("16" in str(getattr(layer, "compute_dtype", "")) for layer in model._flatten_layers())
+    half = any("16" in str(getattr(layer, "compute_dtype", "")) for layer in seams.layers_of(model))
     return DEVIATES_IN_HALF if half else DEVIATES
 
 
@@ -113,7 +114,7 @@ def alike(one: Any, other: Any, deviates: float) -> bool:
 def without_chance(model: Any) -> Iterator[None]:
     """What differs from call to call, and from batch to batch by design, is left out of a comparison."""
     with without_any_draws(), contextlib.ExitStack() as stack:
-        for layer in model._flatten_layers(include_self=False):
+        for layer in seams.layers_of(model, include_self=False):
             if "BatchNorm" in type(layer).__name__ or getattr(layer, "seed_generator", None) is not None:
                 stack.enter_context(replaced_here(layer, "call", _without_training(layer.call)))
         yield

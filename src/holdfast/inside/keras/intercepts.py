@@ -16,12 +16,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import sys
 import threading
 from math import prod
 from typing import Any, Callable, Iterator, Optional
 
 from ..rescue_engine import CannotSplit
+from . import seams
 from .gradient_sketch import sketch
 from .loss_reduction import Reduced, reducing
 from .oom_advice import bytes_of
@@ -53,8 +53,7 @@ class Redirected:
     @contextlib.contextmanager
     def on(self, share: Any, totals: Any, last: bool = False, sketches: bool = False) -> Iterator[Trace]:
         self._thread = threading.get_ident()
-        losses: Any = sys.modules["keras.src.losses.loss"]
-        mean: Any = sys.modules["keras.src.metrics.reduction_metrics"].Mean
+        losses, mean = seams.losses(), seams.mean_class()
         state = Trace(share, totals, last)
         state.sketches = [] if sketches else None
         with contextlib.ExitStack() as stack:
@@ -64,9 +63,9 @@ class Redirected:
             stack.enter_context(replaced(self._tf, "while_loop", one_turn_at_a_time(self._tf.while_loop)))
             stack.enter_context(replaced(mean, "update_state", self._update_mean(mean.update_state, state)))
             if share is not None:
-                variable: Any = sys.modules["keras.src.backend.tensorflow.core"].Variable
-                assign = self._assign(variable._direct_assign, state)
-                stack.enter_context(replaced(variable, "_direct_assign", assign))
+                variable = seams.variable_class("tensorflow")
+                assign = self._assign(getattr(variable, seams.DIRECT_ASSIGN), state)
+                stack.enter_context(replaced(variable, seams.DIRECT_ASSIGN, assign))
             if share is not None and self._trains and self.at_tape:
                 tape: Any = self._tf.GradientTape
                 stack.enter_context(replaced(tape, "gradient", self._gradient(tape.gradient, state)))
@@ -97,7 +96,7 @@ class Redirected:
     def _apply(self, optimizer: Any, state: Trace) -> Callable[..., Any]:
         def add(grads: Any, trainable_variables: Any = None) -> None:
             number, state.updates = state.updates, state.updates + 1
-            order = list(trainable_variables or optimizer._trainable_variables)
+            order = list(trainable_variables or seams.trained_by(optimizer))
             part = 1.0 if state.scaled else state.share
             state.scaled = False
             if state.sketches is None and number == self.number:
@@ -122,7 +121,7 @@ class Redirected:
     def _gradient(self, original: Callable[..., Any], state: Trace) -> Callable[..., Any]:
         """The tape's: summed up as it comes. In the last slice the sums come out, and the step goes on with them."""
         tf = self._tf
-        own = {id(one): variable for variable in self._model.variables for one in (variable, variable._value)}
+        own = {id(one): variable for variable in self._model.variables for one in (variable, seams.value_of(variable))}
 
         def gradient(tape: Any, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
             found = original(tape, target, sources, *args, **kwargs)
@@ -163,7 +162,7 @@ class Redirected:
 
     def _assign(self, original: Callable[[Any, Any], None], state: Trace) -> Callable[[Any, Any], None]:
         def is_of_a_metric(variable: Any) -> bool:
-            metrics = [*self._model.metrics, *getattr(self._model, "_metrics", ())]
+            metrics = [*self._model.metrics, *seams.nested_metrics(self._model)]
             return any(variable is one for metric in metrics for one in metric.variables)
 
         def assign(variable: Any, value: Any) -> None:
@@ -180,16 +179,16 @@ class Redirected:
 
     def _touch(self, variable: Any) -> None:
         """A copy before the first assignment; while a graph is traced there is nothing to copy yet."""
-        if variable._value is None or self.touched.get(id(variable), (None, None))[1] is not None:
+        if seams.value_of(variable) is None or self.touched.get(id(variable), (None, None))[1] is not None:
             return
         eager = self._tf.executing_eagerly()
-        self.touched[id(variable)] = (variable, self._tf.identity(variable._value) if eager else None)
+        self.touched[id(variable)] = (variable, self._tf.identity(seams.value_of(variable)) if eager else None)
 
     def _sum_of(self, variable: Any) -> Any:
         key = (self.number, id(variable))
         if key not in self.sums:
             tf = self._tf
-            dtype = variable._value.dtype
+            dtype = seams.value_of(variable).dtype
             dtype = tf.float32 if dtype in (tf.float16, tf.bfloat16) else dtype
             with tf.init_scope():
                 self.sums[key] = (variable, tf.Variable(tf.zeros(variable.shape, dtype), trainable=False))
@@ -303,7 +302,7 @@ def adds_up(optimizer: Any) -> bool:
     if getattr(inner, "gradient_accumulation_steps", None):
         return True  # Keras adds them up by itself
     clips = any(getattr(inner, name, None) for name in ("clipnorm", "global_clipnorm", "clipvalue"))
-    return type(inner).__name__ == "SGD" and type(inner).__module__.startswith("keras.src.") and not clips
+    return type(inner).__name__ == "SGD" and seams.is_of_keras(type(inner).__module__) and not clips
 
 
 def _leaves(model: Any) -> list[Any]:

@@ -9,6 +9,7 @@ from typing import Any, Callable, Optional
 from ..never_raise import guarded
 from ..telemetry import READ_EVERY_S, Recorder, now
 from ..torch import deferred_reads
+from . import seams
 
 LOOK_EVERY_S = 0.1
 PARAMETERS = 20_000_000  # of a model whose gradient norm is read: 80 MB to go through
@@ -86,7 +87,7 @@ def reading(value: Any) -> Optional[deferred_reads.Read]:
 def gradient_norms(optimizer: Any, tf: Any) -> tuple[dict[str, float], str]:
     """The norm of the gradient's running mean, which the optimizer keeps anyway, over all and by layer; or why not."""
     optimizer = getattr(optimizer, "inner_optimizer", optimizer)
-    variables = list(getattr(optimizer, "_trainable_variables", ()))
+    variables = seams.trained_by(optimizer)
     slots, scale = _first_moments(optimizer)
     if not slots or len(slots) != len(variables):
         return {}, f"{type(optimizer).__name__} keeps no running mean of the gradient"
@@ -110,7 +111,7 @@ def _first_moments(optimizer: Any) -> tuple[list[Any], float]:
     """The slots, and what their norm is to be multiplied with to be a gradient's."""
     steps = max(1, int(optimizer.iterations.numpy()))
     beta = getattr(optimizer, "beta_1", None)
-    means = getattr(optimizer, "_momentums", None) or getattr(optimizer, "_m", None)
+    means = seams.running_means(optimizer)
     if beta is not None and means:
         if type(optimizer).__name__ == "Lion":
             beta = optimizer.beta_2

@@ -17,6 +17,7 @@ from typing import Any, Callable
 from ..out_of_memory import attempt, forget
 from ..piece_sizes import bounds
 from ..rescue_engine import CannotSplit
+from . import seams
 from .batch_slices import cut, open_ended, rows_of
 from .combined_logs import combined_logs
 from .gradient_check import check_that_parts_make_the_whole, few_of, own_code
@@ -130,7 +131,7 @@ class SlicedStep:
         if last:
             for variable, _ in self._statistics():
                 if id(variable) in self._after and id(variable) not in self.calls.late:
-                    variable._value.assign(self._after[id(variable)])
+                    seams.value_of(variable).assign(self._after[id(variable)])
         return final
 
     def _finishing(self, number: int) -> Callable[..., Any]:
@@ -273,12 +274,12 @@ class SlicedStep:
     def _copy_touched(self) -> None:
         touched = self.calls.touched
         for key, (variable, _) in list(touched.items()):
-            touched[key] = (variable, self._tf.identity(variable._value))
+            touched[key] = (variable, self._tf.identity(seams.value_of(variable)))
 
     def _put_touched_back(self) -> None:
         for variable, copy in self.calls.touched.values():
             if copy is not None:
-                variable._value.assign(copy)
+                seams.value_of(variable).assign(copy)
 
     def _statistics(self) -> list[tuple[Any, Any]]:
         """Each slice starts from the same value of them, and their mean stays."""
@@ -288,12 +289,12 @@ class SlicedStep:
 
     def _put_statistics_back(self) -> None:
         for variable, copy in self._statistics():
-            variable._value.assign(copy)
+            seams.value_of(variable).assign(copy)
 
     def _gather_statistics(self, share: float) -> None:
         tf = self._tf
         for variable, _ in self._statistics():
-            value = variable._value.read_value()
+            value = seams.value_of(variable).read_value()
             if value.dtype.is_floating:
                 part = value * tf.cast(share, value.dtype)
                 before = self._after.get(id(variable))
@@ -326,7 +327,7 @@ class SlicedStep:
 
     def _sketching(self, piece: Any) -> Callable[..., Any]:
         """A few rows are not worth a trace. But without one a recurrent layer keeps the gradient of each turn to the last."""
-        if self._eager or not any(hasattr(layer, "cell") for layer in self._model._flatten_layers()):
+        if self._eager or not any(hasattr(layer, "cell") for layer in seams.layers_of(self._model)):
             return self._sketched
         sketched = self._compiled(self._sketched)
         self._concrete(piece, sketched)
@@ -356,11 +357,10 @@ class SlicedStep:
 
     def _counting_step(self, piece: Any) -> Any:
         model, tf = self._model, self._tf
-        unpack = sys.modules["keras.src.trainers.data_adapters.data_adapter_utils"].unpack_x_y_sample_weight
         with self.calls.on(None, None) as state:
-            x, y, sample_weight = unpack(piece)
-            y_pred = model(x, training=False) if model._call_has_training_arg else model(x)
-            model._compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=False)
+            x, y, sample_weight = seams.unpack(piece)
+            y_pred = model(x, training=False) if seams.takes_training(model) else model(x)
+            seams.compute_loss(model, x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=False)
         counts = [tf.cast(count, tf.float64) for count in state.counts]
         return tf.stack(counts) if counts else tf.zeros([1], tf.float64)
 
@@ -376,7 +376,7 @@ class SlicedStep:
         optimizer, order = self.calls.targets[self.calls.number]
         sums = self.calls.summed()
         grads: dict[int, Any] = {
-            id(variable): self._tf.cast(sums[id(variable)], variable._value.dtype)
+            id(variable): self._tf.cast(sums[id(variable)], seams.value_of(variable).dtype)
             for variable in order
             if id(variable) in sums
         }

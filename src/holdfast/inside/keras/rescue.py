@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
 import weakref
 from typing import Any, Callable, Iterator, Optional
 
@@ -23,6 +22,7 @@ from ..telemetry import Recorder
 from ..tensorflow.budget import pages_are_given_back
 from ..tensorflow.memory_forecast import CardForecast, Forecast, ResidentForecast
 from ..tensorflow.nvml import on_gpu
+from . import seams
 from .batch_slices import rows_of, tail_of
 from .fit_progress import shape_of
 from .foresight import Foresight
@@ -41,11 +41,12 @@ STEPS = {"train": "train_step", "evaluate": "test_step"}
 class Rescue:
     """For every model of this process."""
 
-    def __init__(self, recorder: Recorder, tf: Any) -> None:
+    def __init__(self, recorder: Recorder, tf: Any, able: bool = True) -> None:
         self.recorder = recorder
         self.tf = tf
         settings = recorder.settings.get("rescue")
-        self.wanted = recorder.settings.get("policy") == "protect" and isinstance(settings, dict)
+        self.asked = recorder.settings.get("policy") == "protect" and isinstance(settings, dict)
+        self.wanted = self.asked and able
         self.settings: dict[str, Any] = settings if self.wanted and isinstance(settings, dict) else {}
         self.on = self.wanted and tf is not None
         self.k = int(self.settings.get("k") or 1)
@@ -63,7 +64,7 @@ class Rescue:
         if self.tf is None or model is None:
             return False
         variables = model.trainable_variables or model.variables
-        value = getattr(variables[0], "_value", None) if variables else None
+        value = seams.value_of(variables[0]) if variables else None
         device = getattr(value, "device", None)
         return "GPU" in str(device) if device else on_gpu()
 
@@ -113,7 +114,7 @@ class Rescue:
         if not _is_alone(model):
             return None
         undo_log = self._undo_logs[where] = UndoLog(self.tf)
-        variable_class = sys.modules["keras.src.backend.tensorflow.core"].Variable
+        variable_class = seams.variable_class("tensorflow")
         return undo_log.keeping(getattr(model, STEPS[where]), model, variable_class)
 
     def of_step(self, model_ref: Callable[[], Any], compiled: Any, where: str) -> Optional[KerasDriver]:

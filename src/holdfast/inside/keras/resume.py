@@ -13,6 +13,7 @@ from typing import Any, Callable, Optional
 from .. import checkpoint_store
 from ..never_raise import guarded, on_error
 from ..telemetry import now
+from . import seams
 from .checkpoint import Call, CheckpointWriter, Saved, load_newest
 from .data_position import MADE, Position, check_same_data, likeness, make_again
 from .plain_copies import put_back
@@ -150,8 +151,7 @@ class Fits:
         if call is not None and not call.callbacks:
             call.callbacks = list(callback_list.callbacks)
             if call.restore is not None:
-                model = call.model()
-                model._initial_epoch = None
+                seams.begin_at_the_given_epoch(call.model())
 
     def iterates(self, epoch_iterator: Any, validating: bool) -> None:
         call = self.keeper.call
@@ -159,7 +159,7 @@ class Fits:
             return
         model = call.model()
         if validating:
-            if epoch_iterator is getattr(model, "_eval_epoch_iterator", None):
+            if epoch_iterator is seams.evaluation_iterator(model):
                 self._evaluates(call, epoch_iterator)
             return
         if call.likeness is None:
@@ -233,7 +233,7 @@ class Fits:
         epoch_iterator, validation = self._iterators(model, given)
         check_same_data(likeness(epoch_iterator), record["likeness"])
         put_random_state(record["random"])
-        callback_list: Any = sys.modules["keras.src.callbacks.callback_list"].CallbackList(
+        callback_list: Any = seams.callback_list_class()(
             given["callbacks"],
             add_history=True,
             add_progbar=False,
@@ -262,8 +262,7 @@ class Fits:
         strategy = {"distribute_strategy": model.distribute_strategy, "steps_per_execution": 1}
         x, y, weight, validation = given["x"], given["y"], given["sample_weight"], given["validation_data"]
         if given["validation_split"] and validation is None:
-            slicing: Any = sys.modules["keras.src.trainers.data_adapters.array_slicing"]
-            (x, y, weight), _ = slicing.train_validation_split((x, y, weight), given["validation_split"])
+            (x, y, weight), _ = seams.train_validation_split((x, y, weight), given["validation_split"])
         training = self._epoch_iterator_class(
             x=x, y=y, sample_weight=weight, batch_size=given["batch_size"], steps_per_epoch=given["steps_per_epoch"],
             shuffle=given["shuffle"], class_weight=given["class_weight"], **strategy,
@@ -287,7 +286,7 @@ class Fits:
         model.make_train_function()
         trace = getattr(model.train_function, "prepare_for", None)
         if trace is not None:
-            trace(epoch_iterator._distributed_dataset)
+            trace(seams.dataset_of(epoch_iterator))
         put_variables(variables_of(model), kept.rest["index"], os.path.join(kept.path, ARRAYS), self.keeper.tf)
 
     def _number_of(self, model: Any) -> int:

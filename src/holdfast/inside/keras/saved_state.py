@@ -11,11 +11,12 @@ import zipfile
 from typing import Any, Callable, Iterable
 
 from .. import randomness
+from ..tensorflow import seams as tf_seams
+from . import seams
 from .plain_copies import attributes_of, put_back
 
 ARRAYS = "variables.npz"
 AT_ONCE_BYTES = 16 << 20  # read, or written and not yet on the disk
-NOT_OF_A_CALLBACK = frozenset({"_model", "model", "params", "validation_data"})
 
 
 class Mismatch(Exception):
@@ -102,7 +103,7 @@ def _nbytes(shape: list[int], dtype: str) -> int:
 
 
 def _read(variable: Any) -> Any:
-    held = variable._value
+    held = seams.value_of(variable)
     tensor = held.read_value()
     return tensor if "CPU" in held.device else tensor.numpy()
 
@@ -113,13 +114,13 @@ def put_variables(variables: list[Any], index: list[Any], path: str, tf: Any) ->
     with numpy.load(path, allow_pickle=True) as archive:  # strings; what lies beside it is a pickle, too
         for number, variable in enumerate(variables):
             wanted = tf.as_dtype(index[number][2]).as_numpy_dtype
-            in_parts = index[number][2] != "string" and "CPU" in variable._value.device
+            in_parts = index[number][2] != "string" and "CPU" in seams.value_of(variable).device
             if in_parts and _nbytes(*index[number][1:]) > AT_ONCE_BYTES:
                 with archive.zip.open(f"{number}.npy") as file:
-                    _put_in_parts(variable._value, file, wanted, tf)
+                    _put_in_parts(seams.value_of(variable), file, wanted, tf)
                 continue
             array = archive[str(number)]
-            variable._value.assign(array if array.dtype == wanted else array.view(wanted))
+            seams.value_of(variable).assign(array if array.dtype == wanted else array.view(wanted))
 
 
 def _put_in_parts(held: Any, file: Any, wanted: Any, tf: Any) -> None:
@@ -159,7 +160,7 @@ def callbacks_state(callbacks: Iterable[Any]) -> list[tuple[str, dict[str, Any]]
     for callback in callbacks:
         kind = type(callback)
         of_keras = kind.__module__.startswith("keras.")
-        found.append((kind.__name__, attributes_of(callback, NOT_OF_A_CALLBACK, share_arrays=of_keras)))
+        found.append((kind.__name__, attributes_of(callback, seams.OF_A_CALLBACK, share_arrays=of_keras)))
     return found
 
 
@@ -196,28 +197,16 @@ class Seeds:
 
 def random_state(tf: Any) -> dict[str, Any]:
     state = randomness.capture()
-    context = _context()
-    state["tensorflow"] = context._rng.getstate() if getattr(context, "_rng", None) is not None else None
-    generators: Any = sys.modules.get("tensorflow.python.ops.stateful_random_ops")
-    generator = getattr(generators, "global_generator", None)
+    drawing, generator = tf_seams.python_random(), tf_seams.global_generator()
+    state["tensorflow"] = None if drawing is None else drawing.getstate()
     state["generator"] = None if generator is None else generator.state.numpy()
     return state
 
 
 def put_random_state(state: dict[str, Any]) -> None:
     randomness.restore(state)
-    context = _context()
-    if state.get("tensorflow") is not None and getattr(context, "_rng", None) is not None:
-        context._rng.setstate(state["tensorflow"])
-    generators: Any = sys.modules.get("tensorflow.python.ops.stateful_random_ops")
-    generator = getattr(generators, "global_generator", None)
+    drawing, generator = tf_seams.python_random(), tf_seams.global_generator()
+    if state.get("tensorflow") is not None and drawing is not None:
+        drawing.setstate(state["tensorflow"])
     if state.get("generator") is not None and generator is not None:
         generator.state.assign(state["generator"])
-
-
-def _context() -> Any:
-    return sys.modules["tensorflow.python.eager.context"].context()
-
-
-def globally_seeded() -> bool:
-    return sys.modules["tensorflow.python.eager.context"].global_seed() is not None

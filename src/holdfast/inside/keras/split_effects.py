@@ -6,11 +6,12 @@ import sys
 from typing import Any
 
 from ..disclosed_effects import apart, texts
+from . import seams
 
 
 class Effects:
     def __init__(self, model: Any) -> None:
-        layers = list(model._flatten_layers())
+        layers = list(seams.layers_of(model))
         self._normalising = [layer for layer in layers if "BatchNorm" in type(layer).__name__]
         self._draws = any(_draws(layer) for layer in layers)
         self._before: list[tuple[Any, Any]] = []

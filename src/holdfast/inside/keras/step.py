@@ -8,7 +8,6 @@ so waiting and computing are told apart, and a batch outlives a step that fails.
 from __future__ import annotations
 
 import functools
-import importlib
 import sys
 import types
 import weakref
@@ -16,8 +15,10 @@ from typing import Any, Callable, Optional, Sequence
 
 from ..never_raise import failed, guarded, outcome
 from ..telemetry import now
+from ..tensorflow import seams as tf_seams
 from ..tensorflow.nesting import nesting
 from ..user_errors import passing
+from . import seams
 from .checkpoint import CheckpointWriter
 from .fit_progress import Fit
 from .rescue import Rescue
@@ -73,14 +74,14 @@ def take_over(
     model: Any, function: Any, fit: Fit, tf: Any, keep: Optional[CheckpointWriter], rescue: Rescue
 ) -> Optional[Callable[..., Any]]:
     """What stands in for Keras's own `function`; runs it piece by piece where that is possible, whole elsewhere."""
-    on_batch = _inner(function, "one_step_on_data")
+    on_batch = seams.inner(function, "one_step_on_data")
     compiled = getattr(on_batch, "__wrapped__", on_batch)  # Keras wraps it to turn optionals into None
     model_ref = weakref.ref(model)
     if tf is None and _backend() == "torch" and not model.jit_compile and _may_raise(rescue):
         function = on_torch(model, function, rescue.recorder, rescue.k) or function
     rescued = rescue.of_step(model_ref, compiled, "train")
     if tf is None or on_batch is None or not _is_plain(model):
-        traces = TracedSteps([_inner(function, "multi_step_on_iterator")])
+        traces = TracedSteps([seams.inner(function, "multi_step_on_iterator")])
         whole = _whole(function, fit, traces, model_ref)
         if rescued is None or on_batch is None or model.steps_per_execution == 1:
             return whole
@@ -110,14 +111,6 @@ def _backend() -> str:
 def _is_plain(model: Any) -> bool:
     strategy = model.distribute_strategy
     return model.steps_per_execution == 1 and type(strategy).__name__ == "_DefaultDistributionStrategy"
-
-
-def _inner(function: Any, name: str) -> Any:
-    """A variable of the enclosing function; None in a Keras that is built otherwise."""
-    code = getattr(function, "__code__", None)
-    if code is None or name not in code.co_freevars:
-        return None
-    return function.__closure__[code.co_freevars.index(name)].cell_contents
 
 
 def _optimizer_of(model_ref: Any) -> Callable[[], Any]:
@@ -225,8 +218,7 @@ def tracing_of(iterator: Any, compiled: Any, tf: Any) -> Optional[Callable[[], A
 
     data = tf.nest.map_structure(declared, iterator.element_spec)
     # A call of a tf.function cuts TensorFlow's frames out of a traceback; this way in does not by itself.
-    filtering: Any = importlib.import_module("tensorflow.python.util.traceback_utils")
-    return functools.partial(filtering.filter_traceback(compiled.get_concrete_function), data)
+    return functools.partial(tf_seams.filter_traceback(compiled.get_concrete_function), data)
 
 
 def _entered(error: BaseException, name: str) -> bool:

@@ -7,11 +7,11 @@ sums rows up or divides by a mask's count is put right, a mean of a scalar is ta
 from __future__ import annotations
 
 import contextlib
-import sys
 from typing import Any, Callable, Iterator, Optional
 
 from ..rescue_engine import CannotSplit
 from ..torch.tensor_nests import cut
+from . import seams
 from .loss_reduction import Reduced, reducing
 from .undo import optimizers_of, replaced, replaced_here
 
@@ -42,13 +42,12 @@ class Calls:
     def count(self, batch: Any, pieces: list[tuple[int, int]]) -> None:
         """What masked means divide by, over the whole batch; a forward pass, and only where a mask is seen."""
         model = self._model
-        unpack = sys.modules["keras.src.trainers.data_adapters.data_adapter_utils"].unpack_x_y_sample_weight
         for begin, end in pieces:
             self._counting, self._number = [], 0
             with self._torch.no_grad(), self._redirected():
-                x, y, sample_weight = unpack(cut(batch, begin, end, self._torch))
-                y_pred = model(x, training=False) if model._call_has_training_arg else model(x)
-                model._compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=False)
+                x, y, sample_weight = seams.unpack(cut(batch, begin, end, self._torch))
+                y_pred = model(x, training=False) if seams.takes_training(model) else model(x)
+                seams.compute_loss(model, x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=False)
             found, self._counting = self._counting, None
             if not self.needs_counts:
                 return
@@ -65,8 +64,7 @@ class Calls:
 
     @contextlib.contextmanager
     def _redirected(self) -> Iterator[None]:
-        losses: Any = sys.modules["keras.src.losses.loss"]
-        mean: Any = sys.modules["keras.src.metrics.reduction_metrics"].Mean
+        losses, mean = seams.losses(), seams.mean_class()
         with contextlib.ExitStack() as stack:
             stack.enter_context(
                 replaced(losses, "reduce_weighted_values", reducing(losses.reduce_weighted_values, self._put_right))
@@ -90,7 +88,7 @@ class Calls:
             if self._updates > 1:
                 raise CannotSplit("its training step updates the weights more than once")
             self.optimizer = optimizer
-            self.variables = list(trainable_variables or optimizer._trainable_variables)
+            self.variables = list(trainable_variables or seams.trained_by(optimizer))
             part = 1.0 if self._scaled else self._share
             self.sums = self.sums or [None] * len(self.variables)
             with self._torch.no_grad():

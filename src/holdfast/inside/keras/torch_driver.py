@@ -13,6 +13,7 @@ from ..telemetry import Recorder
 from ..torch.gradient_samples import sampled
 from ..torch.tensor_nests import cut, rows_of, tail_of
 from ..user_errors import passing
+from . import seams
 from .gradient_check import alike, few_of, refusal, tolerance, without_chance
 from .split_effects import Effects
 from .torch_calls import Calls
@@ -22,7 +23,7 @@ from .undo import optimizers_of, replaced, replaced_here
 @guarded
 def rescued(model: Any, function: Any, recorder: Recorder, k: int) -> Optional[Callable[[Any], Any]]:
     """Keras's `function` of a list of one batch, made to survive."""
-    normalises = any("BatchNorm" in type(layer).__name__ for layer in model._flatten_layers())
+    normalises = any("BatchNorm" in type(layer).__name__ for layer in seams.layers_of(model))
     # A run that was killed on the CPU begins in pieces, and would be killed again by larger ones.
     tries = k == 1 or bool(sys.modules["torch"].cuda.is_available())
     pieces = Pieces(k, least=2 if normalises else 1, tries=tries)
@@ -155,8 +156,8 @@ class TorchDriver(Driver):
 
     @contextlib.contextmanager
     def _keeping(self) -> Iterator[None]:
-        variable_class: Any = sys.modules["keras.src.backend.torch.core"].Variable
-        assign = variable_class._direct_assign
+        variable_class = seams.variable_class("torch")
+        assign = getattr(variable_class, seams.DIRECT_ASSIGN)
 
         def copy_and_assign(variable: Any, value: Any) -> None:
             if not self._updating and id(variable) not in self._kept:
@@ -164,7 +165,7 @@ class TorchDriver(Driver):
             assign(variable, value)
 
         with contextlib.ExitStack() as stack:
-            stack.enter_context(replaced(variable_class, "_direct_assign", copy_and_assign))
+            stack.enter_context(replaced(variable_class, seams.DIRECT_ASSIGN, copy_and_assign))
             for optimizer in optimizers_of(self._model):
                 stack.enter_context(replaced_here(optimizer, "apply", self._marking(optimizer.apply)))
             yield

@@ -12,6 +12,8 @@ import sys
 from typing import Any, Callable, Iterator
 
 from ..out_of_memory import give_back
+from ..tensorflow import seams as tf_seams
+from . import seams
 from .undo import replaced_here
 
 
@@ -27,12 +29,9 @@ class Graphs(enum.Enum):
 
 def let_go(compiled: Any) -> Callable[[], None]:
     """Of all that was traced; the call that is returned traces it again, for the same shapes."""
-    cache = getattr(compiled, "_function_cache", None)
-    if cache is None or not hasattr(cache, "clear"):  # another TensorFlow
+    signatures = tf_seams.forget_traces(compiled)
+    if signatures is None:
         return lambda: None
-    signatures = [concrete.structured_input_signature for concrete in cache.values()]
-    cache.clear()
-    compiled._concrete_variable_creation_fn = None
     give_back()
 
     def trace_again() -> None:
@@ -59,7 +58,7 @@ def updates_in_turn(optimizer: Any) -> Iterator[None]:
     def in_turn(assign: Callable[[Any, Any], Any], turns: contextlib.ExitStack) -> Callable[[Any, Any], Any]:
         def assign_then_go_on(variable: Any, value: Any) -> Any:
             result = assign(variable, value)
-            before[:] = [getattr(variable, "_value", variable).read_value()]
+            before[:] = [seams.value_or_itself(variable).read_value()]
             turns.enter_context(tf.control_dependencies(before))
             return result
 

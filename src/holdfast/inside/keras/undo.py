@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import sys
 import threading
 from typing import Any, Callable, Iterator, NamedTuple, Optional
+
+from . import seams
 
 
 class Kept(NamedTuple):
@@ -40,10 +41,10 @@ class UndoLog:
             if self._tracing is not None:
                 return train_step(data)
             self._begin()
-            assign = variable_class._direct_assign
+            assign = getattr(variable_class, seams.DIRECT_ASSIGN)
             with contextlib.ExitStack() as stack:
                 stack.callback(setattr, self, "_tracing", None)
-                stack.enter_context(replaced(variable_class, "_direct_assign", self._copying(assign)))
+                stack.enter_context(replaced(variable_class, seams.DIRECT_ASSIGN, self._copying(assign)))
                 for optimizer in optimizers_of(model):
                     stack.enter_context(replaced_here(optimizer, "apply", self._after_all_gradients(optimizer)))
                 return train_step(data)
@@ -64,7 +65,7 @@ class UndoLog:
     def _copying(self, assign: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
         def copy_and_assign(variable: Any, value: Any) -> None:
             here = threading.get_ident() == self._tracing and not self._behind_barrier
-            if here and id(variable) not in self._seen and variable._value is not None:
+            if here and id(variable) not in self._seen and seams.value_of(variable) is not None:
                 self._seen.add(id(variable))
                 self._copy(variable)
             assign(variable, value)
@@ -76,10 +77,12 @@ class UndoLog:
         if kept is None:
             tf = self._tf
             with tf.init_scope():
-                copy = tf.Variable(tf.zeros(variable.shape, variable._value.dtype), trainable=False)
+                copy = tf.Variable(tf.zeros(variable.shape, seams.value_of(variable).dtype), trainable=False)
                 kept = Kept(variable, copy, tf.Variable(-1, dtype=tf.int64, trainable=False))
             self._kept[id(variable)] = kept
-        with self._tf.control_dependencies([kept.copy.assign(variable._value)]):  # a copy not made is none to put back
+        with self._tf.control_dependencies(
+            [kept.copy.assign(seams.value_of(variable))]
+        ):  # a copy not made is none to put back
             kept.taken_at.assign(self._clock)
 
     def _after_all_gradients(self, optimizer: Any) -> Callable[..., Any]:
@@ -114,14 +117,13 @@ class UndoLog:
             return "memory ran out within the update of the weights"
         for kept in self._kept.values():
             if int(kept.taken_at.numpy()) == self.attempts:
-                kept.variable._value.assign(kept.copy)
+                seams.value_of(kept.variable).assign(kept.copy)
         return ""
 
 
 def _build(optimizer: Any, variables: list[Any]) -> None:
     """As the first lines of Keras's `apply` do."""
-    backend: Any = sys.modules["keras.src.backend"]
-    with backend.name_scope(optimizer.name, caller=optimizer):
+    with seams.name_scope(optimizer):
         optimizer.build(variables)
     optimizer.built = True
 

@@ -14,6 +14,7 @@ from typing import Any, Callable, Iterator
 
 from ..never_raise import guarded
 from ..out_of_memory import wanted_bytes
+from . import seams
 from .foresight import Foresight
 from .oom_advice import bytes_of
 
@@ -50,7 +51,7 @@ class XlaStep:
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
         self.was_held, self._hold = self._hold, False
-        references = [variable._value.read_value() for variable in self._state()] if self.was_held else []
+        references = [seams.value_of(variable).read_value() for variable in self._state()] if self.was_held else []
         try:
             yield
         finally:
@@ -59,7 +60,7 @@ class XlaStep:
     def _state(self) -> list[Any]:
         model = self._model_ref()
         state = [*model.variables, *getattr(model.optimizer, "variables", ())] if model is not None else []
-        return [variable for variable in state if hasattr(variable._value, "read_value")]
+        return [variable for variable in state if hasattr(seams.value_of(variable), "read_value")]
 
     @guarded
     def tell_needs(self, error: BaseException, recorder: Any) -> None:

@@ -7,7 +7,9 @@ import sys
 from typing import Any
 
 from ..never_raise import guarded
+from ..seams import TELEMETRY, Abilities
 from ..telemetry import Recorder
+from . import seams
 from .budget import limit_allocators
 from .loop import loop_of
 from .nesting import hide_frames
@@ -16,9 +18,12 @@ from .step import take_over_calls, take_over_pulls, take_over_tapes
 
 def install(recorder: Recorder) -> None:
     tf: Any = sys.modules["tensorflow"]
-    guarded(hide_frames)("tensorflow.python.util.traceback_utils")
+    can = Abilities("TensorFlow", str(tf.__version__), seams.SEEN, seams.OF_LOOPS)
+    can.tell(recorder, "tensorflow", [TELEMETRY])
+    guarded(hide_frames)(seams.TRACEBACKS)
     guarded(limit_allocators)(recorder)
-    loop = loop_of(recorder, tf)
-    for take_over in (take_over_calls, take_over_pulls, take_over_tapes):
-        guarded(functools.partial(take_over, loop, tf))()
+    if can.can(TELEMETRY):
+        loop = loop_of(recorder, tf)
+        for take_over in (take_over_calls, take_over_pulls, take_over_tapes):
+            guarded(functools.partial(take_over, loop, tf))()
     recorder.event("adapter.ready", name="tensorflow")

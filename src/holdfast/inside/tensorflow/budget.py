@@ -21,13 +21,12 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
-from importlib import import_module
 from typing import Any, NamedTuple, Optional
 
 from ..held_memory import held_by_this_process
 from ..never_raise import guarded
 from ..telemetry import Recorder
-from . import nvml
+from . import nvml, seams
 
 LEAST = 16 << 20  # TensorFlow starts with that
 MIB = 1 << 20
@@ -54,13 +53,13 @@ def limit_allocators(recorder: Recorder) -> None:
     if recorder.settings.get("policy") != "protect" or not isinstance(settings, dict):
         return
     host, gpu, k = (int(settings.get(name) or 0) for name in ("host_budget_bytes", "gpu_budget_bytes", "k"))
-    context: Any = import_module("tensorflow.python.eager.context").Context
+    context: Any = seams.context_module().Context
     original = context.ensure_initialized
     limit_host, limit_cards, look_at_card = guarded(_limit_host), guarded(_limit_cards), guarded(_look_at_card)
     give_pages_back = guarded(_give_pages_back)
 
     def ensure_initialized(self: Any) -> Any:
-        if not self._initialized:
+        if not seams.is_initialized(self):
             context.ensure_initialized = original
             if host:
                 limit_host(recorder, host)
@@ -106,7 +105,7 @@ def _limit_cards(recorder: Recorder, context: Any, budget: int) -> None:
     """For this context only: its options are computed when it starts."""
     if not context.list_physical_devices("GPU"):
         return
-    compute = getattr(context, "_compute_gpu_options", None)
+    compute = seams.gpu_options_of(context)
     if compute is None:
         reason = "this TensorFlow makes the options of its GPUs elsewhere"
         recorder.event("memory.budget_not_held", where="gpu", reason=reason)
@@ -124,7 +123,7 @@ def _limit_cards(recorder: Recorder, context: Any, budget: int) -> None:
             device.memory_limit_mb[:] = limits or [budget // MIB]
         return options
 
-    context._compute_gpu_options = with_limit
+    seams.put_gpu_options(context, with_limit)
     recorder.event("memory.budget", budget_bytes=budget, held_bytes=0, limit_bytes=budget, where="gpu")
 
 

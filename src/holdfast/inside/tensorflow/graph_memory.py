@@ -8,9 +8,10 @@ freed, and the space kernels work in is not seen.
 from __future__ import annotations
 
 from collections import Counter
-from importlib import import_module
 from math import prod
 from typing import Any, Iterator
+
+from . import seams
 
 NO_BYTES = {"resource", "variant", "string"}
 HELD_ALREADY = {"Const", "Placeholder", "ReadVariableOp", "TensorListGetItem", "TensorListPopBack"}
@@ -89,8 +90,7 @@ def _kept_by_a_turn(body: Any, rows: int) -> int:
 
 def _turns(loop: Any) -> int:
     """At least: as the graph says, or as the sequence is long that it takes apart; else once."""
-    constant: Any = import_module("tensorflow.python.framework.tensor_util").constant_value
-    found = constant(loop.inputs[1]) if len(loop.inputs) > 1 and loop.inputs[1].shape.rank == 0 else None
+    found = seams.constant_value(loop.inputs[1]) if len(loop.inputs) > 1 and loop.inputs[1].shape.rank == 0 else None
     if found is not None:
         return max(1, int(found))
     apart = [tensor.op.inputs[0].shape for tensor in loop.inputs if tensor.op.type == "TensorListFromTensor"]
@@ -99,14 +99,12 @@ def _turns(loop: Any) -> int:
 
 def _bodies(operation: Any) -> Iterator[Any]:
     if operation.type in ("While", "StatelessWhile"):
-        util: Any = import_module("tensorflow.python.ops.control_flow_util_v2")
-        shapes = [tensor.shape for tensor in operation.inputs]
-        yield util.get_func_graph(operation, shapes, operation.get_attr("body").name)
+        yield seams.loop_body(operation)
 
 
 def _called(graph: Any, operation: Any) -> Iterator[Any]:
     if operation.type in ("PartitionedCall", "StatefulPartitionedCall"):
-        inner = getattr(graph._get_function(operation.get_attr("f").name), "graph", None)
+        inner = getattr(seams.function_in(graph, operation.get_attr("f").name), "graph", None)
         if inner is not None:
             yield inner
 

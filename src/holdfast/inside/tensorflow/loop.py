@@ -10,6 +10,7 @@ from ..never_raise import guarded
 from ..out_of_memory import is_out_of_memory, tell_caught, wanted
 from ..ring import TRAIN, VALIDATE
 from ..telemetry import Recorder, now
+from . import seams
 from .nvml import on_gpu
 
 
@@ -75,7 +76,7 @@ class Loop:
         if traces:
             self._recorder.event(
                 "train.compiled",
-                what=str(getattr(function, "_name", "tf.function")),
+                what=seams.name_of(function),
                 step=self._recorder.steps + 1,
                 seconds=compute_s,
                 traces=function.experimental_get_tracing_count(),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import threading
+
+from . import seams
 
 
 class Nesting(threading.local):
@@ -14,9 +15,7 @@ class Nesting(threading.local):
 nesting = Nesting()
 
 
-def hide_frames(module: str) -> None:
+def hide_frames(filtering: str) -> None:
     """Keras and TensorFlow cut their own frames out of a traceback, and keep their last one only where nothing is left:
     with ours in it, the line the error came from would be gone."""
-    filtering = importlib.import_module(module)
-    ours = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    filtering._EXCLUDED_PATHS = (*filtering._EXCLUDED_PATHS, ours)  # type: ignore[attr-defined]
+    seams.hide_frames(filtering, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..never_raise import guarded
 from ..telemetry import Recorder
+from . import seams
 from .loop import Loop, loop_of
 from .nesting import nesting
 
@@ -51,7 +52,7 @@ class Apply:
         function_class = self._loop.function_class
         frame: Any = sys._getframe(1)
         while frame is not None:
-            owner = frame.f_locals.get("self") if frame.f_code.co_name == "_call" else None
+            owner = frame.f_locals.get("self") if frame.f_code.co_name == seams.CALL else None
             if isinstance(owner, function_class):
                 setattr(owner, TRAINS, True)
                 self._loop.optimizers[owner] = weakref.ref(optimizer)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
-import importlib
 from typing import Any
 
 from ..never_raise import on_error
 from ..telemetry import now
+from . import seams
 from .loop import Loop
 from .nesting import nesting
 from .optimizer import TRAINS
@@ -16,7 +16,7 @@ from .optimizer import TRAINS
 def take_over_calls(loop: Loop, tf: Any) -> None:
     """Every tf.function passes here; one that does not train pays a look at its own attributes, 0.2 µs."""
     function_class = loop.function_class
-    call = function_class._call
+    call = getattr(function_class, seams.CALL)
     executing_eagerly = tf.executing_eagerly
     tell_failure = on_error(loop.failed)
 
@@ -42,13 +42,13 @@ def take_over_calls(loop: Loop, tf: Any) -> None:
         loop.called(self, began, self.experimental_get_tracing_count() - traces, args, result)
         return result
 
-    function_class._call = _call
+    setattr(function_class, seams.CALL, _call)
 
 
 def take_over_pulls(loop: Loop, tf: Any) -> None:
     """`next(iterator)` and `iterator.get_next()` of tf.data end in one method."""
-    owned: Any = importlib.import_module("tensorflow.python.data.ops.iterator_ops").OwnedIterator
-    pull = owned._next_internal
+    owned = seams.iterator_class()
+    pull = getattr(owned, seams.NEXT)
     executing_eagerly = tf.executing_eagerly
     out_of_range = tf.errors.OutOfRangeError
 
@@ -65,7 +65,7 @@ def take_over_pulls(loop: Loop, tf: Any) -> None:
         loop.pulled(self, now() - began, batch)
         return batch
 
-    owned._next_internal = _next_internal
+    setattr(owned, seams.NEXT, _next_internal)
 
 
 def take_over_tapes(loop: Loop, tf: Any) -> None:

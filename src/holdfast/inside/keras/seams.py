@@ -1,0 +1,251 @@
+"""Keras 3's private names, all of them. Which versions have them: docs/compatibility.md."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Callable, List
+
+from ..seams import CHECKPOINT, DETAIL, RESCUE, RESUME, TELEMETRY, Seam
+
+SEEN = "3.3 to 3.15"
+_SRC = "keras.src"
+_TRAINER = f"{_SRC}.models.model"
+_EPOCHS = f"{_SRC}.trainers.epoch_iterator"
+_CALLBACKS = f"{_SRC}.callbacks.callback_list"
+_OPTIMIZER = f"{_SRC}.optimizers.base_optimizer"
+_ADAPTERS = f"{_SRC}.trainers.data_adapters"
+_ARRAYS = f"{_ADAPTERS}.array_data_adapter"
+TRACEBACKS = f"{_SRC}.utils.traceback_utils"
+
+ANY_BACKEND = (
+    Seam(_TRAINER, "Trainer.make_train_function", (TELEMETRY, CHECKPOINT, RESUME, RESCUE)),
+    Seam(_CALLBACKS, "CallbackList.on_train_begin", (TELEMETRY, CHECKPOINT, RESUME)),
+    Seam(_CALLBACKS, "CallbackList.on_train_end", (TELEMETRY,)),
+    Seam(_CALLBACKS, "CallbackList.on_epoch_begin", (TELEMETRY, CHECKPOINT, RESUME)),
+    Seam(_CALLBACKS, "CallbackList.on_test_begin", (TELEMETRY,)),
+    Seam(_EPOCHS, "EpochIterator.__iter__", (TELEMETRY, CHECKPOINT, RESUME)),
+    Seam(_EPOCHS, "EpochIterator._interrupted_warning", (DETAIL,)),
+    Seam(_EPOCHS, "EpochIterator", (DETAIL, CHECKPOINT, RESUME), assigned="_num_batches"),
+    Seam(_EPOCHS, "EpochIterator", (DETAIL, CHECKPOINT, RESUME), assigned="_steps_seen"),
+    Seam(_OPTIMIZER, "BaseOptimizer.apply", (TELEMETRY, RESCUE)),
+    Seam(_OPTIMIZER, "BaseOptimizer", (RESCUE,), assigned="_trainable_variables"),
+    Seam(f"{_SRC}.optimizers.adam", "Adam", (DETAIL,), assigned="_momentums"),
+    Seam(f"{_SRC}.optimizers.adamax", "Adamax", (DETAIL,), assigned="_m"),
+    Seam(TRACEBACKS, "_EXCLUDED_PATHS", (DETAIL,)),
+    Seam(f"{_SRC}.layers.layer", "Layer._flatten_layers", (RESCUE,)),
+    Seam(f"{_SRC}.layers.layer", "Layer", (RESCUE,), assigned="_call_has_training_arg"),
+    Seam(f"{_SRC}.trainers.trainer", "Trainer._compute_loss", (RESCUE,)),
+    Seam(f"{_ADAPTERS}.data_adapter_utils", "unpack_x_y_sample_weight", (RESCUE,)),
+    Seam(f"{_SRC}.losses.loss", "reduce_weighted_values", (RESCUE,)),
+    Seam(f"{_SRC}.metrics.reduction_metrics", "Mean.update_state", (RESCUE,)),
+)
+_TF = f"{_SRC}.backend.tensorflow"
+ON_TENSORFLOW = (
+    Seam(f"{_TF}.trainer", "TensorFlowTrainer", (CHECKPOINT, RESUME, RESCUE), inner="one_step_on_data"),
+    Seam(f"{_TF}.core", "Variable", (CHECKPOINT, RESUME, RESCUE), assigned="_value"),
+    Seam(f"{_TF}.core", "Variable._direct_assign", (RESCUE,)),
+    Seam(f"{_TF}.trainer", "TFEpochIterator._get_iterator", (CHECKPOINT, RESUME)),
+    Seam(f"{_TF}.trainer", "TFEpochIterator", (CHECKPOINT, RESUME), assigned="_distributed_dataset"),
+    Seam(f"{_TF}.random", "", (RESCUE,)),
+    Seam(TRACEBACKS, "filter_traceback", (CHECKPOINT, RESUME)),
+    Seam(_TRAINER, "Trainer.fit.__wrapped__", (CHECKPOINT, RESUME)),
+    Seam(_EPOCHS, "EpochIterator", (CHECKPOINT, RESUME), assigned="_current_iterator"),
+    Seam(_EPOCHS, "EpochIterator", (RESUME,), assigned="_epoch_iterator"),
+    Seam(_EPOCHS, "EpochIterator._enumerate_iterator", (RESUME,)),
+    Seam(_ARRAYS, "ArrayDataAdapter", (CHECKPOINT, RESUME), assigned="_shuffle"),
+    Seam(_ARRAYS, "ArrayDataAdapter", (CHECKPOINT, RESUME), assigned="_inputs"),
+    Seam(
+        f"{_ADAPTERS}.generator_data_adapter", "GeneratorDataAdapter", (CHECKPOINT, RESUME), assigned="_first_batches"
+    ),
+    Seam(f"{_ADAPTERS}.py_dataset_adapter", "PyDataset", (CHECKPOINT, RESUME), assigned="_workers"),
+    Seam(f"{_ADAPTERS}.array_slicing", "train_validation_split", (RESUME,)),
+    Seam(f"{_SRC}.random.seed_generator", "SeedGenerator.__init__", (CHECKPOINT, RESUME)),
+    Seam(f"{_TF}.trainer", "TensorFlowTrainer", (CHECKPOINT, RESUME), assigned="_eval_epoch_iterator"),
+    Seam(f"{_SRC}.trainers.trainer", "Trainer", (RESUME,), assigned="_initial_epoch"),
+    Seam(f"{_SRC}.backend", "name_scope", (RESCUE,)),
+)
+ON_TORCH = (Seam(f"{_SRC}.backend.torch.core", "Variable._direct_assign", (RESCUE,)),)
+
+DIRECT_ASSIGN = "_direct_assign"  # of a variable's class
+GET_ITERATOR = "_get_iterator"  # of the class that walks through an epoch
+INTERRUPTED = "_interrupted_warning"
+OF_A_PY_DATASET = frozenset({"_workers", "_use_multiprocessing", "_max_queue_size"})  # how it is run, not what it holds
+OF_A_CALLBACK = frozenset({"_model", "model", "params", "validation_data"})  # not a state of its own
+
+
+def is_keras_3() -> bool:
+    return _SRC in sys.modules
+
+
+def is_of_keras(module: str) -> bool:
+    return module.startswith(f"{_SRC}.")
+
+
+def _module(name: str) -> Any:
+    return sys.modules[f"{_SRC}.{name}"]  # all of them are loaded: `import keras` is complete
+
+
+# -- classes and functions
+
+
+def trainer_class() -> Any:
+    return _module("models.model").Trainer
+
+
+def callback_list_class() -> Any:
+    return _module("callbacks.callback_list").CallbackList
+
+
+def epoch_iterator_class() -> Any:
+    return _module("trainers.epoch_iterator").EpochIterator
+
+
+def tf_epoch_iterator_class() -> Any:
+    return _module("backend.tensorflow.trainer").TFEpochIterator
+
+
+def optimizer_class() -> Any:
+    return _module("optimizers.base_optimizer").BaseOptimizer
+
+
+def seed_generator_class() -> Any:
+    return _module("random.seed_generator").SeedGenerator
+
+
+def variable_class(backend: str) -> Any:
+    return _module(f"backend.{backend}.core").Variable
+
+
+def losses() -> Any:
+    return _module("losses.loss")
+
+
+def mean_class() -> Any:
+    return _module("metrics.reduction_metrics").Mean
+
+
+def random_functions(backend: str) -> Any:
+    """None where the backend is not loaded."""
+    return sys.modules.get(f"{_SRC}.backend.{backend}.random")
+
+
+def filter_traceback(function: Callable[..., Any]) -> Any:
+    return _module("utils.traceback_utils").filter_traceback(function)
+
+
+def unpack(data: Any) -> Any:
+    return _module("trainers.data_adapters.data_adapter_utils").unpack_x_y_sample_weight(data)
+
+
+def train_validation_split(arrays: Any, share: float) -> Any:
+    return _module("trainers.data_adapters.array_slicing").train_validation_split(arrays, share)
+
+
+def name_scope(optimizer: Any) -> Any:
+    return _module("backend").name_scope(optimizer.name, caller=optimizer)
+
+
+def inner(function: Any, name: str) -> Any:
+    """A variable of the enclosing function; None in a Keras that is built otherwise."""
+    code = getattr(function, "__code__", None)
+    if code is None or name not in code.co_freevars:
+        return None
+    return function.__closure__[code.co_freevars.index(name)].cell_contents
+
+
+# -- what a model, a variable, an optimizer holds
+
+
+def value_of(variable: Any) -> Any:
+    """What the backend holds for it; None before it is built."""
+    return variable._value
+
+
+def value_or_itself(variable: Any) -> Any:
+    return getattr(variable, "_value", variable)
+
+
+def layers_of(model: Any, include_self: bool = True) -> Any:
+    return model._flatten_layers(include_self=include_self)
+
+
+def takes_training(model: Any) -> bool:
+    return bool(model._call_has_training_arg)
+
+
+def compute_loss(model: Any, **data: Any) -> Any:
+    return model._compute_loss(**data)
+
+
+def nested_metrics(model: Any) -> List[Any]:
+    return list(getattr(model, "_metrics", ()))
+
+
+def trained_by(optimizer: Any) -> List[Any]:
+    return list(getattr(optimizer, "_trainable_variables", ()))
+
+
+def running_means(optimizer: Any) -> Any:
+    """Of the gradient, as Adam and its kin keep it."""
+    return getattr(optimizer, "_momentums", None) or getattr(optimizer, "_m", None)
+
+
+def begin_at_the_given_epoch(model: Any) -> None:
+    """Another tool's idea of the epoch (BackupAndRestore) is not ours."""
+    model._initial_epoch = None
+
+
+def evaluation_iterator(model: Any) -> Any:
+    return getattr(model, "_eval_epoch_iterator", None)
+
+
+# -- where an epoch is in its data
+
+
+def steps_seen(epoch_iterator: Any) -> Any:
+    return epoch_iterator._steps_seen
+
+
+def put_steps_seen(epoch_iterator: Any, steps: Any) -> None:
+    epoch_iterator._steps_seen = steps
+
+
+def num_batches(epoch_iterator: Any) -> Any:
+    return getattr(epoch_iterator, "_num_batches", None)
+
+
+def put_num_batches(epoch_iterator: Any, batches: Any) -> None:
+    epoch_iterator._num_batches = batches
+
+
+def has_iterator(epoch_iterator: Any) -> bool:
+    """One from the epoch before, which may go on."""
+    return epoch_iterator._current_iterator is not None
+
+
+def walk(epoch_iterator: Any) -> Any:
+    return epoch_iterator._enumerate_iterator()
+
+
+def put_walk(epoch_iterator: Any, walking: Any) -> None:
+    epoch_iterator._epoch_iterator = walking
+
+
+def new_iterator(epoch_iterator: Any) -> Any:
+    return iter(epoch_iterator._get_iterator())
+
+
+def dataset_of(epoch_iterator: Any) -> Any:
+    return getattr(epoch_iterator, "_distributed_dataset", None)
+
+
+def is_shuffled(array_adapter: Any) -> bool:
+    return bool(array_adapter._shuffle)
+
+
+def arrays_of(array_adapter: Any) -> Any:
+    return array_adapter._inputs
+
+
+def first_batches(generator_adapter: Any) -> Any:
+    return generator_adapter._first_batches

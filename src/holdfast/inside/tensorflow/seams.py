@@ -1,0 +1,146 @@
+"""TensorFlow's private names, all of them. Which versions have them: docs/compatibility.md."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Callable, Iterable, Optional
+
+from ..seams import CHECKPOINT, DETAIL, RESCUE, RESUME, TELEMETRY, Seam
+
+SEEN = "2.16 to 2.21"
+_PYTHON = "tensorflow.python"
+_CONTEXT = f"{_PYTHON}.eager.context"
+_ITERATORS = f"{_PYTHON}.data.ops.iterator_ops"
+_FUNCTIONS = f"{_PYTHON}.eager.polymorphic_function.polymorphic_function"
+TRACEBACKS = f"{_PYTHON}.util.traceback_utils"
+
+OF_LOOPS = (
+    Seam(_FUNCTIONS, "Function._call", (TELEMETRY,)),
+    Seam(_ITERATORS, "OwnedIterator._next_internal", (TELEMETRY,)),
+    Seam(_CONTEXT, "Context.ensure_initialized", (RESCUE,)),
+    Seam(_CONTEXT, "Context", (RESCUE,), assigned="_initialized"),
+    Seam(_CONTEXT, "Context._compute_gpu_options", (RESCUE,)),
+    Seam(TRACEBACKS, "_EXCLUDED_PATHS", (DETAIL,)),
+)
+OF_FIT = (  # beside those of Keras itself
+    Seam(_CONTEXT, "context", (CHECKPOINT, RESUME)),
+    Seam(_CONTEXT, "Context", (CHECKPOINT, RESUME), assigned="_rng"),
+    Seam(_CONTEXT, "global_seed", (CHECKPOINT, RESUME)),
+    Seam(_CONTEXT, "executing_eagerly", (CHECKPOINT, RESUME)),
+    Seam(f"{_PYTHON}.data.util.random_seed", "get_seed", (CHECKPOINT, RESUME)),
+    Seam(f"{_PYTHON}.framework.config", "is_op_determinism_enabled", (CHECKPOINT, RESUME)),
+    Seam(f"{_PYTHON}.ops.stateful_random_ops", "", (CHECKPOINT, RESUME)),
+    Seam(_ITERATORS, "OwnedIterator._save", (CHECKPOINT, RESUME)),
+    Seam(_ITERATORS, "OwnedIterator._restore", (RESUME,)),
+    Seam(TRACEBACKS, "filter_traceback", (TELEMETRY, CHECKPOINT, RESUME, RESCUE)),
+    Seam(_FUNCTIONS, "Function", (RESCUE,), assigned="_concrete_variable_creation_fn"),
+    Seam(_FUNCTIONS, "Function", (RESCUE,), assigned="_function_cache"),
+    Seam(f"{_PYTHON}.framework.func_graph", "FuncGraph._get_function", (RESCUE,)),
+    Seam(f"{_PYTHON}.framework.tensor_util", "constant_value", (RESCUE,)),
+    Seam(f"{_PYTHON}.ops.control_flow_util_v2", "get_func_graph", (RESCUE,)),
+)
+
+CALL = "_call"  # of tf.function's class
+NEXT = "_next_internal"  # of tf.data's iterator
+
+
+def module(name: str) -> Any:
+    return sys.modules[f"{_PYTHON}.{name}"]  # all of them are loaded: `import tensorflow` is complete
+
+
+def context_module() -> Any:
+    return sys.modules[_CONTEXT]
+
+
+def iterator_class() -> Any:
+    return sys.modules[_ITERATORS].OwnedIterator
+
+
+def hide_frames(filtering: str, place: str) -> None:
+    """`filtering`: the module of Keras or TensorFlow that cuts frames out of tracebacks by their files' places."""
+    found: Any = sys.modules[filtering]
+    found._EXCLUDED_PATHS = (*found._EXCLUDED_PATHS, place)
+
+
+def filter_traceback(function: Callable[..., Any]) -> Any:
+    return sys.modules[TRACEBACKS].filter_traceback(function)
+
+
+# -- random numbers
+
+
+def python_random() -> Any:
+    """What seeds of operations come from that were given none; None before the first."""
+    return getattr(sys.modules[_CONTEXT].context(), "_rng", None)
+
+
+def global_generator() -> Any:
+    return getattr(sys.modules.get(f"{_PYTHON}.ops.stateful_random_ops"), "global_generator", None)
+
+
+def global_seed() -> Any:
+    return context_module().global_seed()
+
+
+# -- the context, before its first operation
+
+
+def is_initialized(context: Any) -> bool:
+    return bool(context._initialized)
+
+
+def gpu_options_of(context: Any) -> Optional[Callable[[], Any]]:
+    return getattr(context, "_compute_gpu_options", None)
+
+
+def put_gpu_options(context: Any, compute: Callable[[], Any]) -> None:
+    context._compute_gpu_options = compute
+
+
+# -- iterators
+
+
+def state_of(iterator: Any) -> Any:
+    return iterator._save().numpy()
+
+
+def put_state(iterator: Any, state: Any) -> None:
+    iterator._restore(state)
+
+
+# -- traced functions
+
+
+def name_of(function: Any) -> str:
+    return str(getattr(function, "_name", "tf.function"))
+
+
+def forget_traces(function: Any) -> Optional[Iterable[Any]]:
+    """The signatures it was traced for; None in a TensorFlow that keeps its traces elsewhere."""
+    cache = getattr(function, "_function_cache", None)
+    if cache is None or not hasattr(cache, "clear"):
+        return None
+    signatures = [concrete.structured_input_signature for concrete in cache.values()]
+    cache.clear()
+    function._concrete_variable_creation_fn = None
+    return signatures
+
+
+def function_in(graph: Any, name: str) -> Any:
+    return graph._get_function(name)
+
+
+def loop_body(operation: Any) -> Any:
+    shapes = [tensor.shape for tensor in operation.inputs]
+    util = module("ops.control_flow_util_v2")
+    return util.get_func_graph(operation, shapes, operation.get_attr("body").name)
+
+
+def constant_value(tensor: Any) -> Any:
+    return module("framework.tensor_util").constant_value(tensor)
+
+
+def quick_shape(tensor: Any) -> Any:
+    """`shape` would build an object each time; 0.3 µs."""
+    quick = getattr(tensor, "_shape_tuple", None)
+    return quick() if quick is not None else getattr(tensor, "shape", ())
