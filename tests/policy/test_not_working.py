@@ -16,6 +16,16 @@ def _event(kind: str, **data: object) -> Event:
 
 FAILED = _event("checkpoint.failed", reason="AttributeError: 'numpy.float32' object has no attribute 'numpy'")
 KINDS = {
+    "Holdfast cannot keep checkpoints or go on from them here: Variable._value is not in Keras 3.99 (known: 3.3 to 3.15); t": (
+        _event(
+            "capabilities",
+            framework="keras",
+            telemetry="yes",
+            checkpoint="no: Variable._value is not in Keras 3.99 (known: 3.3 to 3.15)",
+            resume="no: another name is not in Keras 3.99",
+            rescue="off",
+        )
+    ),
     "checkpoints are not working here: AttributeError: 'numpy.float32' object has no attribute 'numpy'": FAILED,
     "a part of Holdfast failed in the training process: Fit.began: KeyError: 'x'": _event(
         "inside.failed", place="Fit.began", reason="KeyError: 'x'"
@@ -54,7 +64,8 @@ def test_training_and_evaluation_are_two_matters() -> None:
 
 
 def test_what_works_is_no_matter() -> None:
-    healthy = [_event("checkpoint.saved", step=3), _event("rescue.k", k=2), _event("memory.budget", where="gpu")]
+    able = _event("capabilities", framework="keras", telemetry="yes", checkpoint="off", resume="off", rescue="yes")
+    healthy = [able, _event("checkpoint.saved", step=3), _event("rescue.k", k=2), _event("memory.budget", where="gpu")]
     elsewhere = _event("checkpoint.failed", reason=not_working.SAVED_ELSEWHERE)
     assert decide([*healthy, elsewhere], "protect", {}) == []
 

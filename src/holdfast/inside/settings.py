@@ -17,3 +17,8 @@ def read(channel: str) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def rescue_wanted(settings: dict[str, Any]) -> bool:
+    """Whether running out of memory is to be survived."""
+    return settings.get("policy") == "protect" and isinstance(settings.get("rescue"), dict)

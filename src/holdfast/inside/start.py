@@ -49,7 +49,7 @@ def _install(module: str, recorder: Recorder) -> None:
 @never_raise.guarded
 def _install_trainer(name: str, recorder: Recorder) -> None:
     """What survives a lack of memory; steps are counted by the adapter of the framework below."""
-    if recorder.settings.get("policy") == "protect" and isinstance(recorder.settings.get("rescue"), dict):
+    if settings.rescue_wanted(recorder.settings):
         framework, file = TRAINERS[name]
         importlib.import_module(f"{__package__}.{framework}.{file}").install(recorder, name)
 

@@ -12,6 +12,13 @@ SENTENCE_CHARACTERS = 300  # a whole line with its reason
 EVERYTHING = "*"  # the place of a failure after which the part inside is switched off as a whole
 SAVED_ELSEWHERE = "another process of this run trains and saves already"  # that one's checkpoints work
 WHERE = {"train": "training", "evaluate": "evaluation", "predict": "prediction"}
+NO = "no: "  # how an ability begins that a framework's adapter does not have here
+ABILITIES = {
+    "telemetry": "look into training",
+    "checkpoint": "keep checkpoints",
+    "resume": "go on from them",
+    "rescue": "survive running out of memory",
+}
 MEMORY = {"gpu": "GPU memory", "host": "memory"}
 
 
@@ -32,6 +39,8 @@ def decide(events: Iterable[Event], policy: Policy, decided_at: Mapping[str, flo
 def _told(event: Event) -> tuple[str, str] | None:
     """What it is about, and the line; None for an event that is about something else."""
     data, reason = event.data, _one_line(event.data.get("reason"))
+    if event.kind == "capabilities":
+        return _cannot(event)
     if event.kind == "checkpoint.failed" and reason != SAVED_ELSEWHERE:
         line = f"checkpoints are not working here: {reason}; training goes on, a restart would repeat what is not saved"
         return "checkpoints", line
@@ -51,6 +60,17 @@ def _told(event: Event) -> tuple[str, str] | None:
         what = WHERE.get(where, where)
         return f"rescue:{where}", f"{what}: a batch that does not fit in memory is not run in smaller pieces: {reason}"
     return None
+
+
+def _cannot(event: Event) -> tuple[str, str] | None:
+    """What was asked for and cannot be done with this version of a framework: one line, with the first reason."""
+    reasons = {ability: str(event.data.get(ability)) for ability in ABILITIES}
+    lost = {ability: said.removeprefix(NO) for ability, said in reasons.items() if said.startswith(NO)}
+    if not lost:
+        return None
+    what = " or ".join(words for ability, words in ABILITIES.items() if ability in lost)
+    reason = _one_line(next(iter(lost.values())))
+    return f"capabilities:{event.data.get('framework')}", f"Holdfast cannot {what} here: {reason}; training goes on"
 
 
 def _one_line(value: object, limit: int = REASON_CHARACTERS) -> str:

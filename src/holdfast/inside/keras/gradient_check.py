@@ -87,7 +87,7 @@ def refusal(model: Any) -> str:
 
 def own_code(model: Any) -> str:
     """What of the step is not Keras's, in words; nothing where all of it is."""
-    own = [f"a {name} of its own" for name in ("train_step", "compute_loss", "_compute_loss") if is_own(model, name)]
+    own = [f"a {name} of its own" for name in seams.STEP_METHODS if is_own(model, name)]
     loss = getattr(model, "loss", None)
     if loss is not None and not isinstance(loss, (str, dict, list, tuple)):
         module = str(getattr(loss, "__module__", "") or type(loss).__module__)

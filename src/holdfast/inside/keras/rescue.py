@@ -18,6 +18,7 @@ from ..never_raise import guarded
 from ..out_of_memory import give_back
 from ..piece_sizes import Pieces
 from ..rescue_engine import CannotSplit, Driver, Engine, MustStartAgain
+from ..settings import rescue_wanted
 from ..telemetry import Recorder
 from ..tensorflow.budget import pages_are_given_back
 from ..tensorflow.memory_forecast import CardForecast, Forecast, ResidentForecast
@@ -45,7 +46,7 @@ class Rescue:
         self.recorder = recorder
         self.tf = tf
         settings = recorder.settings.get("rescue")
-        self.asked = recorder.settings.get("policy") == "protect" and isinstance(settings, dict)
+        self.asked = rescue_wanted(recorder.settings)
         self.wanted = self.asked and able
         self.settings: dict[str, Any] = settings if self.wanted and isinstance(settings, dict) else {}
         self.on = self.wanted and tf is not None
@@ -342,4 +343,4 @@ def has_checkpoint(settings: dict[str, Any]) -> bool:
 
 
 def _is_alone(model: Any) -> bool:
-    return model is not None and type(model.distribute_strategy).__name__ == "_DefaultDistributionStrategy"
+    return model is not None and seams.on_one_device(model)

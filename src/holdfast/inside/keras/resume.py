@@ -96,7 +96,7 @@ class Fits:
         return call
 
     def _refused(self, model: Any) -> str:
-        if type(model.distribute_strategy).__name__ != "_DefaultDistributionStrategy":
+        if not seams.on_one_device(model):
             return "checkpoints are not made under a distribution strategy yet"
         if model.steps_per_execution != 1:
             return "checkpoints are not made with steps_per_execution above 1 yet"

@@ -68,6 +68,7 @@ ON_TORCH = (Seam(f"{_SRC}.backend.torch.core", "Variable._direct_assign", (RESCU
 
 DIRECT_ASSIGN = "_direct_assign"  # of a variable's class
 GET_ITERATOR = "_get_iterator"  # of the class that walks through an epoch
+STEP_METHODS = ("train_step", "compute_loss", "_compute_loss")  # that a model of the user's own may replace
 INTERRUPTED = "_interrupted_warning"
 OF_A_PY_DATASET = frozenset({"_workers", "_use_multiprocessing", "_max_queue_size"})  # how it is run, not what it holds
 OF_A_CALLBACK = frozenset({"_model", "model", "params", "validation_data"})  # not a state of its own
@@ -151,6 +152,11 @@ def inner(function: Any, name: str) -> Any:
     if code is None or name not in code.co_freevars:
         return None
     return function.__closure__[code.co_freevars.index(name)].cell_contents
+
+
+def on_one_device(model: Any) -> bool:
+    """Under no distribution strategy of TensorFlow's."""
+    return type(model.distribute_strategy).__name__ == "_DefaultDistributionStrategy"
 
 
 # -- what a model, a variable, an optimizer holds

@@ -109,8 +109,7 @@ def _backend() -> str:
 
 
 def _is_plain(model: Any) -> bool:
-    strategy = model.distribute_strategy
-    return model.steps_per_execution == 1 and type(strategy).__name__ == "_DefaultDistributionStrategy"
+    return model.steps_per_execution == 1 and seams.on_one_device(model)
 
 
 def _optimizer_of(model_ref: Any) -> Callable[[], Any]:

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple, Optional
 
 from ..held_memory import held_by_this_process
 from ..never_raise import guarded
+from ..settings import rescue_wanted
 from ..telemetry import Recorder
 from . import nvml, seams
 
@@ -49,9 +50,9 @@ def card_limit() -> Optional[Limit]:
 
 
 def limit_allocators(recorder: Recorder) -> None:
-    settings = recorder.settings.get("rescue")
-    if recorder.settings.get("policy") != "protect" or not isinstance(settings, dict):
+    if not rescue_wanted(recorder.settings):
         return
+    settings = recorder.settings["rescue"]
     host, gpu, k = (int(settings.get(name) or 0) for name in ("host_budget_bytes", "gpu_budget_bytes", "k"))
     context: Any = seams.context_module().Context
     original = context.ensure_initialized

@@ -7,8 +7,10 @@ from typing import Any
 
 from .. import randomness
 from ..never_raise import guarded
+from ..seams import RESCUE, TELEMETRY, Abilities
+from ..settings import rescue_wanted
 from ..telemetry import Recorder
-from . import oom_advice, step
+from . import oom_advice, seams, step
 from .backward_call import limit_gpu
 from .compile_phase import Compiling
 from .module_hooks import rescuing
@@ -21,16 +23,15 @@ def install(recorder: Recorder) -> None:
     wanted = recorder.settings.get("checkpoint")
     if wanted:
         guarded(randomness.begin_alike)(str(wanted["directory"]), bool(wanted.get("resume")))
-    if "torch.optim.optimizer" not in sys.modules:
-        recorder.event("adapter.unfit", framework="torch", reason="this torch has no torch.optim.optimizer")
-        return
+    can = Abilities("PyTorch", str(torch.__version__), seams.SEEN, seams.OF_TORCH)
+    can.tell(recorder, "torch", [TELEMETRY, *([RESCUE] if rescue_wanted(recorder.settings) else [])])
     if recorder.settings.get("policy") == "protect":
         limit_gpu(torch, (recorder.settings.get("rescue") or {}).get("gpu_budget_bytes"))
     if recorder.settings.get("policy") == "advise":
         oom_advice.install()
-    telemetry = Telemetry(recorder, torch, Compiling(recorder))
     # The order is fixed: what comes first is nearest to the user's own call.
-    rescue = guarded(rescuing)(recorder, torch)
-    missing = step.take_over(torch, [*([rescue] if rescue is not None else []), telling(telemetry)])
-    if missing:
-        recorder.event("adapter.partial", framework="torch", missing=missing)
+    rescue = guarded(rescuing)(recorder, torch) if can.can(RESCUE) else None
+    aspects = [rescue] if rescue is not None else []
+    if can.can(TELEMETRY):
+        aspects.append(telling(Telemetry(recorder, torch, Compiling(recorder))))
+    step.take_over(torch, aspects)

@@ -10,12 +10,13 @@ from __future__ import annotations
 from typing import Any, Dict, Iterable, Iterator, List, Set, Tuple
 
 from ..rescue_engine import CannotSplit
+from . import seams
 
 Range = Tuple[int, int]  # numbers from, and up to but not with
 
 
 def number_of(node: Any) -> int:
-    return int(node._sequence_nr())
+    return seams.node_number(node)
 
 
 def is_leaf(node: Any) -> bool:
@@ -115,7 +116,7 @@ def release(roots: Iterable[Any], of: Range) -> int:
 
 def _saved_by(node: Any) -> Iterator[Any]:
     for name in dir(node):
-        if name.startswith("_raw_saved_"):
+        if name.startswith(seams.SAVED_FOR_BACKWARD):
             try:
                 found = getattr(node, name, None)
             except RuntimeError:  # a function of Python's that has run, and has freed what it saved

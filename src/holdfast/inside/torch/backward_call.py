@@ -15,6 +15,7 @@ from typing import Any, Callable, List, Optional
 from ..never_raise import guarded
 from ..out_of_memory import is_out_of_memory
 from ..user_errors import passing
+from . import seams
 from .batch_function import LossFunction
 from .loop_rescue import LoopRescue, RescuedModule
 from .loss_shares import ADDED_UP, ROWS
@@ -79,4 +80,4 @@ def limit_gpu(torch: Any, budget: Optional[int]) -> None:
             total = torch.cuda.get_device_properties(device).total_memory
             torch.cuda.set_per_process_memory_fraction(min(1.0, budget / total), device)
 
-    torch.cuda._lazy_call(guarded(limit))
+    seams.once_cuda_starts(torch, guarded(limit))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 from ..never_raise import guarded
 from ..ring import PHASES
 from ..telemetry import Recorder, now
+from . import seams
 
 TOLD = 100  # compilations; a script that recompiles on every batch would fill the record
 
@@ -22,7 +22,7 @@ class Compiling:
 
     def listen(self) -> None:
         """Asked on every batch until the compiler is loaded: never imports it."""
-        handler: Any = getattr(sys.modules.get("torch._dynamo.callback"), "callback_handler", None)
+        handler: Any = seams.compile_callbacks()
         if handler is not None:
             self.listening = True
             handler.register_start_callback(guarded(self.started))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from ..telemetry import Recorder, now
+from . import seams
 
 NORM_SHARE = 0.001  # of the run's time: a norm that takes 5 ms is taken every 5 s
 CPU_NORM_LIMIT = 200_000_000  # parameters; beyond it even one norm is felt
@@ -77,9 +78,8 @@ class Norms:
 def _norm(torch: Any, gradients: List[Any]) -> Any:
     device = gradients[0].device
     half = any(each.dtype is torch.float16 for each in gradients)  # a norm beyond 65504 would be infinite in it
-    if hasattr(torch, "_foreach_norm") and not half:
-        norms = torch._foreach_norm(gradients)
-    else:
+    norms = None if half else seams.norms_of(torch, gradients)
+    if norms is None:
         norms = [torch.linalg.vector_norm(each, dtype=torch.float32) for each in gradients]
     return torch.linalg.vector_norm(torch.stack([each.to(device, torch.float32) for each in norms]))
 
@@ -125,8 +125,7 @@ def gpus(torch: Any, device: Any) -> Tuple[str, Optional[int]]:
     built = "cuda" if torch.version.cuda else "hip" if getattr(torch.version, "hip", None) else "cpu"
     if device.type == "cuda":
         return built, None
-    count = getattr(torch.cuda, "_device_count_nvml", None)
-    if built != "cuda" or count is None:
+    if built != "cuda":
         return built, 0 if built == "cpu" else None
-    found = count()
-    return built, found if found >= 0 else None
+    found = seams.gpu_count(torch)
+    return built, found if found is not None and found >= 0 else None

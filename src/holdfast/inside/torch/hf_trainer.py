@@ -11,14 +11,21 @@ import sys
 from typing import Any, Dict, Optional
 
 from ..never_raise import guarded
+from ..seams import RESCUE, Abilities
 from ..telemetry import Recorder
 from ..user_errors import passing
+from . import seams
 from .batch_function import LossFunction
 from .loop_rescue import LoopRescue, RescuedModule, of_process
 from .step_undo import shadowed
 
 
 def install(recorder: Recorder, name: str) -> None:
+    version = str(getattr(sys.modules.get("transformers"), "__version__", "?"))
+    can = Abilities("Transformers", version, seams.HF_SEEN, seams.of_hf(name))
+    can.tell(recorder, "transformers", [RESCUE])
+    if not can.can(RESCUE):
+        return
     trainer_class: Any = sys.modules[name].Trainer
     train = trainer_class.train
     rescue = of_process(recorder, sys.modules["torch"])

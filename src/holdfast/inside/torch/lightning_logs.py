@@ -10,6 +10,7 @@ import contextlib
 from typing import Any, Dict, Iterator, List, Set, Tuple
 
 from ..never_raise import guarded
+from . import seams
 from .batch_function import AGAIN, PIECE, TRIAL
 from .loss_shares import ADDED_UP, ROWS, within
 from .recompute import Call
@@ -28,18 +29,18 @@ class Learnt:
 
     def __init__(self, model: Any) -> None:
         self.ways: Dict[str, List[str]] = {}  # by name: how a value of the whole comes of those of its parts
-        self.metrics = [module for module in model.modules() if _is_metric(module)]
+        self.metrics = [module for module in model.modules() if seams.is_metric(module)]
 
 
 class Logs:
     """Of one batch."""
 
     def __init__(self, trainer: Any, learnt: Learnt) -> None:
-        self._results = trainer._results
+        self._results = seams.lightning_results(trainer)
         self._ways, self._metrics = learnt.ways, learnt.metrics
         # A value that is logged is never changed in place: to remember which it was is enough.
         self._before = [(key, metric, dict(metric.__dict__)) for key, metric in (self._results or {}).items()]
-        self._counts = [metric._update_count for metric in self._metrics]
+        self._counts = [seams.updates_of(metric) for metric in self._metrics]
         self._complete: List[Tuple[Any, Dict[str, Any]]] = []
         self._pieces: List[Logged] = []
         self._trials: List[Logged] = []
@@ -48,7 +49,7 @@ class Logs:
     def failed(self) -> None:
         """The whole batch did, before it was through with its training step."""
         # It is in a metric that was updated: that stays, and what the pieces do to it is undone.
-        moved = [m for m, count in zip(self._metrics, self._counts) if m._update_count != count]
+        moved = [m for m, count in zip(self._metrics, self._counts) if seams.updates_of(m) != count]
         self._complete = [(metric, _state(metric)) for metric in moved]
         for key in set(self._results or ()) - {key for key, _, _ in self._before}:
             del self._results[key]
@@ -64,7 +65,7 @@ class Logs:
 
         def log(*args: Any, **kwargs: Any) -> None:
             value = args[2]
-            calls[str(args[1])] = (value if _is_metric(value) else value.detach(), args, kwargs)
+            calls[str(args[1])] = (value if seams.is_metric(value) else value.detach(), args, kwargs)
 
         done = False
         try:
@@ -88,7 +89,7 @@ class Logs:
             seen = [piece[name] for piece in self._pieces if name in piece]
             value, args, kwargs = seen[-1]
             ways = self._ways.get(name) if len(seen) == len(bounds) else None
-            if _is_metric(value):
+            if seams.is_metric(value):
                 if kwargs.get("on_step") and id(value) not in complete:
                     self.last.add(name)
             elif ways:
@@ -116,7 +117,7 @@ class Logs:
     def _heard(self, cuts: List[Tuple[int, int]], call: Call) -> None:
         whole, one, other = self._trials
         for name, (value, _, kwargs) in whole.items():
-            if _is_metric(value) or value.numel() != 1 or name not in one or name not in other:
+            if seams.is_metric(value) or value.numel() != 1 or name not in one or name not in other:
                 continue
             parts, wanted = [one[name][0], other[name][0]], float(value)
             asked = ASKED_FOR.get(str(getattr(kwargs.get("reduce_fx"), "__name__", kwargs.get("reduce_fx"))), ROWS)
@@ -135,17 +136,13 @@ def _joined(way: str, values: List[Any], bounds: List[Tuple[int, int]], call: Ca
     return sum(value * within(weighing, begin, end, first, last) for value, (begin, end) in zip(values, bounds))
 
 
-def _is_metric(value: Any) -> bool:
-    return hasattr(value, "_update_count") and hasattr(value, "_defaults")
-
-
 def _state(metric: Any) -> Dict[str, Any]:
     def copied(value: Any) -> Any:
         if hasattr(value, "detach"):
             return value.detach().clone()
         return list(value) if isinstance(value, list) else value
 
-    names = {"_update_count", "_computed", "_forward_cache", "_update_called"} | set(metric._defaults)
+    names = seams.states_of_metric(metric)
     return {name: copied(value) for name, value in metric.__dict__.items() if name in names}
 
 

@@ -14,8 +14,10 @@ from typing import Any, List, Optional, Tuple
 
 from ..never_raise import guarded
 from ..rescue_engine import CannotSplit
+from ..seams import RESCUE, Abilities
 from ..telemetry import Recorder
 from ..user_errors import passing
+from . import seams
 from .batch_function import PIECE, LossFunction
 from .lightning_logs import Learnt, Logs
 from .loop_rescue import LoopRescue, RescuedModule, of_process
@@ -33,7 +35,7 @@ class _TrainingStep(LossFunction):
 
     def part(self, why: str, args: Any, kwargs: Any) -> List[Any]:
         # In a backward pass Lightning takes itself to be in another hook, in which nothing may be logged.
-        with shadowed(self.model, "_current_fx_name", "training_step"), self._logs.listening(why):
+        with shadowed(self.model, seams.LIGHTNING_HOOK, "training_step"), self._logs.listening(why):
             found = super().part(why, args, kwargs)
         loss = self.followed(found)
         if loss is None:
@@ -71,8 +73,13 @@ def _has_rows(value: Any, rows: int) -> bool:
 
 
 def install(recorder: Recorder, name: str) -> None:
-    loop_class: Any = sys.modules[name]._AutomaticOptimization
-    original = loop_class._training_step
+    version = str(getattr(sys.modules.get(name.split(".loops.", maxsplit=1)[0]), "__version__", "?"))
+    can = Abilities("Lightning", version, seams.LIGHTNING_SEEN, seams.of_lightning(name))
+    can.tell(recorder, "lightning", [RESCUE])
+    if not can.can(RESCUE):
+        return
+    loop_class = seams.lightning_loop_class(name)
+    original = getattr(loop_class, seams.LIGHTNING_STEP)
     rescue = of_process(recorder, sys.modules["torch"])
     known: Any = weakref.WeakKeyDictionary()
     step_of = guarded(functools.partial(_step_of, rescue, known))
@@ -91,7 +98,7 @@ def install(recorder: Recorder, name: str) -> None:
             with shadowed(function.model, "training_step", training_step):
                 return original(self, *args, **kwargs)
 
-    loop_class._training_step = _training_step
+    setattr(loop_class, seams.LIGHTNING_STEP, _training_step)
 
 
 def _step_of(rescue: LoopRescue, known: Any, trainer: Any) -> Optional[Tuple[RescuedModule, _TrainingStep]]:

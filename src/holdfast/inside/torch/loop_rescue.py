@@ -18,7 +18,7 @@ from ..out_of_memory import forget, give_back, is_out_of_memory, tell_caught, wa
 from ..piece_sizes import PiecesByLength, bounds
 from ..rescue_engine import CannotSplit, attempted
 from ..telemetry import Recorder, now
-from . import not_splittable
+from . import not_splittable, seams
 from .batch_function import BatchFunction
 from .failed_backward import Backward, Noted, Record
 from .foresight import DoesNotFit, Saved, rows_that_fit
@@ -47,7 +47,7 @@ class LoopRescue:
         self.backward = Backward(self)
         self.forked = False  # a forked child is somebody else's: a loader's worker mostly
         os.register_at_fork(after_in_child=self._in_child)
-        self.next_number: Callable[[], int] = torch.autograd._get_sequence_nr
+        self.next_number = seams.next_node_number(torch)
         self._limited: bool = any(resource.getrlimit(kind)[0] != resource.RLIM_INFINITY for kind in LIMITS)
         self._gpu_in_use: Callable[[], bool] = torch.cuda.is_initialized
 
@@ -228,7 +228,7 @@ class RescuedModule:
         return Saved(self._torch, groups, self.parameters())
 
     def _versions(self, inputs: List[Any]) -> List[int]:
-        return [tensor._version for tensor in inputs] + [parameter._version for parameter in self.parameters()]
+        return [seams.version_of(tensor) for tensor in (*inputs, *self.parameters())]
 
     def parameters(self) -> List[Any]:
         assert self._traces is not None

@@ -9,6 +9,7 @@ from typing import Any, List, Optional, Tuple
 from ..never_raise import guarded
 from ..out_of_memory import is_out_of_memory, tell_caught, wanted
 from ..rescue_engine import CannotSplit, attempted
+from ..settings import rescue_wanted
 from ..telemetry import Recorder
 from ..user_errors import passing
 from .loop_rescue import LoopRescue, of_process
@@ -19,7 +20,7 @@ from .step import Aspect, Call, Step, compiling
 
 def rescuing(recorder: Recorder, torch: Any) -> Optional[Aspect]:
     """Takes over the modules' call at once; the backward pass as an aspect of the step. None where it is not to act."""
-    if recorder.settings.get("policy") != "protect" or not isinstance(recorder.settings.get("rescue"), dict):
+    if not rescue_wanted(recorder.settings):
         return None
     rescue = of_process(recorder, torch)
     _take_over_calls(torch, rescue)

@@ -6,6 +6,7 @@ import contextlib
 from typing import Any, Iterator, List, Tuple
 
 from ..rescue_engine import CannotSplit
+from . import seams
 from .tensor_nests import PLAIN
 
 
@@ -58,7 +59,7 @@ def kept_by(module: Any) -> dict[str, Tuple[str, Any]]:
     kept: dict[str, Tuple[str, Any]] = {}
     for name, one in module.named_modules():
         for key, value in vars(one).items():
-            if key in ("_parameters", "_buffers", "_modules"):
+            if key in seams.MODULE_PARTS:
                 continue
             mark: Tuple[str, Any] = ("object", value)
             if isinstance(value, (list, dict, set)):

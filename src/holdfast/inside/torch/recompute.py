@@ -13,6 +13,7 @@ from typing import Any, Callable, List, NamedTuple, Optional, Tuple
 from ..out_of_memory import forget, give_back, is_out_of_memory
 from ..piece_sizes import bounds
 from ..rescue_engine import CannotSplit
+from . import seams
 from .batch_function import AGAIN, PIECE, BatchFunction
 from .loss_shares import Weighing, share_of
 from .outermost_call import left_alone
@@ -56,7 +57,9 @@ class Call:
         self.refuse: Callable[[str, BaseException], None] = _unsaid
 
     def versions(self) -> List[int]:
-        return [t._version for t in (*tensors_of((self.args, self.kwargs), self.torch), *self.traces.parameters)]
+        return [
+            seams.version_of(t) for t in (*tensors_of((self.args, self.kwargs), self.torch), *self.traces.parameters)
+        ]
 
     def run(self, why: str, begin: int, end: int, leaves: Optional[dict[int, Any]] = None) -> Any:
         """On these rows. With `leaves`, inputs that want a gradient are leaves, found there by identity."""
@@ -258,7 +261,7 @@ NONE = (0, 0)  # the mark of no gradient
 def mark(tensor: Any) -> Tuple[int, int]:
     """By which a change of its gradient is known."""
     gradient = tensor.grad
-    return NONE if gradient is None else (id(gradient), gradient._version)
+    return NONE if gradient is None else (id(gradient), seams.version_of(gradient))
 
 
 class Joined:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import functools
 import sys
 from dataclasses import dataclass
-from typing import Any, Callable, List, Sequence
+from typing import Any, Callable, Sequence
 
 from ..never_raise import guarded, guarded_hook
+from . import seams
 
 Call = Callable[..., Any]
 
@@ -49,14 +50,12 @@ def in_turn(first: Call, second: Call) -> Call:
     return both
 
 
-def take_over(torch: Any, aspects: Sequence[Aspect]) -> List[str]:
-    """Returns what this version of PyTorch does not have; the rest is taken over all the same."""
-    loader: Any = sys.modules.get("torch.utils.data.dataloader")
-    scaler: Any = sys.modules.get("torch.amp.grad_scaler") or sys.modules.get("torch.cuda.amp.grad_scaler")
+def take_over(torch: Any, aspects: Sequence[Aspect]) -> None:
+    """What this version of PyTorch does not have is left out."""
     places = {
-        "iterate": (getattr(loader, "DataLoader", None), "__iter__"),
-        "next_batch": (getattr(loader, "_BaseDataLoaderIter", None), "__next__"),
-        "scale": (getattr(scaler, "GradScaler", None), "scale"),
+        "iterate": (getattr(seams.loader_module(), "DataLoader", None), "__iter__"),
+        "next_batch": (seams.loader_iterator_class(), "__next__"),
+        "scale": (seams.scaler_class(), "scale"),
         "backward": (torch.Tensor, "backward"),
         "save": (torch, "save"),
     }
@@ -69,7 +68,6 @@ def take_over(torch: Any, aspects: Sequence[Aspect]) -> List[str]:
     for name, (owner, attribute) in places.items():
         if name not in missing and getattr(step, name) is not originals[name]:
             _replace(owner, attribute, originals[name], getattr(step, name))
-    return missing
 
 
 def _replace(owner: Any, attribute: str, original: Call, ours: Call) -> None:

@@ -9,6 +9,7 @@ import weakref
 from typing import Any, Iterator
 
 from ..rescue_engine import CannotSplit
+from . import seams
 from .frozen_randomness import without_draws
 from .piece_state import random_state, set_random_state
 
@@ -20,7 +21,7 @@ class StepUndo:
         self._torch = torch
         self._model = weakref.ref(model)  # what is known of a model is kept as long as it lives, and no longer
         self.parameters = list(model.parameters())
-        kind = torch.nn.modules.batchnorm._NormBase
+        kind = seams.norm_class(torch)
         self.normalising = [m for m in model.modules() if isinstance(m, kind) and m.running_mean is not None]
         self.statistics = self._statistics()
         self._copies = [buffer.detach().clone() for buffer in self.statistics]
@@ -75,11 +76,15 @@ class StepUndo:
     def other_buffers(self) -> dict[str, tuple[Any, int]]:
         model: Any = self._model()
         known = {id(buffer) for buffer in self.statistics}
-        return {name: (buffer, buffer._version) for name, buffer in model.named_buffers() if id(buffer) not in known}
+        return {
+            name: (buffer, seams.version_of(buffer))
+            for name, buffer in model.named_buffers()
+            if id(buffer) not in known
+        }
 
 
 def statistics_of(module: Any) -> dict[str, Any]:
-    return {name: buffer for name, buffer in module._buffers.items() if buffer is not None}
+    return {name: buffer for name, buffer in seams.buffers_of(module).items() if buffer is not None}
 
 
 def _by_kind(buffers: list[Any], copies: list[Any]) -> list[tuple[list[Any], list[Any]]]:
@@ -94,21 +99,14 @@ def _by_kind(buffers: list[Any], copies: list[Any]) -> list[tuple[list[Any], lis
 
 def copy_all(torch: Any, sources: list[Any], targets: list[Any]) -> None:
     with torch.no_grad():
-        if hasattr(torch, "_foreach_copy_"):
-            torch._foreach_copy_(targets, sources)
-            return
-        for source, target in zip(sources, targets):
-            target.copy_(source)
+        seams.copy_all(torch, sources, targets)
 
 
 def put_back(torch: Any, copies: list[Any], statistics: list[Any]) -> None:
     """So that a graph of an earlier pass, which has them saved, does not take it for a change."""
     if not statistics:
         return
-    preserve: Any = getattr(torch.autograd, "_unsafe_preserve_version_counter", contextlib.nullcontext)
-    with contextlib.ExitStack() as stack:
-        for buffer in statistics:
-            stack.enter_context(preserve(buffer))
+    with seams.versions_kept(torch, statistics):
         copy_all(torch, copies, statistics)
 
 

@@ -1,0 +1,181 @@
+"""PyTorch's private names, and those of the trainers on top of it, all of them. Which versions have them:
+docs/compatibility.md."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from typing import Any, Callable, Iterable, Iterator, List, Optional
+
+from ..seams import DETAIL, RESCUE, TELEMETRY, Seam
+
+SEEN = "2.1 to 2.13"
+_LOADER = "torch.utils.data.dataloader"
+OF_TORCH = (
+    Seam("torch.optim.optimizer", "Optimizer.step", (TELEMETRY, RESCUE)),
+    Seam(_LOADER, "DataLoader.__iter__", (TELEMETRY,)),
+    Seam(_LOADER, "_BaseDataLoaderIter.__next__", (TELEMETRY,)),
+    Seam("torch", "Tensor.backward", (TELEMETRY, RESCUE)),
+    Seam("torch", "Tensor._version", (RESCUE,)),
+    Seam("torch", "Tensor._backward_hooks", (RESCUE,)),
+    Seam("torch.autograd", "_get_sequence_nr", (RESCUE,)),
+    Seam("torch.autograd.graph", "Node", (RESCUE,)),
+    Seam("torch.nn.modules.module", "Module", (RESCUE,), assigned="_forward_hooks"),
+    Seam("torch.nn.modules.module", "Module", (RESCUE,), assigned="_backward_hooks"),
+    Seam("torch.nn.modules.module", "Module", (RESCUE,), assigned="_forward_pre_hooks"),
+    Seam("torch.nn.modules.module", "Module", (RESCUE,), assigned="_buffers"),
+    Seam("torch.nn.modules.batchnorm", "_NormBase", (RESCUE,)),
+    Seam("torch.cuda", "_lazy_call", (RESCUE,)),
+    Seam("torch", "_foreach_norm", (DETAIL,)),
+    Seam("torch", "_foreach_copy_", (DETAIL,)),
+    Seam("torch.cuda", "_device_count_nvml", (DETAIL,)),
+    Seam("torch.autograd", "_unsafe_preserve_version_counter", (DETAIL,)),
+)
+MODULE_PARTS = ("_parameters", "_buffers", "_modules")  # of a module, beside what its author gave it
+SAVED_FOR_BACKWARD = "_raw_saved_"  # how attributes of a node in autograd's graph begin
+
+
+def loader_module() -> Any:
+    return sys.modules.get(_LOADER)
+
+
+def loader_iterator_class() -> Any:
+    return getattr(loader_module(), "_BaseDataLoaderIter", None)
+
+
+def scaler_class() -> Any:
+    module = sys.modules.get("torch.amp.grad_scaler") or sys.modules.get("torch.cuda.amp.grad_scaler")
+    return getattr(module, "GradScaler", None)
+
+
+def compile_callbacks() -> Any:
+    """None until the compiler is loaded: it is never imported from here."""
+    return getattr(sys.modules.get("torch._dynamo.callback"), "callback_handler", None)
+
+
+# -- tensors and autograd
+
+
+def version_of(tensor: Any) -> int:
+    """Counts what was written into it in place."""
+    return tensor._version  # type: ignore[no-any-return]
+
+
+def next_node_number(torch: Any) -> Callable[[], int]:
+    return torch.autograd._get_sequence_nr  # type: ignore[no-any-return]
+
+
+def node_number(node: Any) -> int:
+    return int(node._sequence_nr())
+
+
+@contextlib.contextmanager
+def versions_kept(torch: Any, tensors: Iterable[Any]) -> Iterator[None]:
+    preserve: Any = getattr(torch.autograd, "_unsafe_preserve_version_counter", contextlib.nullcontext)
+    with contextlib.ExitStack() as stack:
+        for tensor in tensors:
+            stack.enter_context(preserve(tensor))
+        yield
+
+
+def copy_all(torch: Any, sources: List[Any], targets: List[Any]) -> None:
+    if hasattr(torch, "_foreach_copy_"):
+        torch._foreach_copy_(targets, sources)
+        return
+    for source, target in zip(sources, targets):
+        target.copy_(source)
+
+
+def norms_of(torch: Any, tensors: List[Any]) -> Optional[List[Any]]:
+    """In one call of the device; None where this PyTorch has none."""
+    return list(torch._foreach_norm(tensors)) if hasattr(torch, "_foreach_norm") else None
+
+
+# -- modules and parameters
+
+
+def buffers_of(module: Any) -> Any:
+    """Its own, without those of the modules in it."""
+    return module._buffers
+
+
+def is_compiled(module: Any) -> bool:
+    return type(module).__name__ == "OptimizedModule" or getattr(module, "_compiled_call_impl", None) is not None
+
+
+def has_hooks(module: Any) -> bool:
+    return bool(module._forward_hooks or module._backward_hooks)
+
+
+def hooks_on_inputs(module: Any) -> List[Any]:
+    return list(module._forward_pre_hooks.values())
+
+
+def is_updated_in_backward(parameter: Any) -> bool:
+    return bool(getattr(parameter, "_post_accumulate_grad_hooks", None))
+
+
+def has_gradient_hooks(parameter: Any) -> bool:
+    return bool(parameter._backward_hooks)
+
+
+def norm_class(torch: Any) -> Any:
+    return torch.nn.modules.batchnorm._NormBase
+
+
+# -- CUDA, without starting it
+
+
+def once_cuda_starts(torch: Any, call: Callable[[], Any]) -> None:
+    torch.cuda._lazy_call(call)
+
+
+def gpu_count(torch: Any) -> Optional[int]:
+    """Asked of NVML; None where this PyTorch cannot."""
+    count = getattr(torch.cuda, "_device_count_nvml", None)
+    return None if count is None else int(count())
+
+
+# -- Lightning, torchmetrics, Hugging Face
+
+LIGHTNING_SEEN = "2.0 to 2.6"
+HF_SEEN = "4.40 to 5.0"
+LIGHTNING_STEP = "_training_step"  # of the loop that optimizes by itself
+LIGHTNING_HOOK = "_current_fx_name"  # of a LightningModule: the hook it takes itself to be in
+_OF_A_METRIC = frozenset({"_update_count", "_computed", "_forward_cache", "_update_called"})
+
+
+def of_lightning(module: str) -> Iterable[Seam]:
+    package = module.split(".loops.", maxsplit=1)[0]
+    core = f"{package}.core.module"
+    return (
+        Seam(module, "_AutomaticOptimization._training_step", (RESCUE,)),
+        Seam(core, "LightningModule", (RESCUE,), assigned=LIGHTNING_HOOK),
+        Seam(f"{package}.trainer.trainer", "Trainer._results", (RESCUE,)),
+    )
+
+
+def of_hf(module: str) -> Iterable[Seam]:
+    return (Seam(module, "Trainer.train", (RESCUE,)), Seam(module, "Trainer.compute_loss", (RESCUE,)))
+
+
+def lightning_loop_class(module: str) -> Any:
+    return sys.modules[module]._AutomaticOptimization
+
+
+def lightning_results(trainer: Any) -> Any:
+    """What was logged in the loop that is under way; None outside of one."""
+    return trainer._results
+
+
+def updates_of(metric: Any) -> int:
+    return int(metric._update_count)
+
+
+def is_metric(value: Any) -> bool:
+    return hasattr(value, "_update_count") and hasattr(value, "_defaults")
+
+
+def states_of_metric(metric: Any) -> Any:
+    """Names of the attributes that change with each batch."""
+    return _OF_A_METRIC | set(metric._defaults)

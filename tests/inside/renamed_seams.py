@@ -1,0 +1,122 @@
+"""python -m tests.inside.renamed_seams [--only PART] [--jobs N]: each private name that Holdfast uses, renamed in turn.
+
+The framework is the installed one with that one name changed throughout its source, as a next version might have it. The
+script must train as it does without Holdfast, to the same bit; what is lost must be said once, with the name; and nothing
+may be saved by a part that cannot put it back.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from holdfast.inside.keras import seams as of_keras
+from holdfast.inside.seams import ABILITIES, CHECKPOINT, DETAIL, RESUME, Seam
+from holdfast.inside.tensorflow import seams as of_tensorflow
+from holdfast.inside.torch import seams as of_torch
+from tests.inside.contract import SCRIPTS, Ran, check_unchanged, run_script
+
+RENAMES = Path(__file__).parent / "renames"
+KERAS, LOOP, TORCH = "keras_functional.py", "tf_tape_function.py", "torch_plain.py"
+NOT_SIMULATED = "cannot be simulated: without Holdfast the renamed framework does not run"
+
+
+@dataclass(frozen=True)
+class Case:
+    seam: Seam
+    script: str
+
+    @property
+    def rename(self) -> str:
+        """An identifier where it is private or one of a class; else the module moves: public names stay, mostly."""
+        package = self.seam.module.split(".")[0]
+        last = self.seam.assigned or self.seam.inner or self.seam.name.split(".")[-1]
+        if (last.startswith("_") and not last.startswith("__")) or self.seam.inner:
+            return f"{package}:{last}"
+        return f"{package}:{self.seam.module.split('.')[-1]}.py"
+
+
+def cases() -> list[Case]:
+    groups = {
+        KERAS: (*of_keras.ANY_BACKEND, *of_keras.ON_TENSORFLOW, *of_tensorflow.OF_FIT),
+        LOOP: of_tensorflow.OF_LOOPS,
+        TORCH: of_torch.OF_TORCH,
+    }
+    found: dict[tuple[str, str], Case] = {}
+    for script, seams in groups.items():
+        for seam in seams:
+            case = Case(seam, script)
+            found.setdefault((case.rename, script), case)
+    return list(found.values())
+
+
+def verdict(case: Case, place: Path) -> str:
+    """ "ok …", what cannot be simulated, or what is wrong."""
+    environment = {"PYTHONPATH": str(RENAMES), "HOLDFAST_TEST_RENAME": case.rename}
+    script = SCRIPTS / case.script
+    bare = run_script(script, place, holdfast=False, env=environment)
+    if bare.exit_code != 0 or not bare.report:
+        return NOT_SIMULATED
+    ran = run_script(script, place, env=environment, options=["--checkpoint", "0.1"])
+    wrong = list(_wrong(case.seam, bare, ran))
+    return f"wrong: {'; '.join(wrong)}" if wrong else f"ok: {_lost(ran) or 'nothing is lost'}"
+
+
+def _wrong(seam: Seam, bare: Ran, ran: Ran) -> Iterator[str]:
+    try:
+        check_unchanged(bare, ran)
+    except AssertionError as error:
+        yield f"training changed: {' '.join(str(error).split())[:200]} {ran.stderr[-300:]}"
+    told = [name for event in ran.told("capabilities") for name in event["missing"]]
+    if str(seam) not in told:
+        yield "the name is not told as missing"
+    lines = [line for line in ran.stderr.splitlines() if "Holdfast cannot" in line]
+    loses = [ability for ability in seam.serves if ability in ABILITIES and ability in _asked(ran)]
+    if len(lines) != (1 if loses else 0):
+        yield f"{len(lines)} lines said, lost: {', '.join(loses) or 'nothing'}"
+    if {CHECKPOINT, RESUME} & set(seam.serves) and ran.told("checkpoint.saved"):
+        yield "a checkpoint was saved"
+    for failed in ran.told("inside.failed"):
+        yield f"{failed['place']}: {failed['reason']}"
+
+
+def _asked(ran: Ran) -> set[str]:
+    return {ability for event in ran.told("capabilities") for ability in ABILITIES if event[ability] != "off"}
+
+
+def _lost(ran: Ran) -> str:
+    found = [
+        ability for event in ran.told("capabilities") for ability in ABILITIES if str(event[ability]).startswith("no: ")
+    ]
+    return f"no {', no '.join(found)}" if found else ""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.inside.renamed_seams", description=__doc__)
+    parser.add_argument("--only", default="", help="cases with this in their name")
+    parser.add_argument("--jobs", type=int, default=2)
+    options = parser.parse_args()
+    todo = [case for case in cases() if options.only in f"{case.seam} {case.rename} {case.script}"]
+    bad = 0
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(options.jobs) as pool:
+
+        def judged(numbered: tuple[int, Case]) -> str:
+            place = Path(folder) / str(numbered[0])
+            place.mkdir()
+            return verdict(numbered[1], place)
+
+        for case, said in zip(todo, pool.map(judged, enumerate(todo)), strict=True):
+            bad += said.startswith("wrong")
+            serves = ", ".join(one for one in case.seam.serves if one != DETAIL) or "a detail"
+            print(f"{case.seam!s:100} {serves:40} {said}", flush=True)
+    print(f"{len(todo)} names, {bad} wrong")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
