@@ -55,11 +55,19 @@ def write(
 
 def mismatch(recorder: Any, reason: Union[str, Exception]) -> SystemExit:
     """To be raised: what cannot be put back is not trained over. Recorded, and said to the user."""
+    return _ending(recorder, "this script does not match the checkpoint it should go on from", reason)
+
+
+def cannot_resume(recorder: Any, reason: str) -> SystemExit:
+    """The same where it is Holdfast that cannot, with this version of a framework."""
+    return _ending(recorder, "the checkpoint this run should go on from cannot be put back here", reason)
+
+
+def _ending(recorder: Any, what: str, reason: Union[str, Exception]) -> SystemExit:
     words = (str(reason) or type(reason).__name__).strip().replace("\n", " ")
     recorder.event("checkpoint.mismatch", reason=words)
     print(
-        f"holdfast: this script does not match the checkpoint it should go on from: {words}. "
-        "Nothing was trained, the checkpoint is kept. To begin anew, start a new run.",
+        f"holdfast: {what}: {words}. Nothing was trained, the checkpoint is kept. To begin anew, start a new run.",
         file=sys.stderr,
         flush=True,
     )

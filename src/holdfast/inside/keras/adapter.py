@@ -65,7 +65,7 @@ def _refuse_to_resume(recorder: Recorder, directory: str, reason: str) -> None:
     """Training anew beside a checkpoint would look like going on from it."""
     saved = checkpoint_store.newest(directory)
     if saved is not None and saved.get("framework") == "keras":
-        raise checkpoint_store.mismatch(recorder, reason)
+        raise checkpoint_store.cannot_resume(recorder, reason)
 
 
 def _take_over_steps(fit: Fit, tf: Any, fits: Optional[Fits], rescue: Rescue) -> None:
