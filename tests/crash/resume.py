@@ -32,7 +32,7 @@ from tests.workplace import wait_for
 
 SEEDED = (
     "arrays", "tf_data", "tf_data_repeat", "py_dataset", "py_dataset_workers", "generator", "two_fits", "two_models",
-    "schedule", "mixed_precision",
+    "schedule", "mixed_precision", "steps_per_execution", "steps_per_execution_repeat",
 )  # fmt: skip
 LOOP_KINDS = ("torch_flat", "torch_nested", "torch_workers", "jax")
 UNSEEDED = ("unseeded_arrays", "unseeded_tf_data")

@@ -68,7 +68,7 @@ def samples():
     return x, y
 
 
-def model(rate=1e-3):
+def model(rate=1e-3, **compiled):
     made = keras.Sequential(
         [
             keras.Input((9,)),
@@ -80,7 +80,7 @@ def model(rate=1e-3):
             keras.layers.Dense(2, activation="softmax", dtype="float32"),
         ]
     )
-    made.compile(keras.optimizers.Adam(rate), "sparse_categorical_crossentropy", metrics=["accuracy"])
+    made.compile(keras.optimizers.Adam(rate), "sparse_categorical_crossentropy", metrics=["accuracy"], **compiled)
     return made
 
 
@@ -126,6 +126,13 @@ def train():
         data = tf.data.Dataset.from_tensor_slices((x, y)).shuffle(300).batch(BATCH).prefetch(2)
         checked = tf.data.Dataset.from_tensor_slices(validation).shuffle(160).batch(40)
         history = trained.fit(data, epochs=EPOCHS, validation_data=checked, callbacks=[pace])
+    elif KIND == "steps_per_execution":  # 50 batches an epoch: the last execution has two of them
+        trained = model(steps_per_execution=4)
+        history = trained.fit(x, y, batch_size=BATCH, epochs=3 * EPOCHS, validation_data=validation, callbacks=[pace])
+    elif KIND == "steps_per_execution_repeat":
+        trained = model(steps_per_execution=5)
+        data = tf.data.Dataset.from_tensor_slices((x, y)).shuffle(SAMPLES).repeat().batch(BATCH)
+        history = trained.fit(data, epochs=3 * EPOCHS, steps_per_epoch=SAMPLES // BATCH, callbacks=[pace])
     elif KIND == "tf_data_repeat":
         trained = model()
         data = tf.data.Dataset.from_tensor_slices((x, y)).shuffle(SAMPLES).repeat().batch(BATCH)

@@ -107,18 +107,19 @@ class CheckpointWriter:
             call = self.call
             if call is None:
                 return step(batch)
-            if call.restore is not None:
-                self.put_back(call)
-            elif self.step_ready:
-                self.step_ready = False
-                self._save_now(call)
+            self.before_step(call)
             logs = step(batch)
-            position = call.position
-            position.batch += 1
-            position.pulled += 1
+            call.position.trained(1)
             return logs
 
         return kept
+
+    def before_step(self, call: Call) -> None:
+        if call.restore is not None:
+            self.put_back(call)
+        elif self.step_ready:
+            self.step_ready = False
+            self._save_now(call)
 
     @guarded
     def fresh(self, iterator: Any) -> None:

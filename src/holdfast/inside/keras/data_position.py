@@ -77,6 +77,10 @@ class Position:
         elif self._at_making is not None and self.pulled == 0:
             self._at_making["at_first_pull"] = random_state(self._tf)
 
+    def trained(self, batches: int) -> None:
+        self.batch += batches
+        self.pulled += batches
+
     def needs_iterator_state(self) -> bool:
         adapter = self._adapter()
         return (
@@ -123,7 +127,7 @@ class Position:
         """Keras's own walk through the epoch, entered at the batch that is due."""
         self._or_stop(self._as_at_the_making, epoch_iterator, goal)
         walk = seams.walk(epoch_iterator)
-        for _ in range(goal["batch"]):
+        for _ in range(goal["batch"] // epoch_iterator.steps_per_execution):
             next(walk, None)
         for due in walk:
             seams.put_steps_seen(epoch_iterator, goal["steps_seen"])

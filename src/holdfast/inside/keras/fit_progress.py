@@ -100,10 +100,10 @@ class Fit:
         self, compute_s: float, result: Any, traces: Any, optimizer: Callable[[], Any], model_ref: Callable[[], Any]
     ) -> None:
         logs = result[0] if isinstance(result, tuple) and result else result  # JAX hands its state back as well
-        count = self._steps_at_once(model_ref())
+        count = self.steps_at_once(model_ref())
         self.stepped(compute_s, logs, traces, optimizer, count)
 
-    def _steps_at_once(self, model: Any) -> int:
+    def steps_at_once(self, model: Any) -> int:
         """The last of an epoch may run fewer; how many is known where the data's length is."""
         several = int(getattr(model, "steps_per_execution", 1))
         epoch_iterator = self._epoch_iterator()

@@ -98,8 +98,6 @@ class Fits:
     def _refused(self, model: Any) -> str:
         if not seams.on_one_device(model):
             return "checkpoints are not made under a distribution strategy yet"
-        if model.steps_per_execution != 1:
-            return "checkpoints are not made with steps_per_execution above 1 yet"
         if not self.keeper.saver.claim():
             return "another process of this run trains and saves already"
         return ""
@@ -259,7 +257,7 @@ class Fits:
 
     def _iterators(self, model: Any, given: dict[str, Any]) -> tuple[Any, Any]:
         """As `fit` makes them from its arguments."""
-        strategy = {"distribute_strategy": model.distribute_strategy, "steps_per_execution": 1}
+        strategy = {"distribute_strategy": model.distribute_strategy, "steps_per_execution": model.steps_per_execution}
         x, y, weight, validation = given["x"], given["y"], given["sample_weight"], given["validation_data"]
         if given["validation_split"] and validation is None:
             (x, y, weight), _ = seams.train_validation_split((x, y, weight), given["validation_split"])

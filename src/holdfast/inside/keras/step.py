@@ -22,7 +22,7 @@ from . import seams
 from .checkpoint import CheckpointWriter
 from .fit_progress import Fit
 from .rescue import Rescue
-from .steps_per_execution import one_by_one
+from .steps_per_execution import kept_between, one_by_one
 from .torch_driver import rescued as on_torch
 
 Step = Callable[[Any], Any]  # of a batch, returns logs
@@ -82,11 +82,17 @@ def take_over(
     rescued = rescue.of_step(model_ref, compiled, "train")
     if tf is None or on_batch is None or not _is_plain(model):
         traces = TracedSteps([seams.inner(function, "multi_step_on_iterator")])
-        whole = _whole(function, fit, traces, model_ref)
-        if rescued is None or on_batch is None or model.steps_per_execution == 1:
-            return whole
-        aspects = [telemetry(fit, TracedSteps([compiled]), _optimizer_of(model_ref)), rescued.around]
-        return one_by_one(whole, compose(on_batch, aspects), fit, model.steps_per_execution, rescued, tf)
+        run = _whole(function, fit, traces, model_ref)
+        if tf is None or on_batch is None or model.steps_per_execution == 1:
+            return run
+        traces = TracedSteps([compiled])
+        if rescued is not None:
+            aspects = [telemetry(fit, traces, _optimizer_of(model_ref)), rescued.around]
+            run = one_by_one(run, compose(on_batch, aspects), fit, model.steps_per_execution, rescued, tf)
+        if keep is None or not seams.on_one_device(model):
+            return run
+        build = functools.partial(prepare, compiled=compiled, traces=traces, tf=tf)
+        return kept_between(run, keep, build, lambda: fit.steps_at_once(model_ref()), tf)
     inner: list[Aspect] = [rescued.around] if rescued is not None else []
     return _apart(function, compiled, fit, model_ref, tf, keep, inner, _in_pieces(rescued, rescue))
 
