@@ -59,14 +59,21 @@ class Outcome:
 
 
 def trial(
-    kind: str, seed: int, kills: int, aim: str = "", place: Path | None = None, *, slack_s: float = SLACK_S
+    kind: str,
+    seed: int,
+    kills: int,
+    aim: str = "",
+    place: Path | None = None,
+    *,
+    slack_s: float = SLACK_S,
+    python: str = sys.executable,
 ) -> Outcome:
     """One run, killed `kills` times, then left to end."""
     chance = random.Random(f"{kind} {seed}")
     outcome = Outcome(kind, seed)
     folder = Path(tempfile.mkdtemp(prefix="holdfast-resume-", dir=place))
     try:
-        run = Run(folder, [str(script_of(kind)), kind], INTERVAL_S)
+        run = Run(folder, [str(script_of(kind)), kind], INTERVAL_S, python)
         run.env = LARGE if aim == "save" else {}
         for _ in range(kills):
             attempt = run.start()
@@ -84,7 +91,7 @@ def trial(
             last = run.start()
             last.finish()
             _check_went_on(outcome, last, before)
-        _check_end(outcome, last, undisturbed(kind, aim))
+        _check_end(outcome, last, undisturbed(kind, aim, python))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return outcome
@@ -166,15 +173,15 @@ def script_of(kind: str) -> Path:
     return LOOPS if kind in LOOP_KINDS else KINDS
 
 
-def undisturbed(kind: str, aim: str) -> dict[str, Any]:
+def undisturbed(kind: str, aim: str, python: str = sys.executable) -> dict[str, Any]:
     with _references:
-        return _undisturbed(kind, aim)
+        return _undisturbed(kind, aim, python)
 
 
 @functools.cache
-def _undisturbed(kind: str, aim: str) -> dict[str, Any]:
+def _undisturbed(kind: str, aim: str, python: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="holdfast-resume-") as folder:
-        run = Run(Path(folder), [str(script_of(kind)), kind])
+        run = Run(Path(folder), [str(script_of(kind)), kind], python=python)
         run.env = LARGE if aim == "save" else {}
         report = run.bare().report()
         assert report, f"{kind} does not run by itself"

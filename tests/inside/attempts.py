@@ -73,9 +73,11 @@ class Attempt:
 
 
 class Run:
-    def __init__(self, place: Path, command: list[str], interval_s: float | None = 0.3) -> None:
+    def __init__(
+        self, place: Path, command: list[str], interval_s: float | None = 0.3, python: str = sys.executable
+    ) -> None:
         self.place = place
-        self.command = [sys.executable, *command]
+        self.command = [python, *command]
         self.interval_s = interval_s
         self.attempts: list[Attempt] = []
         self.env: dict[str, str] = {}

@@ -87,11 +87,12 @@ def run_script(  # noqa: PLR0917 - a launcher
     options: Sequence[str] = (),
     env: dict[str, str] | None = None,
     timeout_s: float = 200.0,
+    python: str = sys.executable,
 ) -> Ran:
     """Runs a script in a new folder below `place`, with or without Holdfast in front."""
     folder = place / f"{path.stem}-{'holdfast' if holdfast else 'bare'}-{fault or 'sound'}"
     folder.mkdir(parents=True)
-    command = [sys.executable, str(path)]
+    command = [python, str(path)]
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "HOLDFAST_DIR": str(folder / "state"), **(env or {})}
     thrown = folder / "faults"
     if fault:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from holdfast.inside.keras.on_tensorflow import TensorFlowState
 from holdfast.inside.keras.saved_state import Taken, put_variables
 
 numpy: Any = pytest.importorskip("numpy")
@@ -78,12 +79,13 @@ def _as_dtype(name: str) -> Any:
 @pytest.mark.parametrize("device", ["CPU", "GPU"])
 def test_all_kinds_of_values_come_back_as_they_were(tmp_path: Path, device: str) -> None:
     variables = _variables(device)
-    taken = Taken(variables)
+    state = TensorFlowState(SimpleNamespace(as_dtype=_as_dtype))
+    taken = Taken(variables, state)
     path = str(tmp_path / "variables.npz")
     for variable in variables:
         variable._value.assign(None)  # trained on
     taken.write(path)
-    put_variables(variables, taken.index, path, SimpleNamespace(as_dtype=_as_dtype))
+    put_variables(variables, taken.index, path, state)
     for variable, wanted in zip(variables, VALUES.values(), strict=True):
         found = variable._value.value
         assert found.shape == numpy.shape(wanted), variable.name
@@ -97,7 +99,7 @@ def test_all_kinds_of_values_come_back_as_they_were(tmp_path: Path, device: str)
 def test_only_off_the_cpu_is_it_copied_at_once(device: str, copies: int) -> None:
     """A read that is held would need a card's memory twice; on the CPU TensorFlow copies at the next write."""
     variables = _variables(device)
-    Taken(variables)
+    Taken(variables, TensorFlowState(SimpleNamespace(as_dtype=_as_dtype)))
     assert {tensor.copied for variable in variables for tensor in variable._value.reads} == {copies}
 
 
@@ -116,6 +118,7 @@ PROGRAM = """
 import json, sys
 from types import SimpleNamespace
 import keras, numpy, tensorflow as tf
+from holdfast.inside.keras.on_tensorflow import TensorFlowState
 from holdfast.inside.keras.saved_state import Taken, put_variables
 from holdfast.inside.tensorflow.budget import limit_allocators
 from holdfast.inside.tensorflow.memory_forecast import ResidentForecast
@@ -123,13 +126,14 @@ limit_allocators(SimpleNamespace(settings={"policy": "protect", "rescue": {"k": 
 numbers = numpy.arange(32 << 20, dtype="float32").reshape(4096, -1)
 variables = [keras.Variable(numbers, dtype=dtype) for dtype in ("float32", "bfloat16")]
 wanted = [tf.reduce_sum(tf.cast(variable._value, tf.float64)).numpy() for variable in variables]
-taken = Taken(variables)
+state = TensorFlowState(tf)
+taken = Taken(variables, state)
 writing = ResidentForecast(tf).measure(lambda: taken.write(sys.argv[1]))
 index = taken.index
 del taken, numbers
 for variable in variables:
     variable._value.assign(tf.zeros_like(variable._value))
-reading = ResidentForecast(tf).measure(lambda: put_variables(variables, index, sys.argv[1], tf))
+reading = ResidentForecast(tf).measure(lambda: put_variables(variables, index, sys.argv[1], state))
 found = [tf.reduce_sum(tf.cast(variable._value, tf.float64)).numpy() for variable in variables]
 print(json.dumps({"writing": writing, "reading": reading, "same": found == wanted}))
 """

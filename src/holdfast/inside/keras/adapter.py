@@ -39,7 +39,7 @@ def install(recorder: Recorder) -> None:
     guarded(hide_frames)(seams.TRACEBACKS)
     values = Values(recorder, tf, backend)
     fit = Fit(recorder, values)
-    fits = guarded(fits_of)(recorder, tf, keeps) if keeps and can.can(CHECKPOINT) and can.can(RESUME) else None
+    fits = guarded(fits_of)(recorder, backend, keeps) if keeps and can.can(CHECKPOINT) and can.can(RESUME) else None
     if can.can(TELEMETRY):
         guarded(_take_over_steps)(fit, tf, fits, rescue)
         guarded(_notice_epochs)(fit)
@@ -56,7 +56,7 @@ def install(recorder: Recorder) -> None:
 def _abilities(version: str, backend: str) -> Abilities:
     names = {"tensorflow": (*seams.ON_TENSORFLOW, *tf_seams.OF_FIT), "torch": seams.ON_TORCH}
     can = Abilities("Keras", version, seams.SEEN, (*seams.ANY_BACKEND, *names.get(backend, ())))
-    for ability in (CHECKPOINT, RESUME) if backend != "tensorflow" else ():
+    for ability in (CHECKPOINT, RESUME) if backend not in names else ():
         can.cannot(ability, f"not made for Keras on {backend} yet")
     return can
 

@@ -16,18 +16,15 @@ from ..headroom import left
 from ..never_raise import guarded, outcome
 from ..save_interval import Pace
 from ..telemetry import LATER, Recorder, now
-from ..tensorflow import seams as tf_seams
-from . import seams
 from .data_position import MADE, Position
 from .saved_state import (
     ARRAYS,
+    BackendState,
     Seeds,
     Taken,
     callbacks_state,
     put_callbacks,
-    put_random_state,
     put_variables,
-    random_state,
     variables_of,
 )
 
@@ -70,9 +67,9 @@ class Saved:
 
 
 class CheckpointWriter:
-    def __init__(self, recorder: Recorder, tf: Any, settings: dict[str, Any], seeds: Seeds) -> None:
+    def __init__(self, recorder: Recorder, state: BackendState, settings: dict[str, Any], seeds: Seeds) -> None:
         self.recorder = recorder
-        self.tf = tf
+        self.state = state
         self.seeds = seeds
         self.saver = Saver(recorder, str(settings["directory"]))
         self.pace = Pace(settings.get("interval_s"))
@@ -100,7 +97,7 @@ class CheckpointWriter:
         self._iterator_state = None
         call = self.call
         if call is not None and call.restore is None and call.position.needs_iterator_state():
-            self._iterator_state = tf_seams.state_of(iterator)
+            self._iterator_state = self.state.iterator_state(iterator)
 
     def aspect(self, step: Step) -> Step:
         def kept(batch: Any) -> Any:
@@ -124,9 +121,11 @@ class CheckpointWriter:
     @guarded
     def fresh(self, iterator: Any) -> None:
         """A new iterator, before its first batch."""
-        if self.call is None:
-            return
-        self.call.position.first_pull(iterator)
+        if self.call is not None:
+            self.call.position.first_pull(iterator)
+            self.begin_pace()
+
+    def begin_pace(self) -> None:
         if self.due_at is None:
             self.due_at = self.pace.began(now())
         if self.next_at == NEVER and not self.step_ready:
@@ -165,14 +164,14 @@ class CheckpointWriter:
         position = call.position.record()
         if self._iterator_state is not None:
             position["iterator"], self._iterator_state = self._iterator_state, None
-        taken = Taken(variables_of(model))
+        taken = Taken(variables_of(model), self.state)
         evaluation = call.evaluation()
         rest = {
             "index": taken.index,
             "position": position,
-            "random": random_state(self.tf),
+            "random": self.state.random_state(),
             "random_at_entry": call.random_at_entry,
-            "seeds": self._loose_seeds(model),
+            "seeds": self.seeds.numbers(model),
             "callbacks": callbacks_state(call.callbacks),
             "likeness": call.likeness,
             "evaluations_made": call.evaluations_made if evaluation is None else getattr(evaluation, MADE, 0),
@@ -202,7 +201,7 @@ class CheckpointWriter:
         """The end of a fit: the next attempt gives its result back instead of training again."""
         self.saver.wait()
         model = call.model()
-        taken = Taken(variables_of(model))
+        taken = Taken(variables_of(model), self.state)
         rest = {"index": taken.index, "position": None, "finished": list(self.finished)}
         manifest = {
             "framework": "keras",
@@ -214,9 +213,6 @@ class CheckpointWriter:
             "finished": call.number,
         }
         self._write(manifest, taken, rest)
-
-    def _loose_seeds(self, model: Any) -> list[Any]:
-        return [seams.value_of(seed).numpy() for seed in self.seeds.beyond(model)]
 
     def _asked(self, command: dict[str, Any]) -> object:
         if self.call is None:
@@ -244,12 +240,11 @@ class CheckpointWriter:
     def _put_back(self, call: Call, saved: Saved) -> None:
         model = call.model()
         build(model)
-        put_variables(variables_of(model), saved.rest["index"], os.path.join(saved.path, ARRAYS), self.tf)
+        put_variables(variables_of(model), saved.rest["index"], os.path.join(saved.path, ARRAYS), self.state)
         put_callbacks(call.callbacks, saved.rest["callbacks"])
         if not call.position.python_data:
-            put_random_state(saved.rest["random"])
-            for seed, value in zip(self.seeds.beyond(model), saved.rest["seeds"]):
-                seams.value_of(seed).assign(value)
+            self.state.put_random_state(saved.rest["random"])
+            self.seeds.put_numbers(model, saved.rest["seeds"])
         manifest = saved.manifest
         self.recorder.steps = int(manifest["step"])
         self.step_ready = False

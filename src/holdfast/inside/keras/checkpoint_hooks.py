@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import random
+import sys
 from typing import Any
 
 from .. import randomness
@@ -15,17 +16,23 @@ from ..tensorflow import seams as tf_seams
 from . import seams
 from .checkpoint import CheckpointWriter
 from .data_position import MADE
+from .on_tensorflow import TensorFlowState
+from .on_torch import TorchState
 from .resume import Fits
-from .saved_state import Seeds
+from .saved_state import BackendState, Seeds
 
 
-def fits_of(recorder: Recorder, tf: Any, wanted: dict[str, Any]) -> Fits:
+def fits_of(recorder: Recorder, backend: str, wanted: dict[str, Any]) -> Fits:
     seed = randomness.begin_alike(str(wanted["directory"]), bool(wanted.get("resume")))
-    if seed:
+    if seed and backend == "tensorflow":
         guarded(_shuffle_alike)(seed)
-    keeper = CheckpointWriter(recorder, tf, wanted, Seeds())
+    keeper = CheckpointWriter(recorder, _state_of(backend), wanted, Seeds())
     take_signals = guarded(Preemption(recorder, keeper.save_then).install)
-    return Fits(keeper, seams.tf_epoch_iterator_class(), take_signals)
+    return Fits(keeper, take_signals)
+
+
+def _state_of(backend: str) -> BackendState:
+    return (TorchState if backend == "torch" else TensorFlowState)(sys.modules[backend])
 
 
 def _shuffle_alike(seed: int) -> None:
@@ -93,6 +100,8 @@ def _follow_data(fits: Fits, recorder: Recorder) -> None:
         return result
 
     iterator.__iter__ = iterates
+    if fits.keeper.state.pulls_in_walk:
+        return  # whose loaders do not count their iterators
     of_tensorflow = seams.tf_epoch_iterator_class()
     get = getattr(of_tensorflow, seams.GET_ITERATOR)
 

@@ -14,10 +14,9 @@ import zlib
 from typing import Any, Callable, Optional
 
 from .. import randomness
-from ..tensorflow import seams as tf_seams
 from . import seams
 from .plain_copies import LARGEST_BYTES, attributes_of, put_back
-from .saved_state import Mismatch, put_random_state, random_state
+from .saved_state import BackendState, Mismatch, SeedsOfModel
 
 SMALL_BYTES = 1 << 20
 ROWS = 64  # of an array that are looked at to know it again
@@ -27,8 +26,8 @@ MADE = "_holdfast_made"  # on an epoch iterator: how many iterators it has made
 class Position:
     """Of the training data of one fit. `record()` is what is saved; `go_to` is given one and gets there."""
 
-    def __init__(self, tf: Any, seeds: Callable[[], list[Any]], or_stop: Callable[..., Any]) -> None:
-        self._tf = tf
+    def __init__(self, state: BackendState, seeds: SeedsOfModel, or_stop: Callable[..., Any]) -> None:
+        self._state = state
         self._seeds = seeds
         self._or_stop = or_stop  # what fails on the way back ends the run: it must not train at another place
         self._epoch_iterator: Any = None
@@ -63,10 +62,11 @@ class Position:
         made = getattr(epoch_iterator, MADE, 0)
         waiting = seams.has_iterator(epoch_iterator) and epoch_iterator.steps_per_epoch is not None
         return {
-            "random": random_state(self._tf),
+            "random": self._state.random_state(),
             "made_before": made - 1 if waiting else made,
             "attributes": self._worth_keeping(),
-            "seeds": [seams.value_of(seed).numpy() for seed in self._seeds()],
+            "seeds": self._seeds.numbers(),
+            "loader": self._state.loader_state(epoch_iterator),
         }
 
     def first_pull(self, iterator: Any) -> None:
@@ -75,19 +75,14 @@ class Position:
             goal, self._goal = self._goal, None
             self._or_stop(self._take, iterator, goal)
         elif self._at_making is not None and self.pulled == 0:
-            self._at_making["at_first_pull"] = random_state(self._tf)
+            self._at_making["at_first_pull"] = self._state.random_state()
 
     def trained(self, batches: int) -> None:
         self.batch += batches
         self.pulled += batches
 
     def needs_iterator_state(self) -> bool:
-        adapter = self._adapter()
-        return (
-            type(adapter).__name__ == "ArrayDataAdapter"
-            and seams.is_shuffled(adapter)
-            and tf_seams.global_seed() is None
-        )
+        return self._state.needs_iterator_state(self._adapter())
 
     def record(self) -> dict[str, Any]:
         iterator = self._epoch_iterator
@@ -130,6 +125,8 @@ class Position:
         for _ in range(goal["batch"] // epoch_iterator.steps_per_execution):
             next(walk, None)
         for due in walk:
+            if self._state.pulls_in_walk:
+                self.first_pull(due[-1])
             seams.put_steps_seen(epoch_iterator, goal["steps_seen"])
             yield due
             break
@@ -147,23 +144,24 @@ class Position:
             for name in making["attributes"]:
                 self._first_attributes.pop(name, None)
         make_again(epoch_iterator, making["made_before"])
-        for seed, value in zip(self._seeds(), making["seeds"]):
-            seams.value_of(seed).assign(value)
-        put_random_state(making["random"])
+        self._seeds.put_numbers(making["seeds"])
+        self._state.put_loader_state(epoch_iterator, making.get("loader"))
+        self._state.put_random_state(making["random"])
 
     def _take(self, iterator: Any, goal: dict[str, Any]) -> None:
         saved = goal.get("iterator")
         if saved is not None:
-            tf_seams.put_state(iterator, self._tf.constant(saved))
+            self._state.put_iterator_state(iterator, saved)
             return
         before = goal["making"].get("at_first_pull")
         if before is not None and not self._has_own_threads():
-            put_random_state(before)
+            self._state.put_random_state(before)
         else:
-            before = random_state(self._tf)
+            before = self._state.random_state()
         for _ in range(goal["pulled"]):
-            iterator.get_next()
-        self.python_data = not randomness.same(before, random_state(self._tf))
+            self._state.pull(iterator)
+        moved = not randomness.same(before, self._state.random_state())
+        self.python_data = moved and not self._state.pulls_in_walk
 
     def _has_own_threads(self) -> bool:
         return getattr(self._adapter(), "enqueuer", None) is not None

@@ -19,11 +19,10 @@ from .data_position import MADE, Position, check_same_data, likeness, make_again
 from .plain_copies import put_back
 from .saved_state import (
     ARRAYS,
+    SeedsOfModel,
     callbacks_state,
     put_callbacks,
-    put_random_state,
     put_variables,
-    random_state,
     variables_of,
 )
 
@@ -34,12 +33,9 @@ SHORT = 50.0  # a fit shorter than so many of its saves is not worth one of its 
 class Fits:
     """The `fit` calls of a script, in order."""
 
-    def __init__(
-        self, keeper: CheckpointWriter, epoch_iterator_class: Any, take_signals: Callable[[], None] = lambda: None
-    ) -> None:
+    def __init__(self, keeper: CheckpointWriter, take_signals: Callable[[], None] = lambda: None) -> None:
         self.keeper = keeper
         self._take_signals = take_signals  # not before a fit: a script that only predicts keeps its own
-        self._epoch_iterator_class = epoch_iterator_class
         self._count = 0
         self._models: list[Callable[[], Any]] = []
         self._looked = False
@@ -88,9 +84,9 @@ class Fits:
         if refused:
             keeper.saver.complain(refused)
             return None
-        call = Call(number, model, Position(keeper.tf, lambda: keeper.seeds.beyond(call.model()), keeper.or_stop))
+        call = Call(number, model, Position(keeper.state, SeedsOfModel(keeper.seeds, model), keeper.or_stop))
         call.restore = self._to_restore(number)
-        call.random_at_entry = random_state(keeper.tf)
+        call.random_at_entry = keeper.state.random_state()
         keeper.call = call
         self._take_signals()
         return call
@@ -129,7 +125,7 @@ class Fits:
         saved = call.restore
         assert saved is not None
         call.random_at_entry = saved.rest["random_at_entry"]
-        put_random_state(call.random_at_entry)
+        self.keeper.state.put_random_state(call.random_at_entry)
         call.evaluations_made = saved.rest["evaluations_made"]
         call.position.go_to(saved.rest["position"])
         bound.arguments["initial_epoch"] = saved.rest["position"]["epoch"]
@@ -194,7 +190,7 @@ class Fits:
         record = {
             "number": call.number,
             "likeness": call.likeness,
-            "random": random_state(keeper.tf),
+            "random": keeper.state.random_state(),
             "callbacks": callbacks_state(call.callbacks),
             "data": call.position.at_the_end(),
             "evaluations_made": getattr(call.evaluation(), MADE, call.evaluations_made),
@@ -227,10 +223,10 @@ class Fits:
             return None
         bound.apply_defaults()
         given = bound.arguments
-        put_random_state(call.random_at_entry)
+        self.keeper.state.put_random_state(call.random_at_entry)
         epoch_iterator, validation = self._iterators(model, given)
         check_same_data(likeness(epoch_iterator), record["likeness"])
-        put_random_state(record["random"])
+        self.keeper.state.put_random_state(record["random"])
         callback_list: Any = seams.callback_list_class()(
             given["callbacks"],
             add_history=True,
@@ -249,7 +245,7 @@ class Fits:
         adapter = epoch_iterator.data_adapter
         if hasattr(adapter, "py_dataset"):
             put_back(adapter.py_dataset, {n: pickle.loads(p) for n, p in record["data"]["attributes"].items()})
-        put_random_state(record["random"])
+        self.keeper.state.put_random_state(record["random"])
         keeper.recorder.steps = int(record["step"])
         if kept is not None and self._saved is not None and kept.manifest["number"] == self._saved.manifest["number"]:
             keeper.tell_restored(kept.manifest)
@@ -257,17 +253,17 @@ class Fits:
 
     def _iterators(self, model: Any, given: dict[str, Any]) -> tuple[Any, Any]:
         """As `fit` makes them from its arguments."""
-        strategy = {"distribute_strategy": model.distribute_strategy, "steps_per_execution": model.steps_per_execution}
         x, y, weight, validation = given["x"], given["y"], given["sample_weight"], given["validation_data"]
         if given["validation_split"] and validation is None:
             (x, y, weight), _ = seams.train_validation_split((x, y, weight), given["validation_split"])
-        training = self._epoch_iterator_class(
+        make = functools.partial(self.keeper.state.epoch_iterator, model)
+        training = make(
             x=x, y=y, sample_weight=weight, batch_size=given["batch_size"], steps_per_epoch=given["steps_per_epoch"],
-            shuffle=given["shuffle"], class_weight=given["class_weight"], **strategy,
+            shuffle=given["shuffle"], class_weight=given["class_weight"],
         )  # fmt: skip
         training.reset()
         if type(validation).__name__.endswith("Dataset"):
-            return training, self._epoch_iterator_class(x=validation, **strategy)
+            return training, make(x=validation)
         return training, None
 
     def _kept(self, number: int) -> Optional[Saved]:
@@ -285,7 +281,7 @@ class Fits:
         trace = getattr(model.train_function, "prepare_for", None)
         if trace is not None:
             trace(seams.dataset_of(epoch_iterator))
-        put_variables(variables_of(model), kept.rest["index"], os.path.join(kept.path, ARRAYS), self.keeper.tf)
+        put_variables(variables_of(model), kept.rest["index"], os.path.join(kept.path, ARRAYS), self.keeper.state)
 
     def _number_of(self, model: Any) -> int:
         for number, known in enumerate(self._models):

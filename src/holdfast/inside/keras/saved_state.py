@@ -8,15 +8,31 @@ import os
 import sys
 import weakref
 import zipfile
-from typing import Any, Callable, Iterable
+from typing import Any, Callable, Iterable, Protocol
 
-from .. import randomness
-from ..tensorflow import seams as tf_seams
 from . import seams
 from .plain_copies import attributes_of, put_back
 
 ARRAYS = "variables.npz"
 AT_ONCE_BYTES = 16 << 20  # read, or written and not yet on the disk
+
+
+class BackendState(Protocol):
+    """What is different from one backend of Keras to another: `on_tensorflow`, `on_torch`."""
+
+    pulls_in_walk: bool
+
+    def random_state(self) -> dict[str, Any]: ...
+    def put_random_state(self, state: dict[str, Any]) -> None: ...
+    def read(self, variable: Any) -> Any: ...
+    def put(self, variable: Any, archive: Any, name: str, described: list[Any]) -> None: ...
+    def needs_iterator_state(self, adapter: Any) -> bool: ...
+    def iterator_state(self, iterator: Any) -> Any: ...
+    def put_iterator_state(self, iterator: Any, state: Any) -> None: ...
+    def pull(self, iterator: Any) -> None: ...
+    def loader_state(self, epoch_iterator: Any) -> Any: ...
+    def put_loader_state(self, epoch_iterator: Any, state: Any) -> None: ...
+    def epoch_iterator(self, model: Any, **given: Any) -> Any: ...
 
 
 class Mismatch(Exception):
@@ -34,21 +50,14 @@ def variables_of(model: Any) -> list[Any]:
 
 
 class Taken:
-    """Variables as they were at one moment. Taken on the training thread, before the batch that is due.
+    """Variables as they were at one moment. Taken on the training thread, before the batch that is due."""
 
-    On the CPU a read costs no copy: TensorFlow copies a buffer that is still held when it writes to the variable next.
-    On a GPU a held read would keep the variable's memory twice on the card, through the next step, and a card is mostly
-    full. So there each variable is copied to the host at once, one after the other, before that step can overwrite it or
-    hand its buffer on. That is the pause, and `Pace` spaces saves by it. The host's part of it, measured on two busy cores
-    for 640 MiB: 0.25 s into memory that was in use before, 2.6 to 2.9 s into fresh pages (sharing on the CPU: 1 ms).
-    """
-
-    def __init__(self, variables: list[Any]) -> None:
+    def __init__(self, variables: list[Any], state: BackendState) -> None:
         self.index = [describe(variable) for variable in variables]
-        self._values = [_read(variable) for variable in variables]
+        self._values = [state.read(variable) for variable in variables]
 
     def nbytes(self) -> int:
-        return sum(_nbytes(shape, dtype) for _, shape, dtype in self.index)
+        return sum(nbytes_of(shape, dtype) for _, shape, dtype in self.index)
 
     def write(self, path: str) -> None:
         numpy: Any = sys.modules["numpy"]
@@ -95,48 +104,19 @@ def describe(variable: Any) -> list[Any]:
     return [str(getattr(variable, "path", variable.name)), [int(n) for n in variable.shape], str(variable.dtype)]
 
 
-def _nbytes(shape: list[int], dtype: str) -> int:
+def nbytes_of(shape: list[int], dtype: str) -> int:
     size = 8 if "64" in dtype else 2 if "16" in dtype else 1 if "8" in dtype else 4
     for length in shape:
         size *= length
     return size
 
 
-def _read(variable: Any) -> Any:
-    held = seams.value_of(variable)
-    tensor = held.read_value()
-    return tensor if "CPU" in held.device else tensor.numpy()
-
-
-def put_variables(variables: list[Any], index: list[Any], path: str, tf: Any) -> None:
+def put_variables(variables: list[Any], index: list[Any], path: str, state: BackendState) -> None:
     check_alike([describe(variable) for variable in variables], index)
     numpy: Any = sys.modules["numpy"]
     with numpy.load(path, allow_pickle=True) as archive:  # strings; what lies beside it is a pickle, too
         for number, variable in enumerate(variables):
-            wanted = tf.as_dtype(index[number][2]).as_numpy_dtype
-            in_parts = index[number][2] != "string" and "CPU" in seams.value_of(variable).device
-            if in_parts and _nbytes(*index[number][1:]) > AT_ONCE_BYTES:
-                with archive.zip.open(f"{number}.npy") as file:
-                    _put_in_parts(seams.value_of(variable), file, wanted, tf)
-                continue
-            array = archive[str(number)]
-            seams.value_of(variable).assign(array if array.dtype == wanted else array.view(wanted))
-
-
-def _put_in_parts(held: Any, file: Any, wanted: Any, tf: Any) -> None:
-    """Into the memory that the variable has: at once there would be three copies of it, and where its slices are assigned to
-    by `held[…]`, which reads it, two."""
-    numpy: Any = sys.modules["numpy"]
-    numpy.lib.format.read_magic(file)
-    (length, *row), _, dtype = numpy.lib.format.read_array_header_1_0(file)
-    row_bytes = dtype.itemsize * int(numpy.prod(row))
-    rows = max(1, AT_ONCE_BYTES // row_bytes)
-    for begin in range(0, length, rows):
-        end = min(begin + rows, length)
-        part = numpy.frombuffer(file.read((end - begin) * row_bytes), dtype).reshape(end - begin, *row)
-        tf.raw_ops.ResourceStridedSliceAssign(
-            ref=held.handle, begin=[begin], end=[end], strides=[1], value=part.view(wanted)
-        )
+            state.put(variable, archive, str(number), index[number])
 
 
 def check_alike(here: list[Any], saved: list[Any]) -> None:
@@ -194,19 +174,24 @@ class Seeds:
         states = [getattr(generator, "state", None) for generator in alive if generator is not None]
         return [state for state in states if state is not None and id(state) not in owned]
 
+    def numbers(self, model: Any) -> list[Any]:
+        numpy: Any = sys.modules["numpy"]
+        return [numpy.array(seed.numpy()) for seed in self.beyond(model)]
 
-def random_state(tf: Any) -> dict[str, Any]:
-    state = randomness.capture()
-    drawing, generator = tf_seams.python_random(), tf_seams.global_generator()
-    state["tensorflow"] = None if drawing is None else drawing.getstate()
-    state["generator"] = None if generator is None else generator.state.numpy()
-    return state
+    def put_numbers(self, model: Any, numbers: list[Any]) -> None:
+        for seed, value in zip(self.beyond(model), numbers):
+            seed.assign(value)
 
 
-def put_random_state(state: dict[str, Any]) -> None:
-    randomness.restore(state)
-    drawing, generator = tf_seams.python_random(), tf_seams.global_generator()
-    if state.get("tensorflow") is not None and drawing is not None:
-        drawing.setstate(state["tensorflow"])
-    if state.get("generator") is not None and generator is not None:
-        generator.state.assign(state["generator"])
+class SeedsOfModel:
+    """The numbers of all seeds that a model does not own."""
+
+    def __init__(self, seeds: Seeds, model: Any) -> None:
+        self._seeds = seeds
+        self._model: Callable[[], Any] = weakref.ref(model)
+
+    def numbers(self) -> list[Any]:
+        return self._seeds.numbers(self._model())
+
+    def put_numbers(self, numbers: list[Any]) -> None:
+        self._seeds.put_numbers(self._model(), numbers)

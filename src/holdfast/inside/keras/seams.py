@@ -39,20 +39,13 @@ ANY_BACKEND = (
     Seam(f"{_SRC}.losses.loss", "reduce_weighted_values", (RESCUE,)),
     Seam(f"{_SRC}.metrics.reduction_metrics", "Mean.update_state", (RESCUE,)),
 )
-_TF = f"{_SRC}.backend.tensorflow"
-ON_TENSORFLOW = (
-    Seam(f"{_TF}.trainer", "TensorFlowTrainer", (CHECKPOINT, RESUME, RESCUE), inner="one_step_on_data"),
-    Seam(f"{_TF}.core", "Variable", (CHECKPOINT, RESUME, RESCUE), assigned="_value"),
-    Seam(f"{_TF}.core", "Variable._direct_assign", (RESCUE,)),
-    Seam(f"{_TF}.trainer", "TFEpochIterator._get_iterator", (CHECKPOINT, RESUME)),
-    Seam(f"{_TF}.trainer", "TFEpochIterator", (CHECKPOINT, RESUME), assigned="_distributed_dataset"),
-    Seam(f"{_TF}.random", "", (RESCUE,)),
+TO_SAVE = (  # whatever the backend
+    Seam(f"{_SRC}.backend.common.variables", "Variable", (CHECKPOINT, RESUME), assigned="_value"),
     Seam(TRACEBACKS, "filter_traceback", (CHECKPOINT, RESUME)),
     Seam(_TRAINER, "Trainer.fit.__wrapped__", (CHECKPOINT, RESUME)),
     Seam(_EPOCHS, "EpochIterator", (CHECKPOINT, RESUME), assigned="_current_iterator"),
     Seam(_EPOCHS, "EpochIterator", (RESUME,), assigned="_epoch_iterator"),
     Seam(_EPOCHS, "EpochIterator._enumerate_iterator", (RESUME,)),
-    Seam(_ARRAYS, "ArrayDataAdapter", (CHECKPOINT, RESUME), assigned="_shuffle"),
     Seam(_ARRAYS, "ArrayDataAdapter", (CHECKPOINT, RESUME), assigned="_inputs"),
     Seam(
         f"{_ADAPTERS}.generator_data_adapter", "GeneratorDataAdapter", (CHECKPOINT, RESUME), assigned="_first_batches"
@@ -60,11 +53,30 @@ ON_TENSORFLOW = (
     Seam(f"{_ADAPTERS}.py_dataset_adapter", "PyDataset", (CHECKPOINT, RESUME), assigned="_workers"),
     Seam(f"{_ADAPTERS}.array_slicing", "train_validation_split", (RESUME,)),
     Seam(f"{_SRC}.random.seed_generator", "SeedGenerator.__init__", (CHECKPOINT, RESUME)),
-    Seam(f"{_TF}.trainer", "TensorFlowTrainer", (CHECKPOINT, RESUME), assigned="_eval_epoch_iterator"),
     Seam(f"{_SRC}.trainers.trainer", "Trainer", (RESUME,), assigned="_initial_epoch"),
+)
+_TF, _TORCH = f"{_SRC}.backend.tensorflow", f"{_SRC}.backend.torch"
+ON_TENSORFLOW = (
+    *TO_SAVE,
+    Seam(f"{_TF}.trainer", "TensorFlowTrainer", (CHECKPOINT, RESUME, RESCUE), inner="one_step_on_data"),
+    Seam(f"{_TF}.trainer", "TensorFlowTrainer", (CHECKPOINT, RESUME), assigned="_eval_epoch_iterator"),
+    Seam(f"{_TF}.trainer", "TFEpochIterator._get_iterator", (CHECKPOINT, RESUME)),
+    Seam(f"{_TF}.trainer", "TFEpochIterator", (CHECKPOINT, RESUME), assigned="_distributed_dataset"),
+    Seam(_ARRAYS, "ArrayDataAdapter", (CHECKPOINT, RESUME), assigned="_shuffle"),
+    Seam(f"{_TF}.core", "Variable", (RESCUE,), assigned="_value"),
+    Seam(f"{_TF}.core", "Variable._direct_assign", (RESCUE,)),
+    Seam(f"{_TF}.random", "", (RESCUE,)),
     Seam(f"{_SRC}.backend", "name_scope", (RESCUE,)),
 )
-ON_TORCH = (Seam(f"{_SRC}.backend.torch.core", "Variable._direct_assign", (RESCUE,)),)
+ON_TORCH = (
+    *TO_SAVE,
+    Seam(f"{_TORCH}.trainer", "TorchTrainer", (CHECKPOINT, RESUME), assigned="_eval_epoch_iterator"),
+    Seam(f"{_TORCH}.trainer", "TorchEpochIterator", (CHECKPOINT, RESUME)),
+    Seam(
+        f"{_ADAPTERS}.torch_data_loader_adapter", "TorchDataLoaderAdapter", (CHECKPOINT, RESUME), assigned="_dataloader"
+    ),
+    Seam(f"{_TORCH}.core", "Variable._direct_assign", (RESCUE,)),
+)
 
 DIRECT_ASSIGN = "_direct_assign"  # of a variable's class
 GET_ITERATOR = "_get_iterator"  # of the class that walks through an epoch
@@ -103,6 +115,15 @@ def epoch_iterator_class() -> Any:
 
 def tf_epoch_iterator_class() -> Any:
     return _module("backend.tensorflow.trainer").TFEpochIterator
+
+
+def torch_epoch_iterator_class() -> Any:
+    return _module("backend.torch.trainer").TorchEpochIterator
+
+
+def own_loader(epoch_iterator: Any) -> Any:
+    """A DataLoader of the user's that Keras was given; None where it makes its own."""
+    return getattr(epoch_iterator.data_adapter, "_dataloader", None)
 
 
 def optimizer_class() -> Any:
@@ -156,7 +177,8 @@ def inner(function: Any, name: str) -> Any:
 
 def on_one_device(model: Any) -> bool:
     """Under no distribution strategy of TensorFlow's."""
-    return type(model.distribute_strategy).__name__ == "_DefaultDistributionStrategy"
+    strategy = getattr(model, "distribute_strategy", None)
+    return strategy is None or type(strategy).__name__ == "_DefaultDistributionStrategy"
 
 
 # -- what a model, a variable, an optimizer holds

@@ -83,6 +83,8 @@ def take_over(
     if tf is None or on_batch is None or not _is_plain(model):
         traces = TracedSteps([seams.inner(function, "multi_step_on_iterator")])
         run = _whole(function, fit, traces, model_ref)
+        if tf is None and keep is not None:
+            return kept_by_batch(run, keep)
         if tf is None or on_batch is None or model.steps_per_execution == 1:
             return run
         traces = TracedSteps([compiled])
@@ -95,6 +97,24 @@ def take_over(
         return kept_between(run, keep, build, lambda: fit.steps_at_once(model_ref()), tf)
     inner: list[Aspect] = [rescued.around] if rescued is not None else []
     return _apart(function, compiled, fit, model_ref, tf, keep, inner, _in_pieces(rescued, rescue))
+
+
+def kept_by_batch(run: Step, keep: CheckpointWriter) -> Step:
+    """On torch: Keras has pulled the batch."""
+
+    def train_function(data: Any) -> Any:
+        call = keep.call
+        if call is None:
+            return run(data)
+        keep.begin_pace()
+        if now() >= keep.next_at:
+            keep.approach(None)
+        keep.before_step(call)
+        logs = run(data)
+        call.position.trained(1)
+        return logs
+
+    return train_function
 
 
 def _in_pieces(rescued: Any, rescue: Rescue) -> Callable[[TracedSteps], bool]:
