@@ -67,10 +67,9 @@ ENVIRONMENTS = (
 
 
 def find_python(version: str) -> str | None:
-    """On the path, or among those that pyenv keeps."""
-    found = shutil.which(f"python{version}")
+    """Among those that pyenv keeps, or on the path."""
     kept = sorted(Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")).glob(f"versions/{version}.*/bin/python"))
-    return found or (str(kept[-1]) if kept else None)
+    return str(kept[-1]) if kept else shutil.which(f"python{version}")
 
 
 def build(environment: Environment, place: Path) -> str:

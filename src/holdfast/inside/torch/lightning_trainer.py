@@ -14,7 +14,7 @@ from typing import Any, List, Optional, Tuple
 
 from ..never_raise import guarded
 from ..rescue_engine import CannotSplit
-from ..seams import RESCUE, Abilities
+from ..seams import RESCUE, Abilities, Seam
 from ..telemetry import Recorder
 from ..user_errors import passing
 from . import seams
@@ -73,20 +73,18 @@ def _has_rows(value: Any, rows: int) -> bool:
 
 
 def install(recorder: Recorder, name: str) -> None:
-    version = str(getattr(sys.modules.get(name.split(".loops.", maxsplit=1)[0]), "__version__", "?"))
-    can = Abilities("Lightning", version, seams.LIGHTNING_SEEN, seams.of_lightning(name))
-    can.tell(recorder, "lightning", [RESCUE])
-    if not can.can(RESCUE):
+    if not _able(recorder, name, seams.lightning_step(name)):
         return
     loop_class = seams.lightning_loop_class(name)
     original = getattr(loop_class, seams.LIGHTNING_STEP)
     rescue = of_process(recorder, sys.modules["torch"])
     known: Any = weakref.WeakKeyDictionary()
     step_of = guarded(functools.partial(_step_of, rescue, known))
+    able = guarded(functools.lru_cache(None)(lambda: _able(recorder, name, seams.of_lightning(name))))
 
     @functools.wraps(original)
     def _training_step(self: Any, *args: Any, **kwargs: Any) -> Any:
-        found = step_of(self.trainer)
+        found = step_of(self.trainer) if able() else None
         with passing:
             if found is None:
                 return original(self, *args, **kwargs)
@@ -99,6 +97,15 @@ def install(recorder: Recorder, name: str) -> None:
                 return original(self, *args, **kwargs)
 
     setattr(loop_class, seams.LIGHTNING_STEP, _training_step)
+
+
+def _able(recorder: Recorder, name: str, names: Tuple[Seam, ...]) -> bool:
+    """While its import goes on, much of Lightning is not there yet: the rest is looked for at the first step."""
+    version = str(getattr(sys.modules.get(name.split(".loops.", 1)[0]), "__version__", "?"))
+    can = Abilities("Lightning", version, seams.LIGHTNING_SEEN, names)
+    if len(names) > 1 or not can.can(RESCUE):
+        can.tell(recorder, "lightning", [RESCUE])
+    return can.can(RESCUE)
 
 
 def _step_of(rescue: LoopRescue, known: Any, trainer: Any) -> Optional[Tuple[RescuedModule, _TrainingStep]]:

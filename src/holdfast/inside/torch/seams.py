@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from typing import Any, Callable, Iterable, Iterator, List, Optional
+from typing import Any, Callable, Iterable, Iterator, List, Optional, Tuple
 
 from ..seams import DETAIL, RESCUE, TELEMETRY, Seam
 
@@ -145,17 +145,20 @@ LIGHTNING_HOOK = "_current_fx_name"  # of a LightningModule: the hook it takes i
 _OF_A_METRIC = frozenset({"_update_count", "_computed", "_forward_cache", "_update_called"})
 
 
-def of_lightning(module: str) -> Iterable[Seam]:
-    package = module.split(".loops.", maxsplit=1)[0]
-    core = f"{package}.core.module"
+def lightning_step(module: str) -> Tuple[Seam, ...]:
+    return (Seam(module, "_AutomaticOptimization._training_step", (RESCUE,)),)
+
+
+def of_lightning(module: str) -> Tuple[Seam, ...]:
+    package = module.split(".loops.", 1)[0]
     return (
-        Seam(module, "_AutomaticOptimization._training_step", (RESCUE,)),
-        Seam(core, "LightningModule", (RESCUE,), assigned=LIGHTNING_HOOK),
+        *lightning_step(module),
+        Seam(f"{package}.core.module", "LightningModule", (RESCUE,), assigned=LIGHTNING_HOOK),
         Seam(f"{package}.trainer.trainer", "Trainer._results", (RESCUE,)),
     )
 
 
-def of_hf(module: str) -> Iterable[Seam]:
+def of_hf(module: str) -> Tuple[Seam, ...]:
     return (Seam(module, "Trainer.train", (RESCUE,)), Seam(module, "Trainer.compute_loss", (RESCUE,)))
 
 
