@@ -42,7 +42,7 @@ CAUSE = CauseRecord(
                 ),
             ),
             says(
-                "Received 1 death signal",
+                r"Received (?:Signals\.SIGHUP|1) death signal",
                 (
                     "torch 2.13.0",
                     "W1116 10:08:40.133000 25255 torch/distributed/elastic/agent/server/api.py:753] Received 1 death signal, shutting down workers",
