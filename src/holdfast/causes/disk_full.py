@@ -19,8 +19,13 @@ NO_SPACE = (
         ),
     ),
     says("Disk quota exceeded", ("CPython 3.11.7", "Disk quota exceeded.")),
-    "StorageFull",
-    "errno = 28",
+    says(
+        "errno = 28",
+        (
+            "h5py 3.14.0, translated",
+            "OSError: Unable to synchronously create file (file write failed: time = Mon Nov 16 10:37:46 2026\n, filename = 'model.weights.h5', file descriptor = 3, errno = 28, error message = 'Auf dem Gerät ist kein Speicherplatz mehr verfügbar', buf = 0x55daa9d52ac8, total write size = 96, bytes this sub-write = 96, offset = 0)",
+        ),
+    ),
     says("Quota exceeded", ("CPython 3.11.7", "User quota exceeded.")),
     says(
         "not enough (?:free )?(?:disk )?space(?! on (?:cuda|cpu|mps|xpu))",
@@ -31,14 +36,14 @@ NO_SPACE = (
         ("numpy 2.4.6", "Not enough free space to write 3 bytes after offset 3"),
     ),
     says("disk is full", ("tensorflow 2.21.0", "database or disk is full")),
-    "ENOSPC",
-    "Insufficient disk space",
 )
 CUT_SHORT = (
     says("file write failed", ("h5py 3.14.0", "member file write failed")),
-    "failed writing file",
     says(r"\d+ requested and \d+ written", ("numpy 2.4.6", "3 requested and 3 written")),
-    r"wrote (?:only )?\d+ (?:\w+ )?(?:instead )?of \d+",
+    says(
+        r"wrote (?:only )?\d+ (?:\w+ )?(?:instead )?of \d+",
+        ("GNU tar 1.34", "tar: checkpoints.tar: Wrote only 4096 of 10240 bytes"),
+    ),
     says(r"\b[Ss]hort write\b", ("jaxlib 0.10.2", "short write: wrote")),
 )
 CAUSE = CauseRecord(
@@ -59,14 +64,13 @@ CAUSE = CauseRecord(
     exceptions=(
         rule(0.95, *NO_SPACE),
         # a file that could not be written to its end
-        rule(0.62, *CUT_SHORT, r"errno = 28\b"),
+        rule(0.62, *CUT_SHORT),
         rule(
             0.45,
             says(
                 r"unexpected pos \d+ vs",
                 ("torch 2.13.0", "RuntimeError: [enforce fail at inline_container.cc:672] . unexpected pos 576 vs 534"),
             ),
-            "Unable to (?:flush|write)",
             says("[Ww]rite failed", ("h5py 3.14.0", "member file write failed")),
         ),
     ),
@@ -75,7 +79,6 @@ CAUSE = CauseRecord(
             0.85,
             says("No space left on device", ("torch 2.13.0", "no space left on device")),
             says("Disk quota exceeded", ("CPython 3.11.7", "Disk quota exceeded.")),
-            "StorageFull",
             says(
                 "low on resource: ephemeral-storage",
                 ("Kubernetes 1.2x", "The node was low on resource: ephemeral-storage."),
@@ -94,7 +97,13 @@ CAUSE = CauseRecord(
                 "Usage of EmptyDir volume .{0,80}exceeds",
                 ("kubernetes v1.38.0-alpha.0", "Usage of EmptyDir volume %q exceeds the limit %q."),
             ),
-            r"had condition: \[DiskPressure",
+            says(
+                r"had condition: \[DiskPressure",
+                (
+                    "Kubernetes 1.30",
+                    "  Warning  Evicted    8m1s  kubelet            The node had condition: [DiskPressure].",
+                ),
+            ),
         ),
         rule(0.6, *CUT_SHORT),
         rule(

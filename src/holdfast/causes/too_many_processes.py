@@ -21,7 +21,6 @@ NO_THREADS = (
         r"fork[^\n]{0,60}temporarily unavailable",
         ("bash 5 with glibc 2.42", "-bash: fork: retry: Resource temporarily unavailable"),
     ),
-    "creation via pthread_create",
     says(
         r"std::system_error[\s\S]{0,80}Resource temporarily unavailable",
         (
@@ -29,7 +28,10 @@ NO_THREADS = (
             "terminate called after throwing an instance of 'std::system_error'\n  what():  Resource temporarily unavailable",
         ),
     ),
-    "unable to allocate necessary resources for OMP thread",
+    says(
+        "unable to allocate necessary resources for OMP thread",
+        ("LLVM OpenMP runtime", "OMP: Error #34: System unable to allocate necessary resources for OMP thread:"),
+    ),
     says("unable to create new native thread", ("Java 8", "OutOfMemoryError: unable to create new native thread")),
 )
 CAUSE = CauseRecord(
@@ -58,7 +60,6 @@ CAUSE = CauseRecord(
                     "BlockingIOError: [Errno 11] Die Ressource ist zur Zeit nicht verfügbar",
                 ),
             ),
-            "Resource temporarily unavailable",
             types="BlockingIOError OSError system_error",
         ),
     ),
