@@ -68,11 +68,13 @@ MOVED = (
     ),
     says(
         "[Uu]nexpected keyword argument passed to",
-        ("tensorflow 2.21.0", "TypeError: Unexpected keyword argument passed to optimizer: 3"),
+        ("tensorflow 2.21.0", "TypeError: Unexpected keyword argument passed to optimizer: amsgrad"),
     ),
-    says("Unrecognized keyword arguments", ("tensorflow 2.21.0", "Unrecognized keyword arguments for tf.print: dense")),
+    says(
+        "Unrecognized keyword arguments",
+        ("keras 3.15.1", "ValueError: Unrecognized keyword arguments passed to LSTM: {'time_major': False}"),
+    ),
     says("Keyword argument not understood", ("tensorflow 2.21.0", "Keyword argument not understood:")),
-    says("[Uu]nexpected argument.{0,40}`", ("bash", "unexpected argument `dense' to conditional unary operator")),
     says(
         "filepath provided must end in",
         (
@@ -91,7 +93,13 @@ MOVED = (
             "ValueError: A KerasTensor cannot be used as input to a TensorFlow function. A KerasTensor is a symbolic placeholder for a shape and dtype, used when constructing Keras Functional models or Keras Functions. You can only use it as input to a Keras layer or a Keras operation (from the namespaces `keras.layers` and `keras.ops`). You are likely doing something like:",
         ),
     ),
-    says("Weights only load failed", ("torch 2.13.0", "Weights only load failed. 3\n 3")),
+    says(
+        "Weights only load failed",
+        (
+            "torch 2.13.0",
+            "_pickle.UnpicklingError: Weights only load failed. This file can still be loaded, to do so you have two options, do those steps only if you trust the source of the checkpoint. ",
+        ),
+    ),
     says("File format not supported", ("keras 3.15.1", "File format not supported: filepath=")),
     says(
         r"`?\w+`? is not available (?:when using|with) (?:TensorFlow|Keras|PyTorch|JAX) \d",
@@ -224,7 +232,7 @@ CAUSE = CauseRecord(
             0.56,
             says(
                 r"'(?-i:[A-Z]\w*[a-z]\w*[A-Z]\w*)' object has no attribute '",
-                ("numpy 2.4.6", "AttributeError: 'EnvironmentConfig' object has no attribute 'dense'"),
+                ("transformers 4.45 with accelerate 0.33", "AttributeError: 'AdamW' object has no attribute 'train'"),
             ),
             types="AttributeError",
             unless="'NoneType'|'EagerTensor'|'DataFrame'",
@@ -310,7 +318,8 @@ CAUSE = CauseRecord(
         rule(
             0.55,
             says(
-                "Unknown (?:layer|metric|loss|optimizer)", ("keras 3.15.1", "ValueError: Unknown loss function: '3'.")
+                "Unknown (?:layer|metric|loss|optimizer)",
+                ("keras 3.15.1", "ValueError: Unknown loss function: 'mean_square_error'."),
             ),
             says(
                 "Could not (?:locate|deserialize) (?:class|object)",
@@ -323,7 +332,7 @@ CAUSE = CauseRecord(
                 "Error when deserializing",
                 (
                     "keras 3.15.1",
-                    "TypeError: Error when deserializing class 'dense' using config=3.\n\nException encountered: 3",
+                    "TypeError: Error when deserializing class 'Dense' using config={'name': 'dense_1', 'units': 10, 'weights': [1], 'quantization_config': None}.\n\nException encountered: Unrecognized keyword arguments passed to Dense: {'weights': [1]}",
                 ),
             ),
         ),

@@ -72,7 +72,10 @@ CAUSE = CauseRecord(
                 "cgroup out-of-memory handler",
                 ("Slurm 23", "Some of your processes may have been killed by the cgroup out-of-memory handler."),
             ),
-            says(r"(?-i:\bOUT_OF_ME(?:MORY|\+))", ("slurm slurm-25-05-0-1", "OUT_OF_MEMORY")),
+            says(
+                r"(?-i:\bOUT_OF_ME(?:MORY|\+))",
+                ("slurm 23.02, sacct", "39.batch          batch                  root          1 OUT_OF_ME+    0:125"),
+            ),
         ),
         rule(
             0.93,

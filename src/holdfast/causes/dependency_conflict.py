@@ -47,21 +47,21 @@ NCCL_VERSIONS = (
         "Mismatched NCCL version detected",
         (
             "nccl nccl4py-v0.3.1",
-            "node1:4242:4242 [0] NCCL WARN Mismatched NCCL version detected : rank 3 version 3 rank 3 version 3",
+            "node1:4242:4242 [0] NCCL WARN Mismatched NCCL version detected : rank 0 version 22703 rank 5 version 21805",
         ),
     ),
     says(
         "NCCL version mismatch with",
         (
             "nccl nccl4py-v0.3.1",
-            "node1:4242:4242 [0] NCCL WARN NCCL version mismatch with remote peer dense (local: dense, remote dense)",
+            "node1:4242:4242 [0] NCCL WARN NCCL version mismatch with remote peer 10.0.0.7<41843> (local: 22703, remote 21805)",
         ),
     ),
     says(
         "compiled with NCCL version .{0,80}but is running",
         (
             "nccl nccl4py-v0.3.1",
-            "NCCL library is too old. This application was compiled with NCCL version dense, but is running with NCCL",
+            "NCCL library is too old. This application was compiled with NCCL version 2.27.3, but is running with NCCL library version 2.18.5.",
         ),
     ),
 )
@@ -82,7 +82,7 @@ NEWER = (
         "version .{0,40}is too (?:old|new)",
         (
             "scikit-learn 1.8.0rc1",
-            "ImportError: Your version of pytest is too old. Got version 3, you should have pytest >= 3 installed.",
+            "ImportError: Your version of pytest is too old. Got version 6.2.5, you should have pytest >= 7.1.2 installed.",
         ),
     ),
     says(
@@ -96,14 +96,14 @@ NEWER = (
         r"(?:to|must|should) be installed\b",
         (
             "lightning 2.6.6",
-            "ModuleNotFoundError: `dense.to_onnx(dynamo=True)` requires `onnxscript` and `torch>=2.5.0` to be installed.",
+            "ModuleNotFoundError: `LitClassifier.to_onnx(dynamo=True)` requires `onnxscript` and `torch>=2.5.0` to be installed.",
         ),
     ),
     says(
         "[Tt]ry `?pip install",
         (
             "lightning 2.6.6",
-            "ModuleNotFoundError: Neither `tensorboard` nor `tensorboardX` is available. Try `pip install`ing either.\n3\n3",
+            "ModuleNotFoundError: Neither `tensorboard` nor `tensorboardX` is available. Try `pip install`ing either.",
         ),
     ),
     says(
@@ -258,7 +258,7 @@ CAUSE = CauseRecord(
                 r"error: command '\S*(?:gcc|g\+\+|nvcc|cl\.exe)\S*' failed",
                 ("setuptools 84.2.1", "error: command '/usr/bin/gcc' failed with exit code 1"),
             ),
-            says("Failed building wheel for", ("pip 26.2.1", "Failed building wheel for dense")),
+            says("Failed building wheel for", ("pip 26.2.1", "  ERROR: Failed building wheel for flash-attn")),
         ),
         rule(0.9, *NCCL_VERSIONS),
     ),

@@ -98,7 +98,13 @@ DEVICES = (
             "RuntimeError: Tensor for 'out' is on CPU, Tensor for argument #1 'self' is on CPU, but expected them to be on GPU (while checking arguments for addmm)",
         ),
     ),
-    says("indices should be (?:either )?on", ("torch 2.13.0", "indices should be either on")),
+    says(
+        "indices should be (?:either )?on",
+        (
+            "torch 2.13.0",
+            "RuntimeError: indices should be either on cpu or on the same device as the indexed tensor (cpu)",
+        ),
+    ),
     says(
         "tensors? (?:should|must) be on (?:the same|cuda|gpu)",
         ("torch 2.13.0", "linalg_eig_make_complex_eigenvectors: all tensors must be on the same device"),

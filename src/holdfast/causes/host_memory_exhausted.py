@@ -125,7 +125,10 @@ CAUSE = CauseRecord(
             0.9,
             says(
                 "node running low on memory",
-                ("ray ray-0.7.0", "3 worker(s) were killed due to the node running low on memory. dense\ndense"),
+                (
+                    "ray 2",
+                    "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.\nMemory on the node (IP: 172.17.0.2, ID: 90efe99b630d4b1f6ac1504df64764732d555b526049638f9d86552f) was 121.83GB / 128.00GB (0.951807), which exceeds the memory usage threshold of 0.95.",
+                ),
             ),
             types="OutOfMemoryError OwnerDiedError WorkerCrashedError RayTaskError",
         ),
@@ -206,7 +209,10 @@ CAUSE = CauseRecord(
             ),
             says(
                 "node running low on memory",
-                ("ray ray-0.7.0", "3 worker(s) were killed due to the node running low on memory. dense\ndense"),
+                (
+                    "ray 2",
+                    "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.\nMemory on the node (IP: 172.17.0.2, ID: 90efe99b630d4b1f6ac1504df64764732d555b526049638f9d86552f) was 121.83GB / 128.00GB (0.951807), which exceeds the memory usage threshold of 0.95.",
+                ),
             ),
         ),
         rule(
@@ -258,7 +264,10 @@ CAUSE = CauseRecord(
                 "mmap(?:ing)? (?:failed|error).{0,40}(?:memory|ENOMEM)",
                 ("llama.cpp b4000", "llama_model_load: error loading model: mmap failed: Cannot allocate memory"),
             ),
-            says(r"out of memory allocating \d+ bytes", ("jaxlib 0.10.2", "Out of memory allocating 3 bytes.")),
+            says(
+                r"out of memory allocating \d+ bytes",
+                ("jaxlib 0.10.2", "Out of memory allocating 4000000000000000000 bytes."),
+            ),
         ),
         rule(
             0.8,

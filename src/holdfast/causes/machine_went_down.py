@@ -16,7 +16,7 @@ CAUSE = CauseRecord(
                 "DUE TO NODE FAILURE",
                 (
                     "slurm slurm-25-05-0-1",
-                    "*** dense ON dense CANCELLED AT dense DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***",
+                    "slurmstepd: error: *** JOB 7518 ON node12 CANCELLED AT 2024-03-01T04:12:31 DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***",
                 ),
             ),
             says(
@@ -49,7 +49,10 @@ CAUSE = CauseRecord(
             ),
             says(
                 "[Uu]nexpected(?:ly)? (?:reboot|power (?:loss|off|cycle|outage))",
-                ("slurm slurm-25-05-0-1", "dense: Node dense unexpectedly rebooted boot_time=3 last response=3"),
+                (
+                    "slurm slurm-25-05-0-1",
+                    "slurmctld: error: validate_node_specs: Node node07 unexpectedly rebooted boot_time=1709266351 last response=1709262704",
+                ),
             ),
             says(
                 "rebooted without cleanly shutting down",

@@ -11,7 +11,7 @@ HEAP = (
     says(r"munmap_chunk\(\)", ("glibc", "munmap_chunk(): invalid pointer")),
     says("double free", ("glibc 2.36", "double free or corruption (!prev)")),
     says("corrupted (?:size|double|unsorted)", ("glibc", "corrupted size vs. prev_size while consolidating")),
-    says("stack smashing", ("glibc", "stack smashing detected")),
+    says("stack smashing", ("glibc 2.36", "*** stack smashing detected ***: terminated")),
 )
 CRASHED = (
     says("段错误", ("bash 5 with glibc 2.42, translated", "段错误 (核心已转储)")),

@@ -46,10 +46,16 @@ CLASHES = (
             "OSError: /usr/lib/python3.8/site-packages/torch/lib/libtorch_cuda.so: symbol cublasSetWorkspace_v2, version libcublas.so.11 not defined in file libcublas.so.11 with link time reference",
         ),
     ),
-    says("static TLS block", ("glibc", "cannot allocate memory in static TLS block")),
+    says(
+        "static TLS block",
+        (
+            "glibc 2.36",
+            "ImportError: /usr/lib/aarch64-linux-gnu/libgomp.so.1: cannot allocate memory in static TLS block",
+        ),
+    ),
     says(
         "MKL FATAL ERROR",
-        ("torch 2.13.0", "Intel oneMKL FATAL ERROR: dynamic library dense is not convenient for this processor."),
+        ("Intel MKL 2018", "Intel MKL FATAL ERROR: Cannot load libmkl_avx512.so or libmkl_def.so."),
     ),
     says(
         "incompatible with libgomp",
@@ -103,8 +109,8 @@ CLASHES = (
             "OSError: dlopen(/usr/local/lib/libopus.dylib, 0x0006): tried: '/usr/local/lib/libopus.dylib' (mach-o file, but is an incompatible architecture (have 'x86_64', need 'arm64e' or 'arm64'))",
         ),
     ),
-    says("wrong ELF class", ("glibc", "wrong ELF class: ELFCLASS32")),
-    says("invalid ELF header", ("glibc", "invalid ELF header")),
+    says("wrong ELF class", ("glibc 2.36", "OSError: /usr/lib32/libcudart.so.11.0: wrong ELF class: ELFCLASS32")),
+    says("invalid ELF header", ("glibc 2.36", "OSError: /usr/lib/x86_64-linux-gnu/libc.so: invalid ELF header")),
 )
 CAUSE = CauseRecord(
     id="native-library-conflict",

@@ -94,7 +94,13 @@ CAUSE = CauseRecord(
                     "ERROR: Unexpected bus error encountered in worker. This might be caused by insufficient shared memory (shm).",
                 ),
             ),
-            says(r"shared memory\(shm\)", ("torch 2.13.0", "unable to allocate shared memory(shm) for file <")),
+            says(
+                r"shared memory\(shm\)",
+                (
+                    "torch 2.13.0",
+                    "RuntimeError: unable to allocate shared memory(shm) for file </torch_11621_3881498875_0>: No space left on device (28)",
+                ),
+            ),
             says(
                 "No space left.{0,80}/dev/shm",
                 (

@@ -20,7 +20,7 @@ CAUSE = CauseRecord(
                     "torch.distributed.elastic.multiprocessing.api.SignalException: Process 25255 got signal: 1",
                 ),
             ),
-            says("SIGHUP", ("bash", "shell receives a SIGHUP")),
+            says("SIGHUP", ("torch 2.13.0", "  traceback : Signal 1 (SIGHUP) received by PID 25298")),
             types="SignalException",
         ),
     ),
@@ -50,6 +50,6 @@ CAUSE = CauseRecord(
             ),
             says("^Hangup$", ("bash 5 with glibc 2.42", "Hangup")),
         ),
-        rule(0.6, says("SIGHUP", ("bash", "shell receives a SIGHUP"))),
+        rule(0.6, says("SIGHUP", ("torch 2.13.0", "  traceback : Signal 1 (SIGHUP) received by PID 25298"))),
     ),
 )

@@ -56,7 +56,10 @@ CAUSE = CauseRecord(
             0.96,
             says(
                 "CANCELLED AT .{0,40}DUE TO (?:TIME LIMIT|PREEMPTION|JOB REQUEUE)",
-                ("slurm slurm-25-05-0-1", "*** dense ON dense CANCELLED AT dense DUE TO JOB REQUEUE ***"),
+                (
+                    "slurm slurm-25-05-0-1",
+                    "slurmstepd: error: *** JOB 7518 ON node12 CANCELLED AT 2024-03-01T04:12:31 DUE TO TIME LIMIT ***",
+                ),
             ),
         ),
         rule(
@@ -79,7 +82,10 @@ CAUSE = CauseRecord(
         rule(
             0.95,
             says("TERM_RUNLIMIT", ("LSF 10", "TERM_RUNLIMIT: job killed after reaching LSF run time limit.")),
-            says(r"walltime \d+ exceeded", ("openpbs v23.06.06", "walltime 3 exceeded limit 3")),
+            says(
+                r"walltime \d+ exceeded",
+                ("openpbs v23.06.06", "=>> PBS: job killed: walltime 36059 exceeded limit 36000"),
+            ),
             says("CPU time limit exceeded", ("numpy 2.4.6", "CPU time limit exceeded")),
             says("SIGXCPU", ("torch 2.13.0", "  traceback : Signal 24 (SIGXCPU) received by PID 31244")),
             says(
@@ -130,7 +136,7 @@ CAUSE = CauseRecord(
         ),
         rule(
             0.8,
-            says(r"[Rr]eceived (?:signal )?(?:SIGTERM|15\b)", ("lightning 2.6.6", "Received SIGTERM: 3")),
+            says(r"[Rr]eceived (?:signal )?(?:SIGTERM|15\b)", ("lightning 2.6.6", "[rank: 0] Received SIGTERM: 15")),
             says(
                 r"Received Signals\.SIGTERM death signal",
                 (
@@ -171,7 +177,8 @@ CAUSE = CauseRecord(
         rule(
             0.8,
             says(
-                r"Job allocation \d+ has been revoked", ("slurm slurm-25-05-0-1", "Job allocation 3 has been revoked.")
+                r"Job allocation \d+ has been revoked",
+                ("slurm slurm-25-05-0-1", "salloc: Job allocation 7518 has been revoked."),
             ),
         ),
         rule(

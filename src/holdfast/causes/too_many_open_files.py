@@ -31,7 +31,7 @@ CAUSE = CauseRecord(
         ),
         rule(
             0.88,
-            says(r"received \d+ items of ancdata", ("CPython 3.11.7", "RuntimeError: received 3 items of ancdata")),
+            says(r"received \d+ items of ancdata", ("torch 1.13", "RuntimeError: received 0 items of ancdata")),
         ),
     ),
     lines=(rule(0.85, says("Too many open files", ("glibc", "Too many open files in system"))),),

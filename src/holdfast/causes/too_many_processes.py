@@ -6,9 +6,14 @@ NO_THREADS = (
     says("can't start new thread", ("CPython 3.11.7", "RuntimeError: can't start new thread")),
     says(
         r"pthread_create\(?\)?[^\n]{0,60}(?:failed|temporarily unavailable)",
-        ("numpy 2.4.6", "OpenBLAS blas_thread_init: pthread_create failed for thread 3 of 3: dense"),
+        (
+            "numpy 2.4.6",
+            "OpenBLAS blas_thread_init: pthread_create failed for thread 5 of 64: Resource temporarily unavailable",
+        ),
     ),
-    says(r"RLIMIT_NPROC \d+ current", ("numpy 2.4.6", "OpenBLAS blas_thread_init: RLIMIT_NPROC 3 current, 3 max")),
+    says(
+        r"RLIMIT_NPROC \d+ current", ("numpy 2.4.6", "OpenBLAS blas_thread_init: RLIMIT_NPROC 4096 current, 4096 max")
+    ),
     says(
         "fork rejected by pids controller",
         (
@@ -16,7 +21,10 @@ NO_THREADS = (
             "cgroup: fork rejected by pids controller in /user.slice/user-1000.slice/session-3.scope",
         ),
     ),
-    says("Thread creation failed", ("torch 2.13.0", "Thread creation failed: dense")),
+    says(
+        "Thread creation failed",
+        ("libgomp of torch 2.13.0", "libgomp: Thread creation failed: Resource temporarily unavailable"),
+    ),
     says(
         r"fork[^\n]{0,60}temporarily unavailable",
         ("bash 5 with glibc 2.42", "-bash: fork: retry: Resource temporarily unavailable"),

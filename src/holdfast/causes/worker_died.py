@@ -112,7 +112,7 @@ CAUSE = CauseRecord(
                     "/usr/lib/python3.7/site-packages/keras/utils/data_utils.py:616: UserWarning: The input 0 could not be retrieved. It could be because a worker has died.",
                 ),
             ),
-            says("exit codes of the workers are", ("joblib 1.5.3", "The exit codes of the workers are 3")),
+            says("exit codes of the workers are", ("joblib 1.5.3", "The exit codes of the workers are {EXIT(1)}")),
             says(
                 "DataLoader worker .{0,60}(?:killed|exited unexpectedly)",
                 (

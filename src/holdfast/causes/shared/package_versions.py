@@ -15,7 +15,10 @@ VERSIONS = (
     ),
     says(
         "is required for a normal functioning of this module",
-        ("transformers 5.22.2", "3 is required for a normal functioning of this module, but found 3==3.3"),
+        (
+            "transformers 5.22.2",
+            "ImportError: tokenizers>=0.23.1,<0.24.0 is required for a normal functioning of this module, but found tokenizers==0.21.1.",
+        ),
     ),
     says(
         "VersionConflict",
@@ -24,7 +27,13 @@ VERSIONS = (
             "pkg_resources.VersionConflict: (setuptools 40.6.2 (/usr/lib/python3.7/site-packages), Requirement.parse('setuptools>=41.0.0'))",
         ),
     ),
-    says("DistributionNotFound", ("pip 26.2.1", "DistributionNotFound: No matching distribution found for 3")),
+    says(
+        "DistributionNotFound",
+        (
+            "setuptools 65",
+            "pkg_resources.DistributionNotFound: The 'tensorboard>=2.5.0' distribution was not found and is required by the application",
+        ),
+    ),
     says(
         "dependency resolver",
         (
@@ -34,7 +43,10 @@ VERSIONS = (
     ),
     says(
         "conflicting dependencies",
-        ("pip 26.2.1", "Cannot install 3 because these package versions have conflicting dependencies."),
+        (
+            "pip 26.2.1",
+            "ERROR: Cannot install tensorflow==2.13.0 and typing-extensions==4.9.0 because these package versions have conflicting dependencies.",
+        ),
     ),
     says(
         "ResolutionImpossible",
@@ -85,24 +97,30 @@ VERSIONS = (
         "is newer than and incompatible with jax version",
         ("jax 0.10.2", "is newer than and incompatible with jax version"),
     ),
-    says("jaxlib is version", ("jax 0.10.2", "jaxlib is version 3, but this version of jax requires version >= 3.")),
+    says(
+        "jaxlib is version",
+        ("jax 0.10.2", "RuntimeError: jaxlib is version 0.4.25, but this version of jax requires version >= 0.10.1."),
+    ),
     says(
         "compiled against (?:API|ABI) version",
-        ("h5py 3.14.0", "module compiled against ABI version 0x3 but this version of numpy is 0x3"),
+        (
+            "h5py 3.14.0",
+            "RuntimeError: module compiled against ABI version 0x1000009 but this version of numpy is 0x2000000",
+        ),
     ),
     says(
         "size changed, may indicate binary incompatibility",
         (
-            "aiohttp 3.14.5",
-            "dense.dense size changed, may indicate binary incompatibility. Expected 3 from C header, got 3 from PyObject",
+            "Cython 0.29",
+            "ValueError: numpy.dtype size changed, may indicate binary incompatibility. Expected 96 from C header, got 88 from PyObject",
         ),
     ),
-    says("multiarray failed to import", ("h5py 3.14.0", "numpy._core.multiarray failed to import")),
+    says("multiarray failed to import", ("h5py 3.14.0", "ImportError: numpy._core.multiarray failed to import")),
     says(
         "compiled using NumPy 1",
         ("numpy 2.4.6", "A module that was compiled using NumPy 1.x cannot be run in\n            NumPy"),
     ),
-    says("Numpy is not available", ("torch 2.13.0", "Numpy is not available")),
+    says("Numpy is not available", ("torch 2.13.0", "RuntimeError: Numpy is not available")),
     says("_ARRAY_API not found", ("numpy 2.0 with opencv-python 4.9", "AttributeError: _ARRAY_API not found")),
     says(
         r"requires the (?:PyTorch|TensorFlow|\w+) library but it was not found",
@@ -143,7 +161,7 @@ VERSIONS = (
         "detected CUDA version .{0,40}mismatches the version",
         (
             "torch 2.13.0",
-            "The detected CUDA version (dense) mismatches the version that was used to compilePyTorch (dense). Please make sure to use the same CUDA versions.",
+            "RuntimeError: \nThe detected CUDA version (11.8) mismatches the version that was used to compile\nPyTorch (12.1). Please make sure to use the same CUDA versions.\n",
         ),
     ),
     says(
@@ -161,7 +179,7 @@ VERSIONS = (
         r"requires `?\w[\w.-]{0,40}[<>=]=?[\d.]+`?: Please run",
         (
             "transformers 5.22.2",
-            "ImportError: Using the `Trainer` with `PyTorch` requires `accelerate>=3`: Please run `pip install transformers[torch]` or `pip install 'accelerate>=3'`",
+            "ImportError: Using the `Trainer` with `PyTorch` requires `accelerate>=1.1.0`: Please run `pip install transformers[torch]` or `pip install 'accelerate>=1.1.0'`",
         ),
     ),
     says(
