@@ -8,7 +8,10 @@ OWN_FILE = (
     r"from '[\w.]+' \((?![^)]{0,300}(?:site-packages|dist-packages|lib[/\\]python\d))[^)]{0,200}[/\\][^)]{1,100}\)"
 )
 MOVED = (
-    "'module' object has no attribute",
+    says(
+        "'module' object has no attribute",
+        ("CPython 2.7 with tensorflow 0.12", "AttributeError: 'module' object has no attribute 'rnn_cell'"),
+    ),
     says(
         "module '" + LIBRARIES + r"(?:\.[\w.]+)?' has no attribute",
         ("keras 3.15.1", "AttributeError: module 'keras.preprocessing.image' has no attribute 'ImageDataGenerator'"),
@@ -38,7 +41,17 @@ MOVED = (
             "ValueError: Expected grad_out to be 1.0. get_numerical_jacobian no longer supports values of grad_out != 1.0.",
         ),
     ),
-    "was deprecated in .{0,40} and (?:is now )?removed",
+    says(
+        "was deprecated (?:in|since) .{0,40} and (?:is now )?removed",
+        (
+            "scipy 1.17.1",
+            "TypeError: Argument `a` is not recognized as numeric. Support for input that cannot be coerced to a numeric array was deprecated in SciPy 1.9.0 and removed in SciPy 1.11.0. Please consider `np.unique`.",
+        ),
+        (
+            "torch 2.13.0",
+            "RuntimeError: This function was deprecated since version 1.9 and is now removed. `torch.solve` is deprecated in favor of `torch.linalg.solve`. `torch.linalg.solve` has its arguments reversed and does not return the LU factorization.\n\nTo get the LU factorization see `torch.lu`, which can be used with `torch.lu_solve` or `torch.lu_unpack`.\nX = torch.solve(B, A).solution should be replaced with:\nX = torch.linalg.solve(A, B)",
+        ),
+    ),
     says(
         "not compatible with eager execution",
         (
@@ -53,16 +66,15 @@ MOVED = (
             "RuntimeError: Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd function with static forward method. (Example: https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)",
         ),
     ),
-    r"`np\.\w+` was a deprecated alias",
-    "deprecated alias for the builtin",
     says(
         "[Uu]nexpected keyword argument passed to",
-        ("tensorflow 2.21.0", "TypeError: Unexpected keyword argument passed to optimizer: 3"),
+        ("tensorflow 2.21.0", "TypeError: Unexpected keyword argument passed to optimizer: amsgrad"),
     ),
-    "Unrecognized keyword arguments? passed to",
-    says("Unrecognized keyword arguments", ("tensorflow 2.21.0", "Unrecognized keyword arguments for tf.print: dense")),
+    says(
+        "Unrecognized keyword arguments",
+        ("keras 3.15.1", "ValueError: Unrecognized keyword arguments passed to LSTM: {'time_major': False}"),
+    ),
     says("Keyword argument not understood", ("tensorflow 2.21.0", "Keyword argument not understood:")),
-    says("[Uu]nexpected argument.{0,40}`", ("bash", "unexpected argument `dense' to conditional unary operator")),
     says(
         "filepath provided must end in",
         (
@@ -70,11 +82,24 @@ MOVED = (
             "ValueError: The filepath provided must end in `.keras` (Keras model format). Received: filepath=a.ckpt",
         ),
     ),
-    "not a valid argument for kwarg",
-    "is deprecated in the new Keras optimizer",
-    r"argument\(s\) (?:are|is) not supported",
-    "A KerasTensor cannot be used as input to a TensorFlow function",
-    says("Weights only load failed", ("torch 2.13.0", "Weights only load failed. 3\n 3")),
+    says(
+        r"argument\(s\) (?:are|is) not supported",
+        ("keras 3.15.1", "ValueError: The following argument(s) are not supported: ['save_traces', 'options']"),
+    ),
+    says(
+        "A KerasTensor cannot be used as input to a TensorFlow function",
+        (
+            "keras 3.15.1",
+            "ValueError: A KerasTensor cannot be used as input to a TensorFlow function. A KerasTensor is a symbolic placeholder for a shape and dtype, used when constructing Keras Functional models or Keras Functions. You can only use it as input to a Keras layer or a Keras operation (from the namespaces `keras.layers` and `keras.ops`). You are likely doing something like:",
+        ),
+    ),
+    says(
+        "Weights only load failed",
+        (
+            "torch 2.13.0",
+            "_pickle.UnpicklingError: Weights only load failed. This file can still be loaded, to do so you have two options, do those steps only if you trust the source of the checkpoint. ",
+        ),
+    ),
     says("File format not supported", ("keras 3.15.1", "File format not supported: filepath=")),
     says(
         r"`?\w+`? is not available (?:when using|with) (?:TensorFlow|Keras|PyTorch|JAX) \d",
@@ -83,8 +108,20 @@ MOVED = (
             "AttributeError: `tf.compat.v2.keras` is not available with Keras 3. Just use `import keras` instead.",
         ),
     ),
-    r"deprecat\w+ .{0,80}(?:use|switch to|replaced by) ",
-    r"^AttributeError: \S{1,80} (?:is|was) deprecated",
+    says(
+        r"deprecat\w+ .{0,80}(?:use|switch to|replaced by) ",
+        (
+            "keras 2.11",
+            "ValueError: decay is deprecated in the new Keras optimizer, pleasecheck the docstring for valid arguments, or use the legacy optimizer, e.g., tf.keras.optimizers.legacy.Adam.",
+        ),
+    ),
+    says(
+        r"^AttributeError: \S{1,80} (?:is|was) deprecated",
+        (
+            "jax 0.10.2",
+            "AttributeError: jax.cloud_tpu_init was deprecated in JAX v0.8.1. You do not need to call this function explicitly; JAX calls this function automatically.",
+        ),
+    ),
     says(
         r"Only instances of `keras\.Layer` can be added",
         (
@@ -101,7 +138,10 @@ OF_ANOTHER_TIME = (
         "'dict' object has no attribute '(?:iteritems|itervalues|iterkeys|has_key|unfreeze|freeze)'",
         ("CPython 3.11.7", "AttributeError: 'dict' object has no attribute 'iteritems'"),
     ),
-    r"'dict_\w+' object (?:is not subscriptable|does not support indexing)",
+    says(
+        r"'dict_\w+' object does not support indexing",
+        ("CPython 3.6", "TypeError: 'dict_keys' object does not support indexing"),
+    ),
     says(
         r"'(?:map|filter|zip|range|dict_\w+)' object (?:is not subscriptable|has no attribute '(?:sort|append|index|shape|reverse)')",
         ("CPython 3.11.7", "TypeError: 'map' object is not subscriptable"),
@@ -179,15 +219,21 @@ CAUSE = CauseRecord(
             ),
             types="AttributeError",
         ),
-        rule(0.66, r"has no attribute '_(?:keras|inbound|outbound)\w*'", types="AttributeError"),
+        rule(
+            0.66,
+            says(
+                r"has no attribute '_(?:keras|inbound|outbound)\w*'",
+                ("keras 2.1.2", "AttributeError: 'Conv2D' object has no attribute '_inbound_nodes'"),
+            ),
+            types="AttributeError",
+        ),
         # A class of a library, by its name, and no place: one of two libraries is of another time.
         rule(
             0.56,
             says(
                 r"'(?-i:[A-Z]\w*[a-z]\w*[A-Z]\w*)' object has no attribute '",
-                ("numpy 2.4.6", "AttributeError: 'EnvironmentConfig' object has no attribute 'dense'"),
+                ("transformers 4.45 with accelerate 0.33", "AttributeError: 'AdamW' object has no attribute 'train'"),
             ),
-            "'(?:AdamW|Adam|SGD)' object has no attribute '",
             types="AttributeError",
             unless="'NoneType'|'EagerTensor'|'DataFrame'",
             outside=r"\S",
@@ -195,7 +241,13 @@ CAUSE = CauseRecord(
         # A library does not find what it expects in an object of its own kind.
         rule(
             0.6,
-            r"'[A-Z]\w+' object has no attribute '",
+            says(
+                r"'[A-Z]\w+' object has no attribute '",
+                (
+                    "transformers 4.45 with accelerate 0.33",
+                    "Traceback (most recent call last):\n  File \"/usr/local/lib/python3.10/site-packages/transformers/trainer.py\", line 3445, in training_step\n    self.optimizer.train()\n  File \"/usr/local/lib/python3.10/site-packages/accelerate/optimizer.py\", line 128, in train\n    return self.optimizer.train()\nAttributeError: 'AdamW' object has no attribute 'train'",
+                ),
+            ),
             types="AttributeError",
             unless="'NoneType'|'Tensor'|'EagerTensor'|'DataFrame'|'Series'",
             deepest="site-packages|dist-packages",
@@ -209,11 +261,35 @@ CAUSE = CauseRecord(
                     "TypeError: TrainingArguments.__init__() got an unexpected keyword argument 'evaluation_strategy'",
                 ),
             ),
-            r"takes (?:from )?\d+ (?:to \d+ )?positional arguments? but",
-            "Could not interpret optimizer",
+            says(
+                r"takes (?:from )?\d+ (?:to \d+ )?positional arguments? but",
+                (
+                    "lightning 2.6.6",
+                    'Traceback (most recent call last):\n  File "train.py", line 40, in <module>\n    trainer.fit(model, train_loader)\n  File "/usr/lib/python3.11/site-packages/lightning/pytorch/loops/optimization/automatic.py", line 270, in _optimizer_step\n    call._call_lightning_module_hook(\n  File "/usr/lib/python3.11/site-packages/lightning/pytorch/trainer/call.py", line 177, in _call_lightning_module_hook\n    output = fn(*args, **kwargs)\n             ^^^^^^^^^^^^^^^^^^^\nTypeError: LitClassifier.optimizer_step() takes 4 positional arguments but 5 were given',
+                ),
+            ),
+            says(
+                "Could not interpret optimizer",
+                (
+                    "keras 2.3 with tensorflow 2.0",
+                    'Traceback (most recent call last):\n  File "p2b1_baseline_keras2.py", line 231, in run\n    molecular_model.compile(optimizer=opt, loss=loss_func, metrics=[\'mean_squared_error\', \'mean_absolute_error\'])\n  File "/opt/anaconda3/envs/candle-tf1/lib/python3.7/site-packages/keras/engine/training.py", line 95, in compile\n    self.optimizer = optimizers.get(optimizer)\n  File "/opt/anaconda3/envs/candle-tf1/lib/python3.7/site-packages/keras/optimizers.py", line 873, in get\n    str(identifier))\nValueError: Could not interpret optimizer identifier: <tensorflow.python.keras.optimizer_v2.adam.Adam object at 0x7f06fa323d90>',
+                ),
+            ),
             frames="site-packages|dist-packages",
         ),
-        rule(0.72, r"cannot import name '?\w+'?$", types="ImportError", frames="site-packages|dist-packages"),
+        rule(
+            0.72,
+            says(
+                r"cannot import name '?\w+'?$",
+                (
+                    "tensorflow 1.8",
+                    "Traceback (most recent call last):\n  File \"/usr/local/lib/python3.5/dist-packages/tensorflow/python/keras/backend/__init__.py\", line 22, in <module>\n    from tensorflow.python.keras._impl.keras.backend import abs\nImportError: cannot import name 'abs'",
+                ),
+                ("CPython 2.7 with tensorflow 1.8", "ImportError: cannot import name abs"),
+            ),
+            types="ImportError",
+            frames="site-packages|dist-packages",
+        ),
         rule(0.6, r"cannot import name '?\w+'?$", types="ImportError", outside=r"\S"),
         rule(
             0.58,
@@ -228,7 +304,13 @@ CAUSE = CauseRecord(
         # A model's description that was written by another version of Keras.
         rule(
             0.68,
-            "^",
+            says(
+                "^",
+                (
+                    "keras 3.15.1",
+                    "Traceback (most recent call last):\n  File \"load.py\", line 4, in <module>\n    model = keras.models.model_from_json(open(\"model.json\").read())\n  File \"/usr/lib/python3.11/site-packages/keras/src/models/model.py\", line 1122, in model_from_json\n    return serialization_lib.deserialize_keras_object(\n  File \"/usr/lib/python3.11/site-packages/keras/src/saving/serialization_lib.py\", line 740, in deserialize_keras_object\n    raise TypeError(\nTypeError: Expected 'config' to be a dict for Sequential,\ninstead got <class 'list'>\nFull config: {'class_name': 'Sequential', 'keras_version': '2.1.6', 'backend': 'tensorflow', 'config': [{'class_name': 'Dense', 'config': {'name': 'dense_1', 'trainable': True, 'batch_input_shape': [None, 784], 'dtype': 'float32', 'units': 128, 'activation': 'relu', 'use_bias': True}}]}",
+                ),
+            ),
             types="KeyError TypeError ValueError AttributeError",
             frames=r"\b(?:from_config|layer_from_config|model_from_config|model_from_json|model_from_yaml|deserialize_keras_object|func_load)\b",
             deepest="keras",
@@ -236,7 +318,8 @@ CAUSE = CauseRecord(
         rule(
             0.55,
             says(
-                "Unknown (?:layer|metric|loss|optimizer)", ("keras 3.15.1", "ValueError: Unknown loss function: '3'.")
+                "Unknown (?:layer|metric|loss|optimizer)",
+                ("keras 3.15.1", "ValueError: Unknown loss function: 'mean_square_error'."),
             ),
             says(
                 "Could not (?:locate|deserialize) (?:class|object)",
@@ -249,7 +332,7 @@ CAUSE = CauseRecord(
                 "Error when deserializing",
                 (
                     "keras 3.15.1",
-                    "TypeError: Error when deserializing class 'dense' using config=3.\n\nException encountered: 3",
+                    "TypeError: Error when deserializing class 'Dense' using config={'name': 'dense_1', 'units': 10, 'weights': [1], 'quantization_config': None}.\n\nException encountered: Unrecognized keyword arguments passed to Dense: {'weights': [1]}",
                 ),
             ),
         ),

@@ -29,7 +29,13 @@ CAUSE = CauseRecord(
                     "RuntimeError: a view of a leaf Variable that requires grad is being used in an in-place operation.",
                 ),
             ),
-            "is a view and (?:is being|its base)",
+            says(
+                "is a view and its base",
+                (
+                    "torch 1.10",
+                    "RuntimeError: Output 0 of ReshapeAliasBackward0 is a view and its base or another view of its base has been modified inplace. This view is the output of a function that returns multiple views. Such functions do not allow the output views to be modified inplace. You should replace the inplace operation by an out-of-place one.",
+                ),
+            ),
             says(
                 "is being modified in-?place",
                 (

@@ -72,7 +72,10 @@ CAUSE = CauseRecord(
                 "cgroup out-of-memory handler",
                 ("Slurm 23", "Some of your processes may have been killed by the cgroup out-of-memory handler."),
             ),
-            says(r"(?-i:\bOUT_OF_ME(?:MORY|\+))", ("slurm slurm-25-05-0-1", "OUT_OF_MEMORY")),
+            says(
+                r"(?-i:\bOUT_OF_ME(?:MORY|\+))",
+                ("slurm 23.02, sacct", "39.batch          batch                  root          1 OUT_OF_ME+    0:125"),
+            ),
         ),
         rule(
             0.93,
@@ -102,12 +105,13 @@ CAUSE = CauseRecord(
         rule(
             0.9,
             says(
-                "(?<!user )cgroup memory limit",
-                near("ray 2", "Failed to get user cgroup memory limit from user cgroup /user.slice"),
+                r"\bcontainer oom [0-9a-f]{12}",
+                (
+                    "Docker 24, docker events",
+                    "2024-03-05T09:12:44.318402173Z container oom 0fdb48addc82871eb34eb23a847cfd033dedd1a0a37bef2e6d9eb3870fc7ff37 (image=train:latest, name=train)",
+                ),
             ),
-            "memory limit of the (?:container|job)",
         ),
-        rule(0.9, r"\bcontainer oom [0-9a-f]{12}", "topic=/tasks/oom"),
         rule(
             0.94,
             says(
@@ -123,6 +127,11 @@ CAUSE = CauseRecord(
             says(
                 r"(?<!bytes )(?:over|exceed\w*) (?:the |its )?(?:memory limit of|hard limit .{0,20}(?:h_vmem|h_rss)|request_memory)",
                 near("xla 2026-08-22", "Allocating 3000 bytes exceeds the memory limit of 2000 bytes."),
+                (
+                    "HTCondor 9",
+                    "Error from slot1_3@e327.chtc.wisc.edu: Docker job has gone over memory limit of 16384 Mb",
+                ),
+                ("HTCondor 8", "Job has gone over memory limit of 2048 megabytes. Peak usage: 2048 megabytes."),
             ),
         ),
         rule(

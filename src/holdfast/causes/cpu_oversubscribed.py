@@ -26,7 +26,7 @@ CAUSE = CauseRecord(
                 r"DataLoader will create \d+ worker processes in total",
                 (
                     "torch 2.13.0",
-                    "This DataLoader will create 3 worker processes in total. 3 Please be aware that excessive worker creation might get DataLoader running slow or even freeze, lower the worker number to avoid potential slowness/freeze if necessary.",
+                    "This DataLoader will create 16 worker processes in total. Our suggested max number of worker in current system is 2, which is smaller than what this DataLoader is going to create. Please be aware that excessive worker creation might get DataLoader running slow or even freeze, lower the worker number to avoid potential slowness/freeze if necessary.",
                 ),
             ),
         ),

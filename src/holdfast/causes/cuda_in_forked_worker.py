@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, near, rule, says, torch
+from holdfast.causes.form import CauseRecord, rule, says, torch
 
 CAUSE = CauseRecord(
     id="cuda-in-forked-worker",
@@ -15,15 +15,20 @@ CAUSE = CauseRecord(
     exceptions=(
         rule(
             0.97,
-            "re-initialize CUDA in forked",
             says(
-                r"\bfork(?:ed)?\b.{0,60}CUDA",
-                near(
+                "re-initialize CUDA in forked",
+                (
                     "torch 2.13.0",
-                    "All stages must have the same device type for RNG forking. Found device types: cuda, cpu",
+                    "RuntimeError: Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use the 'spawn' start method",
                 ),
             ),
-            "CUDA.{0,80}'spawn' start method",
+            says(
+                "can't create new processes if CUDA is already initialized",
+                (
+                    "lightning 2.6.6",
+                    "RuntimeError: Lightning can't create new processes if CUDA is already initialized. Did you manually call `torch.cuda.*` functions, have moved the model to the device, or allocated memory on the GPU any other way? Please remove any such calls, or change the selected strategy.",
+                ),
+            ),
         ),
         rule(
             0.75,
@@ -31,8 +36,20 @@ CAUSE = CauseRecord(
                 "CUDA error: initialization error",
                 ("torch 2.13.0, CUDA runtime 12.9.79", "RuntimeError: CUDA error: initialization error"),
             ),
-            r"cuda runtime error \(3\)",
-            "CUDA_ERROR_NOT_INITIALIZED",
+            says(
+                r"cuda runtime error \(3\)",
+                (
+                    "torch 1.3",
+                    "RuntimeError: cuda runtime error (3) : initialization error at /pytorch/aten/src/THC/THCGeneral.cpp:50",
+                ),
+            ),
+            says(
+                "CUDA_ERROR_NOT_INITIALIZED",
+                (
+                    "tensorflow 2.15 below tensorflow-datasets",
+                    "InternalError: Failed call to cuDeviceGet: CUDA_ERROR_NOT_INITIALIZED: initialization error",
+                ),
+            ),
         ),
     ),
     lines=(

@@ -37,12 +37,12 @@ CAUSE = CauseRecord(
                 "content is larger than 2GB",
                 (
                     "tensorflow 2.21.0",
-                    "Cannot create a tensor proto whose content is larger than 2GB. Size of tensor is 3 bytes.",
+                    "ValueError: Cannot create a tensor proto whose content is larger than 2GB. Size of tensor is 6272000000 bytes.",
                 ),
             ),
             says(
                 "GraphDef cannot be larger than 2GB",
-                ("tensorflow 2.21.0", "GraphDef cannot be larger than 2GB. Received size: 3."),
+                ("tensorflow 2.21.0", "ValueError: GraphDef cannot be larger than 2GB. Received size: 2508801044."),
             ),
         ),
         rule(

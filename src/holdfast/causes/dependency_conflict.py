@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from holdfast.causes.form import CauseRecord, near, rule, says, shell
+from holdfast.causes.shared.package_versions import VERSIONS
 
 ABSENT_MODULE = r"No module named '(?:{})[.']"
 OTHER_NAMES = {  # modules whose package is called otherwise
@@ -41,169 +42,47 @@ ABSENT = (
         ),
     ),
 )
-VERSIONS = (
-    says(
-        r"requires? [\w.\[\]-]+ ?(?:[<>!~]=?|==) ?[\d.]+[^\n]{0,60}but (?:you have|found|got)",
-        near("tensorflow 2.21.0", "requires shift = 0 for all input data types that are not int32_t, but got: 3"),
-    ),
-    says(
-        "is required for a normal functioning of this module",
-        ("transformers 5.22.2", "3 is required for a normal functioning of this module, but found 3==3.3"),
-    ),
-    "VersionConflict",
-    says("DistributionNotFound", ("pip 26.2.1", "DistributionNotFound: No matching distribution found for 3")),
-    says(
-        "dependency resolver",
-        (
-            "pip 26.2.1",
-            "pip's legacy dependency resolver does not consider dependency conflicts when selecting packages. This behaviour is the source of the following dependency conflicts.",
-        ),
-    ),
-    says(
-        "conflicting dependencies",
-        ("pip 26.2.1", "Cannot install 3 because these package versions have conflicting dependencies."),
-    ),
-    says(
-        "ResolutionImpossible",
-        (
-            "pip 26.2.1",
-            "ResolutionImpossible: for help visit https://pip.pypa.io/en/latest/topics/dependency-resolution/#dealing-with-dependency-conflicts",
-        ),
-    ),
-    says(
-        "Descriptors (?:cannot|should not) (?:not )?be created directly",
-        ("protobuf 7.36.2", "Descriptors cannot be created directly."),
-    ),
-    says("Downgrade the protobuf", ("protobuf 7.36.2", "1. Downgrade the protobuf package to 3.20.x or lower.")),
-    "expected bytes, Descriptor found",
-    r"google/protobuf/pyext/\w+\.cc:\d+: bad argument",
-    "compiled with different CUDA",
-    r"operator torchvision::\w+ does not exist",
-    r"Couldn't load custom C\+\+ ops",
-    "(?:torchvision|torchaudio).{0,60}(?:incompatible|compiled)",
-    "Keras requires TensorFlow",
-    "not yet supported in Transformers",
-    says(
-        "is newer than and incompatible with jax version",
-        ("jax 0.10.2", "is newer than and incompatible with jax version"),
-    ),
-    "jaxlib version .{0,40}incompatible",
-    says("jaxlib is version", ("jax 0.10.2", "jaxlib is version 3, but this version of jax requires version >= 3.")),
-    says(
-        "compiled against (?:API|ABI) version",
-        ("h5py 3.14.0", "module compiled against ABI version 0x3 but this version of numpy is 0x3"),
-    ),
-    says(
-        "size changed, may indicate binary incompatibility",
-        (
-            "aiohttp 3.14.5",
-            "dense.dense size changed, may indicate binary incompatibility. Expected 3 from C header, got 3 from PyObject",
-        ),
-    ),
-    says("multiarray failed to import", ("h5py 3.14.0", "numpy._core.multiarray failed to import")),
-    says(
-        "compiled using NumPy 1",
-        ("numpy 2.4.6", "A module that was compiled using NumPy 1.x cannot be run in\n            NumPy"),
-    ),
-    says("Numpy is not available", ("torch 2.13.0", "Numpy is not available")),
-    "_ARRAY_API not found",
-    says(
-        r"requires the (?:PyTorch|TensorFlow|\w+) library but it was not found",
-        (
-            "transformers 5.22.2",
-            "ImportError: \nAutoImageProcessor requires the PIL library but it was not found in your environment. You can install it with pip:\n`pip install pillow`. Please note that you may need to restart your runtime after installation.\n",
-        ),
-    ),
-    says(
-        "Unable to import required dependenc",
-        (
-            "pandas v3.1.0.dev0",
-            "ImportError: Unable to import required dependency 3. Please see the traceback for details.",
-        ),
-    ),
-    says(
-        "you (?:need|must) (?:to )?(?:install|upgrade|downgrade)",
-        (
-            "keras 3.15.1",
-            "ImportError: To load models from the Hugging Face Hub, you must install the `huggingface_hub` package.",
-        ),
-    ),
-    says(
-        r"""[Pp]lease (?:install|upgrade|downgrade|update) [`'\"]?\w+""",
-        (
-            "huggingface-hub 2.4.0",
-            "ImportError: Please install `torch` to load torch tensors. You can install it with `pip install torch`.",
-        ),
-    ),
-    says(
-        "(?:is )?incompatible (?:with (?:the )?)?(?:installed )?version",
-        (
-            "torch 2.13.0",
-            "Looks like your LD_LIBRARY_PATH contains incompatible version of cudnn. Please either remove it from the path or install cudnn",
-        ),
-    ),
-    says(
-        "detected CUDA version .{0,40}mismatches the version",
-        (
-            "torch 2.13.0",
-            "The detected CUDA version (dense) mismatches the version that was used to compilePyTorch (dense). Please make sure to use the same CUDA versions.",
-        ),
-    ),
-    "does not match the version torch was compiled with",
-    says(
-        r"requires `?\w[\w.-]{0,40}[<>=]=?[\d.]+`?: Please run",
-        (
-            "transformers 5.22.2",
-            "ImportError: Using the `Trainer` with `PyTorch` requires `accelerate>=3`: Please run `pip install transformers[torch]` or `pip install 'accelerate>=3'`",
-        ),
-    ),
-    "Cannot convert a symbolic Tensor .{0,120}to a numpy array",
-    says("unsupported pickle protocol", ("CPython 3.11.7", "ValueError: unsupported pickle protocol: 9")),
-    "bad marshal data",
-    r"The installed version of \S+ .{0,60}(?:is|does)",
-    r"numpy\.core\.(?:multiarray|umath) failed",
-    "Numba needs NumPy",
-)
 NCCL_VERSIONS = (
     says(
         "Mismatched NCCL version detected",
         (
             "nccl nccl4py-v0.3.1",
-            "node1:4242:4242 [0] NCCL WARN Mismatched NCCL version detected : rank 3 version 3 rank 3 version 3",
+            "node1:4242:4242 [0] NCCL WARN Mismatched NCCL version detected : rank 0 version 22703 rank 5 version 21805",
         ),
     ),
     says(
         "NCCL version mismatch with",
         (
             "nccl nccl4py-v0.3.1",
-            "node1:4242:4242 [0] NCCL WARN NCCL version mismatch with remote peer dense (local: dense, remote dense)",
+            "node1:4242:4242 [0] NCCL WARN NCCL version mismatch with remote peer 10.0.0.7<41843> (local: 22703, remote 21805)",
         ),
     ),
     says(
         "compiled with NCCL version .{0,80}but is running",
         (
             "nccl nccl4py-v0.3.1",
-            "NCCL library is too old. This application was compiled with NCCL version dense, but is running with NCCL",
+            "NCCL library is too old. This application was compiled with NCCL version 2.27.3, but is running with NCCL library version 2.18.5.",
         ),
     ),
 )
 NEWER = (
-    r"(?:requires?|needs?) [`']?\w[\w.-]{1,30}[`']? ?(?:version )?(?:[<>=~]=? ?)?v?\d+(?:\.\d+)*(?: or (?:higher|newer|above|later|greater)|\b.{0,40}(?:installed|current|found|but|got))",
-    "(?:not|un)supported (?:by|in|with) (?:this|your|the (?:current|installed)) version",
     says(
-        "created with a newer version",
+        r"(?:requires?|needs?) [`']?\w[\w.-]{1,30}[`']? ?(?:version )?(?:[<>=~]=? ?)?v?\d+(?:\.\d+)*(?: or (?:higher|newer|above|later|greater)|\b.{0,40}(?:installed|current|found|but|got))",
+        ("numba 0.61", "ImportError: Numba needs NumPy 2.2 or less. Got NumPy 2.3."),
+    ),
+    says(
+        "(?:not |un)supported (?:by|in|with) (?:this|your|the (?:current|installed)) version",
+        ("jax 0.10.2", "AssertionError: `subcore_index` is not supported in this version of jaxlib."),
         (
             "tensorflow 2.21.0",
-            "ValueError: The type 'dense' is not supported by this version of TensorFlow. (The object you are loading must have been created with a newer version of TensorFlow.)",
+            "ValueError: The type 'DatasetSpec' is not supported by this version of TensorFlow. (The object you are loading must have been created with a newer version of TensorFlow.)",
         ),
     ),
-    "saved with an older version",
-    "too old of a version",
     says(
         "version .{0,40}is too (?:old|new)",
         (
             "scikit-learn 1.8.0rc1",
-            "ImportError: Your version of pytest is too old. Got version 3, you should have pytest >= 3 installed.",
+            "ImportError: Your version of pytest is too old. Got version 6.2.5, you should have pytest >= 7.1.2 installed.",
         ),
     ),
     says(
@@ -217,14 +96,14 @@ NEWER = (
         r"(?:to|must|should) be installed\b",
         (
             "lightning 2.6.6",
-            "ModuleNotFoundError: `dense.to_onnx(dynamo=True)` requires `onnxscript` and `torch>=2.5.0` to be installed.",
+            "ModuleNotFoundError: `LitClassifier.to_onnx(dynamo=True)` requires `onnxscript` and `torch>=2.5.0` to be installed.",
         ),
     ),
     says(
         "[Tt]ry `?pip install",
         (
             "lightning 2.6.6",
-            "ModuleNotFoundError: Neither `tensorboard` nor `tensorboardX` is available. Try `pip install`ing either.\n3\n3",
+            "ModuleNotFoundError: Neither `tensorboard` nor `tensorboardX` is available. Try `pip install`ing either.",
         ),
     ),
     says(
@@ -263,18 +142,65 @@ CAUSE = CauseRecord(
     exceptions=(
         rule(0.85, *VERSIONS),
         rule(0.62, says("No module named", ("CPython 3.11.7", "ModuleNotFoundError: No module named 'nosuchmodule'"))),
-        rule(0.6, r"lib(?:GL|glib|sndfile|gomp|stdc|X)[\w.+-]*: cannot open shared object"),
-        rule(0.5, "DLL load failed"),
+        rule(
+            0.6,
+            says(
+                r"lib(?:GL|glib|sndfile|gomp|stdc|X)[\w.+-]*: cannot open shared object",
+                (
+                    "glibc with opencv-python 4.8",
+                    "ImportError: libGL.so.1: cannot open shared object file: No such file or directory",
+                ),
+            ),
+        ),
+        rule(
+            0.5,
+            says(
+                "DLL load failed",
+                ("CPython 3.7 on Windows", "ImportError: DLL load failed: The specified module could not be found."),
+            ),
+        ),
         rule(
             0.74,
-            "descriptor",
-            "proto",
+            says(
+                "descriptor",
+                (
+                    "protobuf 3.17",
+                    'Traceback (most recent call last):\n  File "train.py", line 44, in <module>\n    options=None),\n  File "/usr/lib/python3.8/site-packages/google/protobuf/descriptor.py", line 530, in __new__\n    _message.Message._CheckCalledFromGeneratedFile()\nTypeError: Descriptors should not be created directly, but only retrieved from their parent.',
+                ),
+            ),
+            says(
+                "proto",
+                (
+                    "protobuf 3.19",
+                    "Traceback (most recent call last):\n  File \"/usr/local/lib/python3.8/dist-packages/object_detection/protos/anchor_generator_pb2.py\", line 5, in <module>\n    from google.protobuf.internal import builder as _builder\nImportError: cannot import name 'builder' from 'google.protobuf.internal' (/usr/local/lib/python3.8/dist-packages/google/protobuf/internal/__init__.py)",
+                ),
+            ),
             types="TypeError AttributeError SystemError ImportError RuntimeError",
             frames=r"google[/\\]protobuf|_pb2\.py",
         ),
         rule(0.82, *ABSENT, types="ImportError ModuleNotFoundError"),
-        rule(0.7, "^KeyError: '[a-z]", types="KeyError", frames="configuration_auto|tokenization_auto"),
-        rule(0.66, r"Tokenizer class \w+ does not exist or is not currently imported"),
+        rule(
+            0.7,
+            says(
+                "^KeyError: '[a-z]",
+                (
+                    "transformers 4.36",
+                    'Traceback (most recent call last):\n  File "/usr/local/lib/python3.10/dist-packages/transformers/models/auto/auto_factory.py", line 526, in from_pretrained\n    config, kwargs = AutoConfig.from_pretrained(\n  File "/usr/local/lib/python3.10/dist-packages/transformers/models/auto/configuration_auto.py", line 1098, in from_pretrained\n    config_class = CONFIG_MAPPING[config_dict["model_type"]]\nKeyError: \'qwen2\'',
+                ),
+            ),
+            types="KeyError",
+            frames="configuration_auto|tokenization_auto",
+        ),
+        rule(
+            0.66,
+            says(
+                r"Tokenizer class \w+ does not exist or is not currently imported",
+                (
+                    "transformers 4.27",
+                    "ValueError: Tokenizer class LLaMATokenizer does not exist or is not currently imported.",
+                ),
+            ),
+        ),
         rule(0.72, *NEWER, unless="driver|compute capability|file|GPU"),
         rule(
             0.68,
@@ -285,7 +211,13 @@ CAUSE = CauseRecord(
                     "RuntimeError: Ninja is required to load C++ extensions (pip install ninja to get it)",
                 ),
             ),
-            r"\bversions?\b.{0,80}\b(?:mismatch(?:es)?|incompatib\w+|conflicts?|not compatible)",
+            says(
+                r"\bversions?\b.{0,80}\b(?:mismatch(?:es)?|incompatib\w+|conflicts?|not compatible)",
+                (
+                    "pydantic 2.14.3",
+                    "SystemError: The installed pydantic-core version (2.49.0) is incompatible with the current pydantic version, which requires 2.50.4. If you encounter this error, make sure that you haven't upgraded pydantic-core manually.",
+                ),
+            ),
             unless="driver|kernel version|cuDNN",
         ),
     ),
@@ -306,14 +238,27 @@ CAUSE = CauseRecord(
                     "transformers 5.22.2",
                     "You passed `num_labels=3` which is incompatible to the `id2label` map of length `2`.",
                 ),
+                (
+                    "pip 23.2.1",
+                    "tensorflow-intel 2.13.0 requires numpy<=1.24.3,>=1.22, but you have numpy 1.26.4 which is incompatible.",
+                ),
             ),
         ),
-        rule(0.72, r"fatal error: [\w/.+-]{1,80}\.(?:h|hpp|cuh): No such file"),
+        rule(
+            0.72,
+            says(
+                r"fatal error: [\w/.+-]{1,80}\.(?:h|hpp|cuh): No such file",
+                ("gcc 12.2", "ph.c:1:10: fatal error: Python.h: No such file or directory"),
+            ),
+        ),
         rule(
             0.6,
             says("Error compiling objects for extension", ("torch 2.13.0", "Error compiling objects for extension")),
-            r"error: command '\S*(?:gcc|g\+\+|nvcc|cl\.exe)\S*' failed",
-            says("Failed building wheel for", ("pip 26.2.1", "Failed building wheel for dense")),
+            says(
+                r"error: command '\S*(?:gcc|g\+\+|nvcc|cl\.exe)\S*' failed",
+                ("setuptools 84.2.1", "error: command '/usr/bin/gcc' failed with exit code 1"),
+            ),
+            says("Failed building wheel for", ("pip 26.2.1", "  ERROR: Failed building wheel for flash-attn")),
         ),
         rule(0.9, *NCCL_VERSIONS),
     ),

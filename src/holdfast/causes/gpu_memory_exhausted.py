@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, RestartAdvice, RestartKind, jax, keras, rule, says, shell, torch
+from holdfast.causes.form import CauseRecord, RestartAdvice, RestartKind, jax, keras, near, rule, says, shell, torch
+from holdfast.causes.shared.gpu_memory_words import GPU_WORDS
 from holdfast.causes.shared.recipes import BY_KIND
 
 ACCUMULATE = (
@@ -15,49 +16,6 @@ ACCUMULATE = (
     jax(
         "A smaller batch, with gradients accumulated to the old size",
         "optimizer = optax.MultiSteps(optax.adam(1e-3), every_k_schedule=4)",
-    ),
-)
-GPU_WORDS = (
-    says("(?:CUDA|HIP|XPU|NPU|MPS backend|MUSA) out of memory", ("accelerate 1.15.0", "MPS backend out of memory")),
-    says(
-        "CUDA error: out of memory", ("torch 2.13.0, CUDA runtime 12.9.79", "RuntimeError: CUDA error: out of memory")
-    ),
-    says(
-        r"[Tt]ried to allocate [\d.]+ [KMGT]iB \(GPU \d",
-        (
-            "torch 1.10",
-            "Tried to allocate 15.37 GiB (GPU 0; 23.66 GiB total capacity; 15.69 GiB already allocated; 5.37 GiB free; 16.08 GiB reserved in total by PyTorch)",
-        ),
-    ),
-    says(
-        r"cuda runtime error \(2\)",
-        (
-            "torch 0.3",
-            "RuntimeError: cuda runtime error (2) : out of memory at /b/wheel/pytorch-src/torch/lib/THC/generic/THCStorage.cu:66",
-        ),
-    ),
-    says("CUDA_ERROR_OUT_OF_MEMORY", ("cuda-samples v13.0", "CUDA_ERROR_OUT_OF_MEMORY")),
-    says(
-        "cudaErrorMemoryAllocation",
-        ("CUDA C++ core libraries", "std::bad_alloc: cudaErrorMemoryAllocation: out of memory"),
-    ),
-    says(
-        "cudaMalloc(?:Async)? (?:retry )?failed: out of memory",
-        (
-            "llama.cpp",
-            "ggml_backend_cuda_buffer_type_alloc_buffer: allocating 590.07 MiB on device 0: cudaMalloc failed: out of memory",
-        ),
-    ),
-    "hipErrorOutOfMemory",
-    says("CUDA driver error: out of memory", ("torch 2.1", "RuntimeError: CUDA driver error: out of memory")),
-    r"\bGPUs?\b(?!-?\d*: task).{0,40} out of memory",
-    says(
-        r"Cuda failure (?:\d+ )?'out of memory'",
-        ("NCCL 2.27", "node1:4242:4242 [0] NCCL WARN Cuda failure 2 'out of memory'"),
-    ),
-    says(
-        "Failed to CUDA (?:host )?[cm]alloc",
-        ("nccl nccl4py-v0.3.1", "node1:4242:4242 [0] NCCL WARN Failed to CUDA calloc async 3 bytes"),
     ),
 )
 # The end of PyTorch's message, which is long enough to be cut.
@@ -143,7 +101,17 @@ CAUSE = CauseRecord(
             ),
         ),
         # XLA's own allocator
-        rule(0.85, "Out of memory", "trying to allocate", types="ResourceExhaustedError"),
+        rule(
+            0.85,
+            says(
+                "Out of memory",
+                (
+                    "tensorflow 2.15 with XLA",
+                    "ResourceExhaustedError: Out of memory while trying to allocate 841830367232 bytes.",
+                ),
+            ),
+            types="ResourceExhaustedError",
+        ),
         rule(
             0.8,
             says(
@@ -195,12 +163,44 @@ CAUSE = CauseRecord(
                     "RuntimeError: cublas runtime error : resource allocation failed at /pytorch/aten/src/THC/THCGeneral.cpp:250",
                 ),
             ),
-            says("CUBLAS_STATUS_ALLOC_FAILED", ("caffe 1.0", "CUBLAS_STATUS_ALLOC_FAILED")),
-            says("CUDNN_STATUS_ALLOC_FAILED", ("caffe 1.0", "CUDNN_STATUS_ALLOC_FAILED")),
-            "CUSOLVER_STATUS_ALLOC_FAILED",
+            says(
+                "CUBLAS_STATUS_ALLOC_FAILED",
+                (
+                    "torch 1.8",
+                    "RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
+                ),
+            ),
+            says("CUDNN_STATUS_ALLOC_FAILED", ("torch 1.8", "RuntimeError: cuDNN error: CUDNN_STATUS_ALLOC_FAILED")),
+            says(
+                "CUSOLVER_STATUS_ALLOC_FAILED",
+                (
+                    "torch 1.13",
+                    "RuntimeError: cusolver error: CUSOLVER_STATUS_ALLOC_FAILED, when calling `cusolverDnCreate(handle)`",
+                ),
+            ),
         ),
-        rule(0.55, "^(?!java)", types="OutOfMemoryError OutOfMemory"),
-        rule(0.8, "CUDA", "GPU", "[Tt]ried to allocate", "^torch", types="OutOfMemoryError OutOfMemory"),
+        rule(
+            0.55,
+            says(
+                "^(?!java)",
+                (
+                    "cupy 13",
+                    "cupy.cuda.memory.OutOfMemoryError: Out of memory allocating 800,000,000,000 bytes (allocated so far: 0 bytes).",
+                ),
+            ),
+            types="OutOfMemoryError OutOfMemory",
+        ),
+        rule(
+            0.8,
+            says(
+                "^torch",
+                (
+                    "torch 2.6 with cudaMallocAsync",
+                    "torch.OutOfMemoryError: Allocation on device 0 would exceed allowed memory. (out of memory)\nCurrently allocated     : 4.86 GiB\nRequested               : 557.81 MiB\nDevice limit            : 8.00 GiB\nFree (according to CUDA): 0 bytes\nPyTorch limit (set by user-supplied memory fraction)\n                        : 17179869184.00 GiB",
+                ),
+            ),
+            types="OutOfMemoryError OutOfMemory",
+        ),
         # no room for its workspace
         rule(
             0.53,
@@ -279,7 +279,17 @@ CAUSE = CauseRecord(
         ),
         rule(
             0.7,
-            r"Allocator \(GPU_\d_bfc\) ran out of memory trying to allocate (?P<wanted>[\d.]+\w+)(?!.{0,160}not a failure)",
+            says(
+                r"Allocator \(GPU_\d_bfc\) ran out of memory trying to allocate (?P<wanted>[\d.]+\w+)(?!.{0,160}not a failure)",
+                (
+                    "jaxlib 0.7",
+                    "2026-05-02 11:40:12.113042: W external/xla/xla/tsl/framework/bfc_allocator.cc:514] Allocator (GPU_0_bfc) ran out of memory trying to allocate 73.30GiB (rounded to 78702055168)requested by op ",
+                ),
+                near(
+                    "tensorflow 2.6",
+                    "2021-11-05 09:30:48.424570: W tensorflow/core/common_runtime/bfc_allocator.cc:271] Allocator (GPU_0_bfc) ran out of memory trying to allocate 2.55GiB with freed_by_count=0. The caller indicates that this is not a failure, but may mean that there could be performance gains if more memory were available.",
+                ),
+            ),
         ),
         rule(
             0.8,
@@ -302,10 +312,18 @@ CAUSE = CauseRecord(
                 ),
             ),
         ),
-        rule(0.7, says("CU(?:BLAS|DNN)_STATUS_ALLOC_FAILED", ("caffe 1.0", "CUBLAS_STATUS_ALLOC_FAILED"))),
+        rule(
+            0.7,
+            says(
+                "CU(?:BLAS|DNN)_STATUS_ALLOC_FAILED",
+                (
+                    "torch 1.8",
+                    "RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
+                ),
+            ),
+        ),
         rule(
             0.8,
-            r"[Cc]ompil\w+ .{0,80}(?:unlikely to have|not) enough memory\b.{0,40}[Rr]equires",
             says(
                 "out of memory in memory space (?:hbm|vmem)",
                 (
@@ -316,7 +334,9 @@ CAUSE = CauseRecord(
         ),
         rule(
             0.45,
-            says("CUDNN_STATUS_NOT_INITIALIZED", ("caffe 1.0", "CUDNN_STATUS_NOT_INITIALIZED")),
+            says(
+                "CUDNN_STATUS_NOT_INITIALIZED", ("torch 1.8", "RuntimeError: cuDNN error: CUDNN_STATUS_NOT_INITIALIZED")
+            ),
             says(
                 "Could not create cudnn handle",
                 ("tensorflow 1.12", "could not create cudnn handle: CUDNN_STATUS_ALLOC_FAILED"),

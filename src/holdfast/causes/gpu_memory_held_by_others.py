@@ -47,7 +47,6 @@ CAUSE = CauseRecord(
                     "RuntimeError: CUDA error: all CUDA-capable devices are busy or unavailable",
                 ),
             ),
-            "exclusive[- ]process",
             says(
                 r"CUDA-capable device\(s\) is/are busy",
                 (
@@ -66,7 +65,13 @@ CAUSE = CauseRecord(
                     "InternalError: Blas GEMM launch failed : a.shape=(10, 9), b.shape=(9, 64), m=10, n=64, k=9",
                 ),
             ),
-            "StreamExecutor without BLAS support",
+            says(
+                "StreamExecutor without BLAS support",
+                (
+                    "tensorflow 2.9",
+                    "InternalError: Attempting to perform BLAS operation using StreamExecutor without BLAS support [Op:MatMul]",
+                ),
+            ),
         ),
     ),
     lines=(

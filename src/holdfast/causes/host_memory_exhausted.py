@@ -8,7 +8,13 @@ from holdfast.causes.shared.words import HOST_WORDS, KILLED, SHM, SIGKILL_REPORT
 
 # In the languages of those who report it.
 PAGING_FILE = (
-    "WinError 1455",
+    says(
+        "WinError 1455",
+        (
+            "Windows 10, translated",
+            "OSError: [WinError 1455] ページング ファイルが小さすぎるため、この操作を完了できません。",
+        ),
+    ),
     says(
         "paging file is too small",
         ("Windows 10", "The paging file is too small for this operation to complete (DOS error/errno=1455)"),
@@ -58,7 +64,7 @@ CAUSE = CauseRecord(
     of_the_system=True,
     recipes=(*BY_KIND, *SMALLER_STEP, shell("See what else holds memory", "ps -eo pid,rss,comm --sort=-rss | head")),
     exceptions=(
-        rule(0.9, "^", types="MemoryError _ArrayMemoryError ArrowMemoryError"),
+        rule(0.9, says("^", ("CPython 3.11.7", "MemoryError")), types="MemoryError _ArrayMemoryError ArrowMemoryError"),
         rule(0.9, *HOST_WORDS, unless=SHM + "|CUDA|static TLS"),
         rule(
             0.9,
@@ -80,7 +86,16 @@ CAUSE = CauseRecord(
                 ),
             ),
         ),
-        rule(0.6, r"unable to mmap \d+ bytes[\s\S]{0,80}Cannot allocate memory"),
+        rule(
+            0.6,
+            says(
+                r"unable to mmap \d+ bytes[\s\S]{0,80}Cannot allocate memory",
+                (
+                    "torch 1.13",
+                    "RuntimeError: unable to mmap 608 bytes from file </torch_207329_3205365369_64763>: Cannot allocate memory (12)",
+                ),
+            ),
+        ),
         rule(
             0.9,
             says(
@@ -110,10 +125,11 @@ CAUSE = CauseRecord(
             0.9,
             says(
                 "node running low on memory",
-                ("ray ray-0.7.0", "3 worker(s) were killed due to the node running low on memory. dense\ndense"),
+                (
+                    "ray 2",
+                    "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.\nMemory on the node (IP: 172.17.0.2, ID: 90efe99b630d4b1f6ac1504df64764732d555b526049638f9d86552f) was 121.83GB / 128.00GB (0.951807), which exceeds the memory usage threshold of 0.95.",
+                ),
             ),
-            "memory pressure",
-            "killed due to the node",
             types="OutOfMemoryError OwnerDiedError WorkerCrashedError RayTaskError",
         ),
         rule(0.92, *PAGING_FILE),
@@ -133,7 +149,6 @@ CAUSE = CauseRecord(
                     "MemoryError: Unable to allocate 728. TiB for an array with shape (100000000000000,) and data type float64",
                 ),
             ),
-            "insufficient memory",
             unless="GPU|CUDA|cuda|device|shared",
         ),
     ),
@@ -194,10 +209,26 @@ CAUSE = CauseRecord(
             ),
             says(
                 "node running low on memory",
-                ("ray ray-0.7.0", "3 worker(s) were killed due to the node running low on memory. dense\ndense"),
+                (
+                    "ray 2",
+                    "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.\nMemory on the node (IP: 172.17.0.2, ID: 90efe99b630d4b1f6ac1504df64764732d555b526049638f9d86552f) was 121.83GB / 128.00GB (0.951807), which exceeds the memory usage threshold of 0.95.",
+                ),
             ),
         ),
-        rule(0.88, "(?:earlyoom|systemd-oomd).{0,80}(?:kill|SIGTERM)", r"sending SIG\w+ to process \d+ .{0,80}badness"),
+        rule(
+            0.88,
+            says(
+                "(?:earlyoom|systemd-oomd).{0,80}(?:kill|SIGTERM)",
+                (
+                    "systemd 249",
+                    "Feb 15 17:10:20 d960-ubu2 systemd-oomd[949]: Killed /user.slice/user-1000.slice/user@1000.service/app.slice/app-org.gnome.Terminal.slice/vte-spawn-82bbbfd7.scope due to memory pressure for /user.slice/user-1000.slice/user@1000.service being 51.23% > 50.00% for > 20s with reclaim activity",
+                ),
+            ),
+            says(
+                r"sending SIG\w+ to process \d+ .{0,80}badness",
+                ("earlyoom 1.6.2", 'sending SIGTERM to process 598179 uid 1000 "python": badness 882, VmRSS 7577 MiB'),
+            ),
+        ),
         rule(
             0.72,
             says(
@@ -214,7 +245,6 @@ CAUSE = CauseRecord(
                 "std::bad_alloc",
                 ("C++ runtime (libstdc++)", "terminate called after throwing an instance of 'std::bad_alloc'"),
             ),
-            "(?<!CUDA )Cannot allocate memory$",
             says(
                 "Cannot allocate memory(?! in static)",
                 (
@@ -230,8 +260,14 @@ CAUSE = CauseRecord(
         ),
         rule(
             0.85,
-            "mmap(?:ing)? (?:failed|error).{0,40}(?:memory|ENOMEM)",
-            says(r"out of memory allocating \d+ bytes", ("jaxlib 0.10.2", "Out of memory allocating 3 bytes.")),
+            says(
+                "mmap(?:ing)? (?:failed|error).{0,40}(?:memory|ENOMEM)",
+                ("llama.cpp b4000", "llama_model_load: error loading model: mmap failed: Cannot allocate memory"),
+            ),
+            says(
+                r"out of memory allocating \d+ bytes",
+                ("jaxlib 0.10.2", "Out of memory allocating 4000000000000000000 bytes."),
+            ),
         ),
         rule(
             0.8,

@@ -17,8 +17,24 @@ CAUSE = CauseRecord(
     exceptions=(
         rule(
             0.97,
-            "built using AVX",
-            r"compiled to use (?:AVX|SSE)\w* instructions",
+            says(
+                "built using AVX",
+                (
+                    "jaxlib 0.4",
+                    "RuntimeError: This version of jaxlib was built using AVX instructions, which your CPU and/or operating system do not support. You may be able work around this issue by building jaxlib from source.",
+                ),
+            ),
+            says(
+                r"(?<!wasn't )compiled to use (?:AVX|SSE)\w* instructions",
+                (
+                    "tensorflow 1.15",
+                    "2020-04-19 15:00:35.785929: F tensorflow/core/platform/cpu_feature_guard.cc:37] The TensorFlow library was compiled to use AVX instructions, but these aren't available on your machine.",
+                ),
+                near(
+                    "tensorflow 1.3",
+                    "2018-08-08 14:50:20.015922: W tensorflow/core/platform/cpu_feature_guard.cc:45] The TensorFlow library wasn't compiled to use AVX instructions, but these are available on your machine and could speed up CPU computations.",
+                ),
+            ),
             says(
                 "(?<!an )Illegal instruction",
                 ("bash 5 with glibc 2.42", "Illegal instruction (core dumped)"),
@@ -43,12 +59,24 @@ CAUSE = CauseRecord(
                 ),
             ),
             says("非法指令", ("bash 5 with glibc 2.42, translated", "非法指令 (核心已转储)")),
-            says("(?<!such as )SIGILL", near("jaxlib 0.10.2", "This could lead to execution errors such as SIGILL.")),
-            r"exitcode\s{0,4}: -4\b",
-            "exit code 132",
-            "0xC000001D",
-            r"compiled to use (?:AVX|SSE)\w* instructions",
-            "trap invalid opcode",
+            says(
+                "(?<!such as )SIGILL",
+                near("jaxlib 0.10.2", "This could lead to execution errors such as SIGILL."),
+                ("torch 2.13.0", "  traceback : Signal 4 (SIGILL) received by PID 26118"),
+            ),
+            says("exit code 132", ("GitHub Actions runner", "Error: Process completed with exit code 132.")),
+            says(
+                r"(?:-1073741795|3221225501|0xC000001D)\b",
+                ("PyCharm on Windows 10", "Process finished with exit code -1073741795 (0xC000001D)"),
+            ),
+            r"(?<!wasn't )compiled to use (?:AVX|SSE)\w* instructions",
+            says(
+                "trap invalid opcode",
+                (
+                    "Linux 6.18",
+                    "[24008.853208] traps: python[24689] trap invalid opcode ip:562dbc189206 sp:7ffd6f106f40 error:0 in _pywrap_tensorflow_internal.so[1206,562dbc189000+1000]",
+                ),
+            ),
         ),
     ),
     signals={signal.SIGILL: 0.9},

@@ -38,7 +38,13 @@ CAUSE = CauseRecord(
                 ),
             ),
         ),
-        rule(0.96, r"(?:No space left|write to file|resize)[\s\S]{0,200}(?:" + SHM + ")"),
+        rule(
+            0.96,
+            says(
+                r"(?:No space left|write to file|resize)[\s\S]{0,200}(?:" + SHM + ")",
+                ("torch 1.0", "RuntimeError: unable to write to file </torch_31_1030151126>"),
+            ),
+        ),
         rule(
             0.96,
             says(
@@ -59,7 +65,6 @@ CAUSE = CauseRecord(
                 ),
             ),
         ),
-        rule(0.95, r"SemLock[\s\S]{0,80}(?:\[Errno 28\]|No space left)"),
         rule(
             0.96,
             says(
@@ -69,17 +74,40 @@ CAUSE = CauseRecord(
                     'Traceback (most recent call last):\n  File "train.py", line 6, in <module>\n    lock = mp.Lock()\n  File "/usr/lib/python3.11/multiprocessing/context.py", line 68, in Lock\n    return Lock(ctx=self.get_context())\n  File "/usr/lib/python3.11/multiprocessing/synchronize.py", line 57, in __init__\n    sl = self._semlock = _multiprocessing.SemLock(\nOSError: [Errno 28] Auf dem Gerät ist kein Speicherplatz mehr verfügbar',
                 ),
             ),
-            "No space left",
+            says(
+                "No space left",
+                (
+                    "torch 2.13.0",
+                    'Traceback (most recent call last):\n  File "/usr/lib/python3.11/site-packages/torch/utils/data/_utils/collate.py", line 273, in collate_tensor_fn\n    storage = elem._typed_storage()._new_shared(numel, device=elem.device)\n              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n  File "/usr/lib/python3.11/site-packages/torch/storage.py", line 1210, in _new_shared\n    untyped_storage = torch.UntypedStorage._new_shared(\n                      ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n  File "/usr/lib/python3.11/site-packages/torch/storage.py", line 412, in _new_shared\n    return cls._new_using_filename_cpu(size)\n           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\nRuntimeError: unable to allocate shared memory(shm) for file </torch_11798_304886214_2>: No space left on device (28)',
+                ),
+            ),
             frames=r"synchronize\.py|SemLock|multiprocessing/heap|shared_memory|_share_filename|_new_shared",
         ),
     ),
     lines=(
         rule(
             0.93,
-            "insufficient shared memory",
-            "bus error.{0,80}shm",
-            says(r"shared memory\(shm\)", ("torch 2.13.0", "unable to allocate shared memory(shm) for file <")),
-            "No space left.{0,80}/dev/shm",
+            says(
+                "insufficient shared memory",
+                (
+                    "torch 1.7",
+                    "ERROR: Unexpected bus error encountered in worker. This might be caused by insufficient shared memory (shm).",
+                ),
+            ),
+            says(
+                r"shared memory\(shm\)",
+                (
+                    "torch 2.13.0",
+                    "RuntimeError: unable to allocate shared memory(shm) for file </torch_11621_3881498875_0>: No space left on device (28)",
+                ),
+            ),
+            says(
+                "No space left.{0,80}/dev/shm",
+                (
+                    "joblib 1.3 below scikit-learn",
+                    "OSError: [Errno 28] No space left on device: '/dev/shm/joblib_memmapping_folder_4242_1a7c64d9e2f04c5d'",
+                ),
+            ),
         ),
         rule(
             0.93,
@@ -91,7 +119,6 @@ CAUSE = CauseRecord(
                 ),
             ),
         ),
-        rule(0.93, r"SemLock.{0,80}(?:\[Errno 28\]|No space left)"),
         rule(
             0.92,
             says(
@@ -100,8 +127,15 @@ CAUSE = CauseRecord(
                     "DeepSpeed 0.16.4",
                     "[WARNING] /dev/shm size might be too small, if running in docker increase to at least --shm-size='1gb'",
                 ),
+                ("coreutils 9.1", "dd: error writing '/dev/shm/x': No space left on device"),
             ),
-            r"unable to (?:write|resize).{0,60}/torch_\d",
+            says(
+                r"unable to (?:write|resize).{0,60}/torch_\d",
+                (
+                    "torch 1.13",
+                    "RuntimeError: unable to write to file </torch_169035_1920244589_10>: No space left on device (28)",
+                ),
+            ),
         ),
         rule(
             0.61,

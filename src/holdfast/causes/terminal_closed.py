@@ -13,19 +13,43 @@ CAUSE = CauseRecord(
     exceptions=(
         rule(
             0.9,
-            r"got sig(?:nal|val): ?1\b",
-            says("SIGHUP", ("bash", "shell receives a SIGHUP")),
+            says(
+                r"got sig(?:nal|val): ?1\b",
+                (
+                    "torch 2.13.0",
+                    "torch.distributed.elastic.multiprocessing.api.SignalException: Process 25255 got signal: 1",
+                ),
+            ),
+            says("SIGHUP", ("torch 2.13.0", "  traceback : Signal 1 (SIGHUP) received by PID 25298")),
             types="SignalException",
         ),
     ),
     lines=(
         rule(
             0.85,
-            r"got signal: 1\b",
-            "closing signal SIGHUP",
-            "Received 1 death signal",
+            says(
+                r"got signal: 1\b",
+                (
+                    "torch 2.13.0",
+                    "torch.distributed.elastic.multiprocessing.api.SignalException: Process 25255 got signal: 1",
+                ),
+            ),
+            says(
+                "closing signal SIGHUP",
+                (
+                    "torch 2.13.0",
+                    "W1116 10:08:40.134000 25255 torch/distributed/elastic/multiprocessing/api.py:1028] Sending process 25298 closing signal SIGHUP",
+                ),
+            ),
+            says(
+                r"Received (?:Signals\.SIGHUP|1) death signal",
+                (
+                    "torch 2.13.0",
+                    "W1116 10:08:40.133000 25255 torch/distributed/elastic/agent/server/api.py:753] Received 1 death signal, shutting down workers",
+                ),
+            ),
             says("^Hangup$", ("bash 5 with glibc 2.42", "Hangup")),
         ),
-        rule(0.6, says("SIGHUP", ("bash", "shell receives a SIGHUP"))),
+        rule(0.6, says("SIGHUP", ("torch 2.13.0", "  traceback : Signal 1 (SIGHUP) received by PID 25298"))),
     ),
 )

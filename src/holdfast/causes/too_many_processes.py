@@ -6,9 +6,14 @@ NO_THREADS = (
     says("can't start new thread", ("CPython 3.11.7", "RuntimeError: can't start new thread")),
     says(
         r"pthread_create\(?\)?[^\n]{0,60}(?:failed|temporarily unavailable)",
-        ("numpy 2.4.6", "OpenBLAS blas_thread_init: pthread_create failed for thread 3 of 3: dense"),
+        (
+            "numpy 2.4.6",
+            "OpenBLAS blas_thread_init: pthread_create failed for thread 5 of 64: Resource temporarily unavailable",
+        ),
     ),
-    says(r"RLIMIT_NPROC \d+ current", ("numpy 2.4.6", "OpenBLAS blas_thread_init: RLIMIT_NPROC 3 current, 3 max")),
+    says(
+        r"RLIMIT_NPROC \d+ current", ("numpy 2.4.6", "OpenBLAS blas_thread_init: RLIMIT_NPROC 4096 current, 4096 max")
+    ),
     says(
         "fork rejected by pids controller",
         (
@@ -16,12 +21,14 @@ NO_THREADS = (
             "cgroup: fork rejected by pids controller in /user.slice/user-1000.slice/session-3.scope",
         ),
     ),
-    says("Thread creation failed", ("torch 2.13.0", "Thread creation failed: dense")),
+    says(
+        "Thread creation failed",
+        ("libgomp of torch 2.13.0", "libgomp: Thread creation failed: Resource temporarily unavailable"),
+    ),
     says(
         r"fork[^\n]{0,60}temporarily unavailable",
         ("bash 5 with glibc 2.42", "-bash: fork: retry: Resource temporarily unavailable"),
     ),
-    "creation via pthread_create",
     says(
         r"std::system_error[\s\S]{0,80}Resource temporarily unavailable",
         (
@@ -29,7 +36,10 @@ NO_THREADS = (
             "terminate called after throwing an instance of 'std::system_error'\n  what():  Resource temporarily unavailable",
         ),
     ),
-    "unable to allocate necessary resources for OMP thread",
+    says(
+        "unable to allocate necessary resources for OMP thread",
+        ("LLVM OpenMP runtime", "OMP: Error #34: System unable to allocate necessary resources for OMP thread:"),
+    ),
     says("unable to create new native thread", ("Java 8", "OutOfMemoryError: unable to create new native thread")),
 )
 CAUSE = CauseRecord(
@@ -58,7 +68,6 @@ CAUSE = CauseRecord(
                     "BlockingIOError: [Errno 11] Die Ressource ist zur Zeit nicht verfügbar",
                 ),
             ),
-            "Resource temporarily unavailable",
             types="BlockingIOError OSError system_error",
         ),
     ),

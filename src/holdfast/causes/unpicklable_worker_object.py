@@ -33,7 +33,13 @@ PICKLE = (
         "Pickling an AuthenticationString",
         ("CPython 3.11.7", "TypeError: Pickling an AuthenticationString object is disallowed for security reasons"),
     ),
-    r"Can't get attribute '[\w.]+' on <module '__m(?:p_)?main__'",
+    says(
+        r"Can't get attribute '[\w.]+' on <module '__m(?:p_)?main__'",
+        (
+            "CPython 3.11.7",
+            'Process SpawnPoolWorker-1:\nTraceback (most recent call last):\n  File "/usr/lib/python3.11/multiprocessing/process.py", line 314, in _bootstrap\n    self.run()\n  File "/usr/lib/python3.11/multiprocessing/process.py", line 108, in run\n    self._target(*self._args, **self._kwargs)\n  File "/usr/lib/python3.11/multiprocessing/pool.py", line 114, in worker\n    task = get()\n           ^^^^^\n  File "/usr/lib/python3.11/multiprocessing/queues.py", line 367, in get\n    return _ForkingPickler.loads(res)\n           ^^^^^^^^^^^^^^^^^^^^^^^^^^\nAttributeError: Can\'t get attribute \'load\' on <module \'__mp_main__\' from \'/home/user/train.py\'>',
+        ),
+    ),
 )
 CAUSE = CauseRecord(
     id="unpicklable-worker-object",
@@ -58,13 +64,31 @@ CAUSE = CauseRecord(
         rule(0.84, *PICKLE, unless=r"torch\.save|deepcopy"),
         rule(
             0.74,
-            "Ran out of input",
-            "pickle data was truncated",
+            says(
+                "Ran out of input",
+                (
+                    "CPython 3.7 on Windows",
+                    'Traceback (most recent call last):\n  File "<string>", line 1, in <module>\n  File "C:\\Python37\\lib\\multiprocessing\\spawn.py", line 105, in spawn_main\n    exitcode = _main(fd)\n  File "C:\\Python37\\lib\\multiprocessing\\spawn.py", line 115, in _main\n    self = reduction.pickle.load(from_parent)\nEOFError: Ran out of input',
+                ),
+            ),
+            says(
+                "pickle data was truncated",
+                (
+                    "CPython 3.7 on Windows",
+                    'Traceback (most recent call last):\n  File "<string>", line 1, in <module>\n  File "C:\\Python37\\lib\\multiprocessing\\spawn.py", line 105, in spawn_main\n    exitcode = _main(fd)\n  File "C:\\Python37\\lib\\multiprocessing\\spawn.py", line 115, in _main\n    self = reduction.pickle.load(from_parent)\n_pickle.UnpicklingError: pickle data was truncated',
+                ),
+            ),
             frames=r"multiprocessing[/\\]+spawn|reduction\.pickle",
         ),
         rule(
             0.8,
-            "^",
+            says(
+                "^",
+                (
+                    "CPython 3.11.7",
+                    'Traceback (most recent call last):\n  File "<string>", line 1, in <module>\n  File "/usr/lib/python3.11/multiprocessing/spawn.py", line 122, in spawn_main\n    exitcode = _main(fd, parent_sentinel)\n               ^^^^^^^^^^^^^^^^^^^^^^^^^^\n  File "/usr/lib/python3.11/multiprocessing/spawn.py", line 132, in _main\n    self = reduction.pickle.load(from_parent)\n           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\nModuleNotFoundError: No module named \'augment\'',
+                ),
+            ),
             types="AttributeError TypeError ImportError ModuleNotFoundError",
             deepest=r"multiprocessing[/\\]+spawn\.py$",
         ),

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, RestartAdvice, RestartKind, rule, says, shell, torch
+from holdfast.causes.form import CauseRecord, RestartAdvice, RestartKind, near, rule, says, shell, torch
 from holdfast.causes.shared.words import LOCAL_PIPE, LOST_TYPES
 
 DIED = (
@@ -39,27 +39,80 @@ CAUSE = CauseRecord(
                     "RuntimeError: DataLoader worker (pid 8578) is killed by signal: Segmentation fault. ",
                 ),
             ),
-            "BrokenProcessPool",
-            "TerminatedWorkerError",
-            "process pool was terminated abruptly",
+            says(
+                "TerminatedWorkerError",
+                (
+                    "joblib 1.5.3",
+                    "joblib.externals.loky.process_executor.TerminatedWorkerError: A worker process managed by the executor was unexpectedly terminated. This could be caused by a segmentation fault while calling the function or by an excessive memory usage causing the Operating System to kill the worker.\n",
+                ),
+            ),
+            says(
+                "process(?: pool was)? terminated abruptly",
+                (
+                    "CPython 3.11.7",
+                    "concurrent.futures.process.BrokenProcessPool: A process in the process pool was terminated abruptly while the future was running or pending.",
+                ),
+                (
+                    "CPython 3.11.7",
+                    "concurrent.futures.process.BrokenProcessPool: A child process terminated abruptly, the process pool is not usable anymore",
+                ),
+                near(
+                    "joblib 1.5.3",
+                    "joblib.externals.loky.process_executor.BrokenProcessPool: A task has failed to un-serialize. Please ensure that the arguments of the function are all picklable.",
+                ),
+            ),
         ),
         rule(
             0.7,
-            "background workers are no longer alive",
-            "A worker process managed by the executor was unexpectedly terminated",
+            says(
+                "background workers are no longer alive",
+                (
+                    "batchgenerators 0.25",
+                    "RuntimeError: One or more background workers are no longer alive. Exiting. Please check the print statements above for the actual error message",
+                ),
+            ),
+            says(
+                "A worker process managed by the executor was unexpectedly terminated",
+                (
+                    "joblib 1.5.3",
+                    "joblib.externals.loky.process_executor.TerminatedWorkerError: A worker process managed by the executor was unexpectedly terminated. This could be caused by a segmentation fault while calling the function or by an excessive memory usage causing the Operating System to kill the worker.\n",
+                ),
+            ),
             says("worker died", ("transformers 5.22.2", "CBWorkerDeadError: CB worker died during request 3: 3")),
-            "WorkerCrashedError",
-            "ActorDiedError",
-            "actor died unexpectedly",
+            says(
+                "actor died unexpectedly",
+                ("ray 2.10", "ray.exceptions.ActorDiedError: The actor died unexpectedly before finishing this task."),
+                near(
+                    "ray 2.10",
+                    "ray.exceptions.ActorDiedError: The actor died because of an error raised in its creation task, ray::Counter.__init__() (pid=4242, ip=10.0.0.7)",
+                ),
+            ),
         ),
         # The other end of a pipe on this machine: that process is gone.
-        rule(0.85, "^", types=LOST_TYPES + " EOFError BrokenPipeError", frames=LOCAL_PIPE),
+        rule(
+            0.85,
+            says(
+                "^",
+                (
+                    "CPython 3.11.7",
+                    'Traceback (most recent call last):\n  File "/home/user/train.py", line 41, in <module>\n    batch = reader.recv()\n  File "/usr/lib/python3.11/multiprocessing/connection.py", line 250, in recv\n    buf = self._recv_bytes()\n          ^^^^^^^^^^^^^^^^^^\n  File "/usr/lib/python3.11/multiprocessing/connection.py", line 430, in _recv_bytes\n    buf = self._recv(4)\n          ^^^^^^^^^^^^^\n  File "/usr/lib/python3.11/multiprocessing/connection.py", line 399, in _recv\n    raise EOFError\nEOFError',
+                ),
+            ),
+            types=LOST_TYPES + " EOFError BrokenPipeError",
+            frames=LOCAL_PIPE,
+        ),
     ),
     lines=(
         rule(
             0.55,
-            "could be because a worker has died",
-            says("exit codes of the workers are", ("joblib 1.5.3", "The exit codes of the workers are 3")),
+            says(
+                "could be because a worker has died",
+                (
+                    "keras 2.3",
+                    "/usr/lib/python3.7/site-packages/keras/utils/data_utils.py:616: UserWarning: The input 0 could not be retrieved. It could be because a worker has died.",
+                ),
+            ),
+            says("exit codes of the workers are", ("joblib 1.5.3", "The exit codes of the workers are {EXIT(1)}")),
             says(
                 "DataLoader worker .{0,60}(?:killed|exited unexpectedly)",
                 (

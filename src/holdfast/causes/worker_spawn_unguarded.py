@@ -14,21 +14,19 @@ CAUSE = CauseRecord(
     exceptions=(
         rule(
             0.97,
-            r"before the\s+current process has finished its bootstrapping",
             says(
-                r"freeze_support\(\)",
-                ("a log shown in public", "The “freeze_support()” line can be omitted if the program"),
+                "current process has finished its bootstrapping phase",
+                (
+                    "CPython 3.11.7",
+                    "RuntimeError: \n        An attempt has been made to start a new process before the\n        current process has finished its bootstrapping phase.\n\n        This probably means that you are not using fork to start your\n        child processes and you have forgotten to use the proper idiom\n        in the main module:\n\n            if __name__ == '__main__':\n                freeze_support()\n                ...\n\n        The \"freeze_support()\" line can be omitted if the program\n        is not going to be frozen to produce an executable.",
+                ),
             ),
         ),
     ),
     lines=(
         rule(
             0.9,
-            r"before the\s+current process has finished its bootstrapping",
-            says(
-                r"freeze_support\(\)",
-                ("a log shown in public", "The “freeze_support()” line can be omitted if the program"),
-            ),
+            "current process has finished its bootstrapping phase",
         ),
     ),
     last_frames=((0.85, r"_check_not_importing_main\("),),

@@ -29,7 +29,6 @@ HOST_WORDS = (
         "not enough memory: you tried to allocate",
         ("torch7 2025-03-31", "$ Torch: not enough memory: you tried to allocate 3GB. Buy new RAM!"),
     ),
-    "CPU out of memory",
 )
 # That the loss is no number says nothing of why.
 NAN_SYMPTOM = (
@@ -58,16 +57,20 @@ KILLED = (
         r"^(?:zsh: |\[\d+\] {1,4}[-+]? {0,4}\d+ )killed\b",
         ("zsh on macOS", "zsh: killed     python end_to_end_pipeline_test.py"),
     ),
-    r"terminated by signal (?:9\b|SIGKILL)",
+    says(
+        r"terminated by signal (?:9\b|SIGKILL)",
+        ("fish 3.7", "fish: Job 1, 'python train.py' terminated by signal SIGKILL (Forced quit)"),
+        ("GNU time 1.9", "Command terminated by signal 9"),
+    ),
 )
 # What launchers, runners and parents report of a child that got SIGKILL.
 SIGKILL_REPORTED = (
     says(
-        r"signal 9\b",
+        r"(?<!terminated by )signal 9\b",
         ("Open MPI 5", "mpirun noticed that process rank 1 with PID 0 on node n1 exited on signal 9 (Killed)."),
     ),
     says(
-        "SIGKILL",
+        "(?<!terminated by signal )SIGKILL",
         (
             "CPython 3.11.7",
             "CalledProcessError: Command '['sh', '-c', 'kill -9 $$']' died with <Signals.SIGKILL: 9>.",
