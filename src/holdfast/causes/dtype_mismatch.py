@@ -22,8 +22,13 @@ DTYPES = (
         "must have the same dtype",
         ("torch 2.13.0", "RuntimeError: mat1 and mat2 must have the same dtype, but got Double and Float"),
     ),
-    "expected both (?:matrices|tensors) to have the same dtype",
-    "dtypes? (?:mismatch|do not match)",
+    says(
+        "dtypes? (?:mismatch|do not match)",
+        (
+            "jax 0.10.2",
+            "TypeError: cond branches must have equal output types but they differ.\n\ntrue_fun is narrow at train.py:12\nfalse_fun is same at train.py:13\n\nThe output of true_fun has type bfloat16[5] but the corresponding output of false_fun has type float32[5], so the dtypes do not match.\n\nRevise true_fun and/or false_fun so that all output types match.",
+        ),
+    ),
     says(
         r"not implemented for '(?:Half|Long|Int|Bool|Byte|BFloat16|Char|Short|Float|Double|Complex\w*|Float8\w*)'",
         ("torch 2.13.0", "NotImplementedError: \"log_softmax_lastdim_kernel_impl\" not implemented for 'Long'"),
@@ -86,7 +91,6 @@ DTYPES = (
             "TypeError: Expected float32 passed to parameter 'dense' of op 'dense', got 3 of type 'dense' instead. Error: 3",
         ),
     ),
-    "has invalid type",
     says(
         "requires arguments to have (?:equal|the same|same) d?types",
         (
@@ -116,18 +120,22 @@ DTYPES = (
         ),
     ),
     says("Invalid dtype: ", ("keras 3.15.1", "ValueError: Invalid dtype: object")),
-    "could not be converted to (?:float|torch|Tensor)",
-    "expected type .{0,20}(?:float|int|double|half)",
+    says(
+        r"expected type torch\.\w*Tensor but got torch\.",
+        ("torch 0.4.1", "RuntimeError: expected type torch.FloatTensor but got torch.LongTensor"),
+    ),
     says(
         "only (?:Tensors|tensors) of floating point (?:and complex )?(?:dtype|type) can require gradients",
         ("torch 2.13.0", "RuntimeError: Only Tensors of floating point and complex dtype can require gradients"),
     ),
-    "Can only calculate the mean of floating",
+    says(
+        "Can only calculate the mean of floating",
+        ("torch 1.8", "RuntimeError: Can only calculate the mean of floating types. Got Long instead."),
+    ),
     says(
         "tensors used as indices must be long",
         ("torch 2.13.0", "IndexError: tensors used as indices must be long, int, byte or bool tensors"),
     ),
-    "probability tensor contains either `inf`(?!.)",
     says(
         r"Input type \((?:double|float|torch\.\w+|c10::\w+|\w*Tensor|unsigned char|int|long)\b[^)]*\) and (?:weight|bias) type",
         ("torch 2.13.0", "RuntimeError: Input type (long int) and bias type (float) should be the same"),
@@ -140,7 +148,17 @@ DTYPES = (
         "is not a valid JAX type",
         ("jax 0.10.2", "TypeError: function 3 traced for 3 returned a value of type 33, which is not a valid JAX type"),
     ),
-    r"Cannot convert \S{1,40} to EagerTensor of dtype",
+    says(
+        r"Cannot convert \S{1,40} to EagerTensor of dtype",
+        ("tensorflow 2.21.0", "TypeError: Cannot convert 1.5 to EagerTensor of dtype int32"),
+    ),
+    says(
+        "TensorArray dtype",
+        (
+            "tensorflow 2.21.0",
+            "InvalidArgumentError: TensorArray dtype is float32 but Op is trying to write dtype int32 ",
+        ),
+    ),
     says(r"expected np\.ndarray \(got", ("torch 2.13.0", "TypeError: expected np.ndarray (got list)")),
     says("Cannot interpret .{0,40} as a data type", ("numpy 2.4.6", "Cannot interpret '%R' as a data type")),
     says(
@@ -168,7 +186,16 @@ CAUSE = CauseRecord(
         jax("Convert where the data comes in", "x = x.astype(jnp.float32)"),
     ),
     exceptions=(
-        rule(0.9, "so the d?types do not match"),
+        rule(
+            0.9,
+            says(
+                "so the d?types do not match",
+                (
+                    "jax 0.10.2",
+                    "TypeError: cond branches must have equal output types but they differ.\n\ntrue_fun is narrow at train.py:12\nfalse_fun is same at train.py:13\n\nThe output of true_fun has type bfloat16[5] but the corresponding output of false_fun has type float32[5], so the dtypes do not match.\n\nRevise true_fun and/or false_fun so that all output types match.",
+                ),
+            ),
+        ),
         rule(
             0.62,
             says(
@@ -180,7 +207,16 @@ CAUSE = CauseRecord(
             ),
         ),
         # The two sides of a branch or a loop, as JAX prints them.
-        rule(0.88, r"ShapedArray\((\w+)\[[^\]]{0,60}\][^\n]{0,40}vs\. ShapedArray\((?!\1\[)"),
+        rule(
+            0.88,
+            says(
+                r"ShapedArray\((\w+)\[[^\]]{0,60}\][^\n]{0,40}vs\. ShapedArray\((?!\1\[)",
+                (
+                    "jax 0.4.13",
+                    "TypeError: true_fun and false_fun output must have identical types, got\nDIFFERENT ShapedArray(bfloat16[5]) vs. ShapedArray(float32[5]).",
+                ),
+            ),
+        ),
         rule(
             0.9,
             *DTYPES,
@@ -192,7 +228,7 @@ CAUSE = CauseRecord(
                 "could not convert string to float",
                 ("numpy 2.4.6", "ValueError: could not convert string to float: np.str_('a')"),
             ),
-            "Unable to parse string",
+            says("Unable to parse string", ("pandas 3.1.1", "ValueError: Unable to parse string 'n/a?' at position 1")),
             says(
                 "invalid literal for int", ("CPython 3.11.7", "ValueError: invalid literal for int() with base 10: 'a'")
             ),
@@ -264,9 +300,12 @@ CAUSE = CauseRecord(
                     "ValueError: Value 3 is not convertible to a tensor with dtype float32 and shape (32, 10).",
                 ),
             ),
-            "(?:must|should) be (?:of )?(?:an? )?(?:integer|floating.point|numeric|"
-            + NUMERIC[3:-1]
-            + r")\b.{0,60}(?:got|found|received|\.$)",
+            says(
+                "(?:must|should) be (?:of )?(?:an? )?(?:integer|floating.point|numeric|"
+                + NUMERIC[3:-1]
+                + r")\b.{0,60}(?:got|found|received|\.$)",
+                ("jax 0.10.2", "TypeError: index_dtype must be an integer type, but got float32"),
+            ),
             types=RAISED + " NotImplementedError",
             unless="argument `?dtype|policy|device|label",
         ),
@@ -300,7 +339,13 @@ CAUSE = CauseRecord(
                     "RuntimeError: dot : expected both vectors to have same dtype, but found Double and Float",
                 ),
             ),
-            r"\bd?types? (?:must |should |to )?match\b",
+            says(
+                r"\bd?types? (?:must |should |to )?match\b",
+                (
+                    "torch 2.13.0",
+                    "RuntimeError: Index put requires the source and destination dtypes match, got Float for the destination and Half for the source.",
+                ),
+            ),
             says(
                 "of dtype " + NUMERIC,
                 (
@@ -310,6 +355,13 @@ CAUSE = CauseRecord(
             ),
             unless="device|object type",
         ),
-        rule(0.8, "expected " + NUMERIC + r"\b.{0,40}\b(?:got|found)\b", types="TypeError"),
+        rule(
+            0.8,
+            says(
+                "expected " + NUMERIC + r"\b.{0,40}\b(?:got|found)\b",
+                ("tensorflow 2.21.0", "TypeError: Expected int32, but got 1.5 of type 'float'."),
+            ),
+            types="TypeError",
+        ),
     ),
 )

@@ -42,10 +42,6 @@ CAUSE = CauseRecord(
                 ),
             ),
             says("CUDA_ERROR_ILLEGAL_ADDRESS", ("cuda-samples v13.0", "CUDA_ERROR_ILLEGAL_ADDRESS")),
-            "cudaErrorIllegalAddress",
-            r"cuda runtime error \((?:77|700)\)",
-            r"CUDA error:? (?:code )?=? ?(?:77|700)\b",
-            "invalid address space",
         ),
         rule(
             0.7,
@@ -57,7 +53,6 @@ CAUSE = CauseRecord(
                 ),
             ),
             says("LAUNCH_FAILED", ("cuda-samples v13.0", "CUDA_ERROR_LAUNCH_FAILED")),
-            "cudaErrorLaunchFailure",
             says(
                 "illegal instruction was encountered",
                 (

@@ -20,7 +20,6 @@ CAUSE = CauseRecord(
         rule(
             0.95,
             says("Address already in use", ("glibc 2.42 perror", "bind: Address already in use")),
-            "EADDRINUSE",
             says(
                 r"\[Errno (?:98|48)\]",
                 (
@@ -28,8 +27,13 @@ CAUSE = CauseRecord(
                     "OSError: [Errno 98] Die Adresse wird bereits verwendet",
                 ),
             ),
-            "errno: 98",
-            "Only one usage of each socket",
+            says(
+                "Only one usage of each socket",
+                (
+                    "CPython 3.11.7 on Windows",
+                    "OSError: [WinError 10048] Only one usage of each socket address (protocol/network address/port) is normally permitted",
+                ),
+            ),
             says(
                 r"No address added out of total \d",
                 ("grpcio 1.85.1", "No address added out of total 3 resolved for 'dense'"),
@@ -40,7 +44,6 @@ CAUSE = CauseRecord(
         rule(
             0.85,
             says("Address already in use", ("glibc 2.42 perror", "bind: Address already in use")),
-            "EADDRINUSE",
             says(
                 r"No address added out of total \d",
                 ("grpcio 1.85.1", "No address added out of total 3 resolved for 'dense'"),

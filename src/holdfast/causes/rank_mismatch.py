@@ -3,26 +3,35 @@ from __future__ import annotations
 from holdfast.causes.form import CauseRecord, rule, says, shell, torch
 
 DISAGREE = (
-    r"Mismatched (?:\w+ )?(?:data types|tensor shapes|collective|allreduce|allgather|broadcast|operations|\w+ tensor)",
+    says(
+        r"Mismatched (?:\w+ )?(?:data types|tensor shapes|collective|allreduce|allgather|broadcast|operations|\w+ tensor)",
+        (
+            "horovod 0.14",
+            "FailedPreconditionError: Mismatched ALLREDUCE CPU/GPU device selection: One rank specified device GPU, but another rank specified device CPU.",
+        ),
+    ),
     says(
         "Detected mismatch between collectives",
         ("torch 2.13.0", "Detected mismatch between collectives on ranks. Rank"),
     ),
     says("expects same model across all ranks", ("torch 2.13.0", "DDP expects same model across all ranks, but Rank")),
-    "mismatched across ranks",
     says(
         "appears not to match (?:sizes|strides)",
         ("torch 2.13.0", "appears not to match strides of the same param in process 0."),
     ),
-    "Expected to (?:have finished reduction in the prior iteration|mark a variable ready only once)",
-    "Message truncated",
+    says(
+        "Expected to (?:have finished reduction in the prior iteration|mark a variable ready only once)",
+        (
+            "torch 2.13.0",
+            "RuntimeError: Expected to have finished reduction in the prior iteration before starting a new one. This error indicates that your module has parameters that were not used in producing loss. You can enable unused parameter detection by passing the keyword argument `find_unused_parameters=True` to `torch.nn.parallel.DistributedDataParallel`, and by \nmaking sure all `forward` function outputs participate in calculating loss. \nParameter indices which did not receive grad for rank 0: 2 3",
+        ),
+    ),
+    says("Message truncated", ("Open MPI with mpi4py 3", "mpi4py.MPI.Exception: MPI_ERR_TRUNCATE: message truncated")),
     says(r"op\.preamble\.length", ("jaxlib 0.10.2", "op.preamble.roffset + op.preamble.length <= op.buf->size_")),
-    r"inconsistent \d+ params",
     says(
         r"(?:differs?|different|inconsistent|not the same)\b.{0,60}(?:across|on all|between) (?:the )?(?:ranks|processes|workers)",
         ("torch 2.13.0", "ValueError: Inconsistent tensor metadata (including shape and stride) across ranks."),
     ),
-    r"(?:must|should|expects?|expected)\b.{0,60}\bsame\b.{0,60}(?:across|on all|between) (?:the )?(?:ranks|processes|workers)",
     says(
         "Duplicate GPU detected",
         (
@@ -78,7 +87,16 @@ CAUSE = CauseRecord(
     ),
     exceptions=(
         rule(0.92, *DISAGREE),
-        rule(0.42, "ncclInvalidUsage", "invalid usage"),
+        rule(
+            0.42,
+            says(
+                "NCCL error.{0,200}invalid usage",
+                (
+                    "torch 2.4, NCCL 2.20.5",
+                    "torch.distributed.DistBackendError: NCCL error in: ../torch/csrc/distributed/c10d/NCCLUtils.hpp:275, invalid usage (run with NCCL_DEBUG=WARN for details), NCCL version 2.20.5\nncclInvalidUsage: This usually reflects invalid usage of NCCL library.",
+                ),
+            ),
+        ),
     ),
     lines=(rule(0.9, *DISAGREE),),
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from holdfast.causes.form import says
 
 SHAPES_TF = (
-    r"Input \d+(?: of \w+)? (?:of layer|is incompatible with)[^\n]{0,120}(?:is )?incompatible with (?:the )?layer",
     says(
         "is incompatible with (?:the )?layer",
         (
@@ -21,7 +20,13 @@ SHAPES_TF = (
         r"expected (?:shape|min_ndim|ndim|axis)[^\n]{0,60}(?:found|received|but)",
         ("jax 0.10.2", "Expected shape float32 but got (32, 10)"),
     ),
-    r"Error when checking (?:model )?(?:input|target)[^\n]{0,80}expected",
+    says(
+        r"Error when checking (?:model )?(?:input|target)[^\n]{0,120}expected",
+        (
+            "tensorflow 2.21.0, its old Keras",
+            "ValueError: Error when checking model input: the list of Numpy arrays that you are passing to your model is not the size the model expected. Expected to see 2 array(s), for inputs ['input_1', 'input_2'] but instead got the following list of 1 arrays: [array([[0.0195, 0.4213, 0.8231]])]...",
+        ),
+    ),
     says(
         r"to have (?:shape|\d+ dimensions?)[^\n]{0,40}but got array",
         (
@@ -67,7 +72,13 @@ SHAPES_TF = (
         "Cannot reshape a tensor with",
         ("tensorflow 2.21.0", "Cannot reshape a tensor with 3 elements to shape dense (3 elements)."),
     ),
-    "Negative dimension size caused by",
+    says(
+        "Negative dimension size caused by",
+        (
+            "tensorflow 2.21.0",
+            'ValueError: Negative dimension size caused by subtracting 5 from 2 for \'{{node Conv2D}} = Conv2D[T=DT_FLOAT, data_format="NHWC", dilations=[1, 1, 1, 1], explicit_paddings=[], padding="VALID", strides=[1, 1, 1, 1], use_cudnn_on_gpu=true](x, zeros)\' with input shapes: [?,2,2,3], [5,5,3,8].',
+        ),
+    ),
     says(
         "Computed output size would be negative",
         (
@@ -136,12 +147,23 @@ SHAPES_TF = (
         "last dimension of the inputs to a? ?`?Dense",
         ("tensorflow 2.21.0", "The last dimension of the inputs to `Dense` should be defined. Found `None`."),
     ),
-    "Inputs to operation .{0,80} must have the same size and shape",
+    says(
+        "Inputs to operation .{0,80} must have the same size and shape",
+        (
+            "tensorflow 2.21.0",
+            "InvalidArgumentError: {{function_node __wrapped__AddN_N_2_device_/job:localhost/replica:0/task:0/device:CPU:0}} Inputs to operation AddN of type AddN must have the same size and shape.  Input 0: [2,3] != input 1: [2,4] [Op:AddN] name: ",
+        ),
+    ),
     says(
         "inner dimensions? must match", ("torch 2.13.0", "matmul: inner dimensions must match (k == k2), got 3 and 3")
     ),
-    "TensorArray dtype",
-    "TypeSpec.{0,60}not compatible",
+    says(
+        "TypeSpec.{0,60}not compatible",
+        (
+            "tensorflow 2.21.0",
+            "TypeError: TypeSpec TensorSpec(shape=(2,), dtype=tf.float32, name=None) is not compatible with <tf.Tensor 'Const:0' shape=() dtype=int32>",
+        ),
+    ),
     says(
         "`generator` yielded an element of shape",
         (
@@ -210,8 +232,13 @@ SHAPES_JAX = (
             "ValueError: vmap got inconsistent sizes for array axes to be mapped:\n  * one axis had size 2: axis 0 of argument a of type float32[2];\n  * one axis had size 3: axis 0 of argument b of type float32[3]",
         ),
     ),
-    "ScopeParamShapeError",
-    "Initializer expected to generate shape",
+    says(
+        "ScopeParamShapeError",
+        (
+            "flax 0.12.8",
+            'flax.errors.ScopeParamShapeError: For parameter "kernel" in "/", the given initializer is expected to generate shape (5, 4), but the existing parameter it received has shape (3, 4). (https://flax.readthedocs.io/en/latest/api_reference/flax.errors.html#flax.errors.ScopeParamShapeError)',
+        ),
+    ),
     says(
         "conv_general_dilated (?:lhs|feature)",
         (
@@ -219,10 +246,6 @@ SHAPES_JAX = (
             "ValueError: conv_general_dilated lhs feature dimension size divided by feature_group_count must equal the rhs input feature dimension size, but 3 // 1 != 4.",
         ),
     ),
-    "requires operand shapes",
-    "got shapes .{0,80}(?:must|need)",
-    "arrays to concatenate must",
-    "tree_?map.{0,60}mismatch",
     says(
         "Cannot concatenate arrays",
         (

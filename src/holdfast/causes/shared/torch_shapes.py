@@ -39,8 +39,13 @@ SHAPES_TORCH = (
         "each element in list of batch should be of equal size",
         ("torch 2.13.0", "RuntimeError: each element in list of batch should be of equal size"),
     ),
-    r"Given (?:groups|transposed)=\d+, (?:weight|expected weight)",
-    r"expected input\[.{0,60}\] to have \d+ channels",
+    says(
+        r"Given (?:groups|transposed)=\d+, (?:weight|expected weight)",
+        (
+            "torch 2.13.0",
+            "RuntimeError: Given groups=1, weight of size [64, 3, 7, 7], expected input[16, 1, 224, 224] to have 3 channels, but got 1 channels instead",
+        ),
+    ),
     says(
         r"Expected (?:\dD|\d-dimensional|\d+D|2D or 3D|3D or 4D|4D or 5D|\(?\d?\w* ?3D)[^\n]{0,80}(?:input|tensor|but got|got)",
         (
@@ -67,9 +72,17 @@ SHAPES_TORCH = (
         r"running_(?:mean|var) should contain \d+ elements",
         ("torch 2.13.0", "RuntimeError: running_mean should contain 5 elements not 4"),
     ),
-    r"weight should contain \d+ elements",
-    "normalized_shape=",
-    "Given normalized_shape",
+    says(
+        r"weight should contain \d+ elements",
+        ("torch 2.13.0", "RuntimeError: weight should contain 32 elements not 64"),
+    ),
+    says(
+        "Given normalized_shape",
+        (
+            "torch 2.13.0",
+            "RuntimeError: Given normalized_shape=[768], expected input with shape [*, 768], but got input of size[8, 128, 512]",
+        ),
+    ),
     says(
         "only batches of spatial targets supported",
         (
@@ -124,8 +137,10 @@ SHAPES_TORCH = (
         "Trying to create tensor with negative dimension",
         ("torch 2.13.0", "Trying to create tensor with negative dimension 3"),
     ),
-    "must match the size of dimension",
-    "invalid shape dimension",
+    says(
+        "invalid shape dimension",
+        ("torch 2.13.0", "RuntimeError: invalid shape dimension -2 at index 1 of shape [3, -2]"),
+    ),
     says(
         r"Target size \(.{0,40}\) must be the same as input size",
         ("torch 2.13.0", "ValueError: Target size (torch.Size([3])) must be the same as input size (torch.Size([2]))"),
@@ -199,9 +214,15 @@ SHAPES_TORCH = (
     says(
         "(?:must|should) be of size",
         ("tensorflow 2.21.0", "When padding is a list, it must be of size 3. Received: padding=3 of size 3"),
+        ("torch 2.13.0", "RuntimeError: input_lengths must be of size batch_size"),
     ),
-    "_lengths? must be",
-    "operands? do(?:es)? not broadcast",
+    says(
+        "operands? do(?:es)? not broadcast",
+        (
+            "torch 1.9",
+            "RuntimeError: einsum(): operands do not broadcast with remapped shapes [original->remapped]: [1, 45]->[1, 1, 45] [6, 45]->[1, 45, 6]",
+        ),
+    ),
     says(
         r"expects \d+ input\(?s?\)?, but it received",
         (
@@ -209,7 +230,6 @@ SHAPES_TORCH = (
             'ValueError: Layer "dense" expects 3 input(s), but it received 3 input tensors. Inputs received: 3',
         ),
     ),
-    "should be divisible by .{0,40}but it is equal to",
     says("selected index k out of range", ("torch 2.13.0", "RuntimeError: selected index k out of range")),
-    "number of dims don't match in permute",
+    says("number of dims don't match in permute", ("torch 1.4", "RuntimeError: number of dims don't match in permute")),
 )
