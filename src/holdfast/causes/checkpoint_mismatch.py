@@ -12,8 +12,6 @@ CHECKPOINT = (
         r"Error\(s\) in loading state_dict",
         ("a log shown in public", "RuntimeError: Error(s) in loading state_dict for UPDETR:"),
     ),
-    says(r"Missing key\(s\) in state_dict", ("safetensors 0.8.0", "Missing key(s) in state_dict: dense")),
-    says(r"Unexpected key\(s\) in state_dict", ("safetensors 0.8.0", "Unexpected key(s) in state_dict: dense")),
     says(
         r"load a weight file containing \d+ layers into a model with",
         (
@@ -22,14 +20,10 @@ CHECKPOINT = (
         ),
     ),
     says(
-        r"expects \d+ weight\(s\), but the saved weights",
-        ("tensorflow 2.21.0", 'Layer #3 (named "dense") expects 3 weight(s), but the saved weights'),
-    ),
-    says(
         "Layer count mismatch",
         (
             "keras 3.15.1",
-            "Layer count mismatch when loading weights from file. Model expected 3 layers, found dense saved layers.",
+            "ValueError: Layer count mismatch when loading weights from file. Model expected 3 layers, found 2 saved layers.",
         ),
     ),
     says(
@@ -42,8 +36,8 @@ CHECKPOINT = (
     says(
         "Shape mismatch in layer",
         (
-            "tf-keras v2.21.0",
-            "Shape mismatch in layer #3 (named dense) for weight dense. Weight expects shape (32, 10). Received saved weight with shape (32, 10)",
+            "keras 3.15.1",
+            "ValueError: Shape mismatch in layer #0 (named head)for weight sequential_4/head/kernel. Weight expects shape (3, 5). Received saved weight with shape (3, 4)",
         ),
     ),
     says(
@@ -57,7 +51,10 @@ CHECKPOINT = (
         "Assign requires shapes of both tensors to match",
         ("tensorflow 2.21.0", "Assign requires shapes of both tensors to match. lhs shape="),
     ),
-    says("not found in checkpoint", ("tensorflow 2.21.0", "Tensor dense not found in checkpoint")),
+    says(
+        "not found in checkpoint",
+        ("tensorflow 2.21.0", "NotFoundError: Key layer_with_weights-0/kernel not found in checkpoint"),
+    ),
     says(
         "objects could not be loaded", ("keras 3.15.1", "objects could not be loaded. Example error message for object")
     ),
@@ -74,7 +71,17 @@ CHECKPOINT = (
     ),
     says(
         "was never built and thus it doesn't have any variables",
-        ("keras 3.15.1", "' was never built and thus it doesn't have any variables. However the weights file lists"),
+        (
+            "keras 3.15.1",
+            "ValueError: Layer 'sub' was never built and thus it doesn't have any variables. However the weights file lists 2 variables for this layer.\nIn most cases, this error indicates that either:\n\n1. The layer is owned by a parent layer that implements a `build()` method, but calling the parent's `build()` method did NOT create the state of the child layer 'sub'.",
+        ),
+    ),
+    says(
+        r"Unresolved object in checkpoint \(root\)",
+        (
+            "tensorflow 2.21.0",
+            'AssertionError: Unresolved object in checkpoint (root).head: attributes {\n  name: "VARIABLE_VALUE"\n  full_name: "Variable"\n  checkpoint_key: "head/.ATTRIBUTES/VARIABLE_VALUE"\n}\nhas_checkpoint_values {\n  value: true\n}\n',
+        ),
     ),
     says(
         "not bound to checkpointed values",
@@ -87,7 +94,7 @@ CHECKPOINT = (
         "While copying the parameter named",
         (
             "torch 2.13.0",
-            'While copying the parameter named "dense", expected torch.Tensor or Tensor-like object from checkpoint but received 3',
+            "RuntimeError: While copying the parameter named \"weight\", expected torch.Tensor or Tensor-like object from checkpoint but received <class 'str'>",
         ),
     ),
     says(
@@ -101,7 +108,7 @@ CHECKPOINT = (
         "Cannot assign value to variable .{0,120}Shape mismatch",
         (
             "tensorflow 2.21.0",
-            "Cannot assign value to variable 'dense': Shape mismatch.The variable shape (32, 10), and the assigned value shape (32, 10) are incompatible.",
+            "ValueError: Cannot assign value to variable ' Variable:0': Shape mismatch.The variable shape (3, 4), and the assigned value shape (3, 5) are incompatible.",
         ),
     ),
     says(
@@ -129,14 +136,14 @@ CHECKPOINT = (
         "Trying to set a tensor of shape .{0,200}this looks incorrect",
         (
             "accelerate 1.15.0",
-            'Trying to set a tensor of shape (32, 10) in "dense" (which has shape (32, 10)), this looks incorrect.',
+            'ValueError: Trying to set a tensor of shape torch.Size([32000, 4096]) in "weight" (which has shape torch.Size([32001, 4096])), this looks incorrect.',
         ),
     ),
     says(
         "checkpoint.{0,60}(?:does not|doesn't|not) match",
         (
             "accelerate 1.15.0",
-            "Number of custom checkpoints in folder data/train.bin does not match the number of registered objects:",
+            "RuntimeError: Number of custom checkpoints in folder output/step_500 does not match the number of registered objects:\n\tFound checkpoints: 0\n\tRegistered objects: 1\n",
         ),
     ),
     says(
@@ -153,19 +160,11 @@ CHECKPOINT = (
             "ValueError: Requested shape: (3, 5) is not compatible with the stored shape: (3, 4). Truncating/padding is disabled. To enable it, set `strict=False` in `ArrayRestoreArgs` for any array in v0 API or `enable_padding_and_truncation=True` in `ArrayOptions.Loading` in v1 API.",
         ),
     ),
-    says("shape in current model is", ("torch 2.13.0", "from checkpoint, the shape in current model is")),
     says(
         r"but the sav(?:ed|e) (?:weights?|layers?|models?|variables?|file)\b.{0,20}(?:has|have|had|contains?)",
         (
             "tensorflow 2.21.0",
-            'Layer #3 (named "dense"), weight 3 has shape 3, but the saved weight has shape (32, 10).',
-        ),
-    ),
-    says(
-        r"in the save file\. However",
-        (
-            "tensorflow 2.21.0",
-            'Layer #3 (named "dense" in the current model) was found to correspond to layer dense in the save file. However the new layer',
+            "ValueError: Layer #0 (named \"dense_1\"), weight <tf.Variable 'dense_1/kernel:0' shape=(128, 10) dtype=float32> has shape (128, 10), but the saved weight has shape (128, 5).",
         ),
     ),
 )
@@ -272,7 +271,10 @@ CAUSE = CauseRecord(
             0.8,
             says(
                 r"(?:checkpoint|state.?dict|saved (?:model|weights)|pretrained)\b.{0,100}\b(?:mismatch|incompatible|do(?:es)? not match|missing keys?|unexpected keys?)",
-                ("torch 2.13.0", "RuntimeError: Checkpoint at data/train.bin is missing keys: dense"),
+                (
+                    "torch 2.13.0",
+                    "RuntimeError: Checkpoint at output/checkpoint-500 is missing keys: {'model.head.weight'}",
+                ),
             ),
         ),
     ),
@@ -296,12 +298,18 @@ CAUSE = CauseRecord(
         ),
         rule(
             0.4,
-            says("Unresolved object in checkpoint", ("tensorflow 2.21.0", "Unresolved object in checkpoint dense: 3")),
+            says(
+                "Unresolved object in checkpoint",
+                (
+                    "tensorflow 2.21.0",
+                    'AssertionError: Unresolved object in checkpoint (root).head: attributes {\n  name: "VARIABLE_VALUE"\n  full_name: "Variable"\n  checkpoint_key: "head/.ATTRIBUTES/VARIABLE_VALUE"\n}\nhas_checkpoint_values {\n  value: true\n}\n',
+                ),
+            ),
             says(
                 "Some weights of .{0,80} were not (?:initialized|used)",
                 (
                     "accelerate 1.15.0",
-                    "Some weights of the model checkpoint at 3 were not used when initializing dense: dense. This may or may not be an issue - make sure that the checkpoint does not have unnecessary parameters, or that the model definition correctly corresponds to the checkpoint.",
+                    "Some weights of the model checkpoint at bert-base-uncased were not used when initializing BertForSequenceClassification: ['cls.predictions.bias', 'cls.seq_relationship.weight']. This may or may not be an issue - make sure that the checkpoint does not have unnecessary parameters, or that the model definition correctly corresponds to the checkpoint.",
                 ),
             ),
         ),

@@ -13,14 +13,17 @@ TIMEOUT = (
     ),
     says(
         r"Timed out waiting \d+ms for (?:recv|send)",
-        ("gloo 2025-05-16", "Timed out waiting 3ms for recv operation to complete"),
+        (
+            "gloo 2025-05-16",
+            "RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/unbound_buffer.cc:81] Timed out waiting 1800000ms for recv operation to complete",
+        ),
     ),
     says("failed to pass monitoredBarrier", ("torch 2.13.0", "failed to pass monitoredBarrier in")),
     says(
         "[Bb]arrier timed out",
         (
             "jaxlib 0.10.2",
-            "Barrier timed out. Id: dense. This usually happens because a task triggered the barrier too early or too slowly. Please look at the task logs (both timed out and first task) to debug further.",
+            "Barrier timed out. Id: PjRT_Client_Connect. This usually happens because a task triggered the barrier too early or too slowly. Please look at the task logs (both timed out and first task) to debug further.",
         ),
     ),
     says("Timeout waiting for key", ("torch 2.13.0", "Timeout waiting for key:")),
@@ -33,7 +36,10 @@ TIMEOUT = (
     ),
     says(
         "stopped sending heartbeats",
-        ("jaxlib 0.10.2", "The following tasks are unhealthy (stopped sending heartbeats):"),
+        (
+            "jaxlib 0.10.2",
+            "The following tasks are unhealthy (stopped sending heartbeats):\n/job:jax_worker/replica:0/task:1",
+        ),
     ),
     says(
         r"Timed out after \d+ seconds waiting for clients",
@@ -43,12 +49,15 @@ TIMEOUT = (
         "Timed out initializing process group",
         ("torch 2.13.0", "Timed out initializing process group in store based barrier on rank"),
     ),
-    says(r"wait timeout after \d+ ?ms", ("torch 2.13.0", "wait timeout after 3ms, keys: 3")),
+    says(
+        r"wait timeout after \d+ ?ms",
+        ("torch 2.13.0", "torch.distributed.DistStoreError: wait timeout after 1000ms, keys: /k"),
+    ),
     says(
         "submitted to be reduced, gathered or broadcasted by subset of ranks",
         (
-            "horovod v0.28.1",
-            "One or more tensors were submitted to be reduced, gathered or broadcasted by subset of ranks and are waiting for remainder of ranks for more than 3 seconds. This may indicate that different ranks are trying to submit different tensors or that only subset of ranks is submitting tensors, which will cause deadlock. 3Missing ranks:",
+            "horovod 0.13",
+            "WARNING: One or more tensors were submitted to be reduced, gathered or broadcasted by subset of ranks and are waiting for remainder of ranks for more than 60 seconds. This may indicate that different ranks are trying to submit different tensors or that only subset of ranks is submitting tensors, which will cause deadlock. Stalled ops: allreduce.conv1.weight [ready ranks: 5, 1, 4, 7, 2, 3]",
         ),
     ),
     says("[Ss]ocket Timeout", ("torch 2.13.0", "Socket Timeout")),
@@ -125,21 +134,21 @@ TIMEOUT = (
         r"backend initialization is taking more than [\d.]+ seconds\. Did you run your code on all",
         (
             "jax 0.10.2",
-            "TPU backend initialization is taking more than 3 seconds. Did you run your code on all TPU hosts? See https://docs.jax.dev/en/latest/multi_process.html for more information.",
+            "TPU backend initialization is taking more than 60.0 seconds. Did you run your code on all TPU hosts? See https://docs.jax.dev/en/latest/multi_process.html for more information.",
         ),
     ),
     says(
         r"waiting for `.{0,200}` for \d+ seconds and may be stuck",
         (
             "jaxlib 0.10.2",
-            "[id=3] This thread has been waiting for `dense` for 3 seconds and may be stuck. All 3 threads joined the rendezvous, however the leader has not marked the rendezvous as completed. Leader can be deadlocked inside the rendezvous callback.",
+            "[id=1] This thread has been waiting for `AllReduceParticipantData{rank=1, element_count=4096, type=F32}` for 20 seconds and may be stuck. All 2 threads joined the rendezvous, however the leader has not marked the rendezvous as completed. Leader can be deadlocked inside the rendezvous callback.",
         ),
     ),
     says(
         "[Tt]ermination timeout for .{0,200}exceeded",
         (
             "jaxlib 0.10.2",
-            "[id=3] Termination timeout for `dense` of 3 seconds exceeded. Exiting to ensure a consistent program state. Expected 3 threads to join the rendezvous, but only 3 of them arrived on time.",
+            "[id=1] Termination timeout for `AllReduceParticipantData{rank=1, element_count=4096, type=F32}` of 40 seconds exceeded. Exiting to ensure a consistent program state. Expected 2 threads to join the rendezvous, but only 1 of them arrived on time.",
         ),
     ),
     says(

@@ -6,7 +6,10 @@ CUDA_LIBRARY = r"(?:libcu\w+|libnvidia-[\w-]+|libnv\w+|libnccl|libdevice|cudart6
 MISSING_LIBRARY = (
     says(
         CUDA_LIBRARY + r"""[\w.-]*(?:'|\")?:? (?:cannot open shared object|not found|was not found)""",
-        ("torch 2.13.0", '"libcudart_static.a" not found under data/train.bin'),
+        (
+            "torch 2.15.0 without its CUDA wheels",
+            "ImportError: libcudnn.so.9: cannot open shared object file: No such file or directory",
+        ),
     ),
     says(
         "Could not (?:load (?:dynamic )?library|find|locate) '?" + CUDA_LIBRARY,
@@ -21,7 +24,10 @@ MISSING_LIBRARY = (
     ),
     says(
         "Can't find libdevice",
-        ("xla 2026-08-22", "Can't find libdevice directory ${CUDA_DIR}/nvvm/libdevice. This may"),
+        (
+            "xla 2026-08-22",
+            "2024-03-02 11:20:37.104113: W external/xla/xla/service/gpu/llvm_gpu_backend/gpu_backend_lib.cc:542] Can't find libdevice directory ${CUDA_DIR}/nvvm/libdevice. This may result in compilation or runtime failures, if the program we try to run uses routines from libdevice.",
+        ),
     ),
     says(
         "CUDA_HOME environment variable is not set",
@@ -60,7 +66,7 @@ MISSING_LIBRARY = (
     ),
     says(
         "cuDNN.{0,40}not (?:found|installed)",
-        ("torch 2.13.0", "cuDNN/MIOpen library not found. Check your data/train.bin"),
+        ("torch 2.13.0", "cuDNN/MIOpen library not found. Check your LD_LIBRARY_PATH"),
     ),
 )
 CAUSE = CauseRecord(
@@ -108,7 +114,7 @@ CAUSE = CauseRecord(
                 "nvcc.{0,20}not found",
                 (
                     "apex 25.09",
-                    "RuntimeError: 3 was requested, but nvcc was not found.  Are you sure your environment has nvcc available?  If you're installing within a container from https://hub.docker.com/r/pytorch/pytorch, only images whose names contain 'devel' will provide nvcc.",
+                    "RuntimeError: --cuda_ext was requested, but nvcc was not found.  Are you sure your environment has nvcc available?  If you're installing within a container from https://hub.docker.com/r/pytorch/pytorch, only images whose names contain 'devel' will provide nvcc.",
                 ),
             ),
         ),
@@ -143,7 +149,10 @@ CAUSE = CauseRecord(
             ),
             says(
                 "Can't find libdevice",
-                ("xla 2026-08-22", "Can't find libdevice directory ${CUDA_DIR}/nvvm/libdevice. This may"),
+                (
+                    "xla 2026-08-22",
+                    "2024-03-02 11:20:37.104113: W external/xla/xla/service/gpu/llvm_gpu_backend/gpu_backend_lib.cc:542] Can't find libdevice directory ${CUDA_DIR}/nvvm/libdevice. This may result in compilation or runtime failures, if the program we try to run uses routines from libdevice.",
+                ),
             ),
         ),
         rule(

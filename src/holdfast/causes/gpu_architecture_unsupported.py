@@ -36,7 +36,7 @@ ARCHITECTURE = (
         "is not compatible with the current PyTorch installation",
         (
             "torch 2.13.0",
-            "3 with CUDA capability sm_3 is not compatible with the current PyTorch installation.\nThe current PyTorch install supports CUDA capabilities 3.\nIf you want to use the 3 GPU with PyTorch, please check the instructions at https://pytorch.org/get-started/locally/",
+            "NVIDIA GeForce RTX 5090 with CUDA capability sm_120 is not compatible with the current PyTorch installation.\nThe current PyTorch install supports CUDA capabilities sm_50 sm_60 sm_70 sm_75 sm_80 sm_86 sm_90.\nIf you want to use the NVIDIA GeForce RTX 5090 GPU with PyTorch, please check the instructions at https://pytorch.org/get-started/locally/",
         ),
     ),
     says("NO_BINARY_FOR_GPU", ("cuda-samples v13.0", "CUDA_ERROR_NO_BINARY_FOR_GPU")),
@@ -68,7 +68,7 @@ ARCHITECTURE = (
     ),
     says(
         "requires? (?:a )?(?:GPU with )?compute capability",
-        ("tensorflow 2.21.0", "StreamExecutor cuda device (3) requires compute capability 'dense' but is of 'dense'"),
+        ("tensorflow 2.21.0", "StreamExecutor cuda device (0) requires compute capability '7.0' but is of '6.1'"),
     ),
     says(
         "supported (?:only )?(?:on|for) (?:GPUs|(?:CUDA )?devices) with compute capability",

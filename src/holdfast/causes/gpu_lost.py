@@ -17,7 +17,13 @@ CAUSE = CauseRecord(
     exceptions=(
         rule(
             0.93,
-            says("GPU is lost", ("ray ray-0.7.0", "GPU is lost")),
+            says(
+                "GPU is lost",
+                (
+                    "nvidia-smi 384",
+                    "Unable to determine the device handle for GPU 0000:3B:00.0: GPU is lost.  Reboot the system to recover this GPU",
+                ),
+            ),
             says(
                 "fallen off the bus",
                 ("NVIDIA driver 560", "kernel: NVRM: Xid (PCI:0000:01:00): 79, pid=1122, GPU has fallen off the bus."),
@@ -31,7 +37,13 @@ CAUSE = CauseRecord(
                 "fallen off the bus",
                 ("NVIDIA driver 560", "kernel: NVRM: Xid (PCI:0000:01:00): 79, pid=1122, GPU has fallen off the bus."),
             ),
-            says("GPU is lost", ("ray ray-0.7.0", "GPU is lost")),
+            says(
+                "GPU is lost",
+                (
+                    "nvidia-smi 384",
+                    "Unable to determine the device handle for GPU 0000:3B:00.0: GPU is lost.  Reboot the system to recover this GPU",
+                ),
+            ),
         ),
         rule(
             0.8,

@@ -22,7 +22,10 @@ CAUSE = CauseRecord(
             0.6,
             says(
                 "You requested gpu: ",
-                ("lightning 2.6.6", "MisconfigurationException: You requested gpu: 3\n But your machine only has: 3"),
+                (
+                    "lightning 2.6.6",
+                    "MisconfigurationException: You requested gpu: [0, 1]\n But your machine only has: [0]",
+                ),
             ),
             says(
                 "no visible CUDA devices",
@@ -86,7 +89,7 @@ CAUSE = CauseRecord(
         ),
         rule(
             0.5,
-            says("No CUDA GPUs are available", ("torch 2.13.0", "No CUDA GPUs are available")),
+            says("No CUDA GPUs are available", ("torch 2.13.0", "RuntimeError: No CUDA GPUs are available")),
             says(
                 "No visible GPU devices",
                 ("jax 0.4.35", "jaxlib.xla_extension.XlaRuntimeError: FAILED_PRECONDITION: No visible GPU devices."),

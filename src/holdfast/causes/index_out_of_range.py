@@ -172,7 +172,7 @@ CAUSE = CauseRecord(
                 "sequence length is longer than the specified maximum sequence length",
                 (
                     "transformers 5.22.2",
-                    "Token indices sequence length is longer than the specified maximum sequence length for this model (",
+                    "Token indices sequence length is longer than the specified maximum sequence length for this model (612 > 512). Running this sequence through the model will result in indexing errors",
                 ),
             ),
         ),

@@ -39,7 +39,10 @@ LABELS = (
     ),
     says(
         r"Label class \d+ exceeds nc=",
-        ("yolov5 v7.0", "Label class 3 exceeds nc=3 in 3. Possible class labels are 0-3"),
+        (
+            "yolov5 v7.0",
+            "AssertionError: Label class 5 exceeds nc=5 in data/coco128.yaml. Possible class labels are 0-4",
+        ),
     ),
     says(
         "Invalid classes inferred from unique values",
@@ -50,11 +53,11 @@ LABELS = (
     ),
     says(
         r"labels? (?:must|should) be (?:in|within|less|smaller|between)[^\n]{0,40}(?:range|num_class|\[0)",
-        ("scikit-learn 1.8.0rc1", "All labels must be in [0, n labels) for multilabel targets. Got 3 < 0"),
+        ("scikit-learn 1.8.0rc1", "ValueError: All labels must be in [0, n labels) for multilabel targets. Got -1 < 0"),
     ),
     says(
         r"(?:label|class)(?: id| index| value)?s? (?:\S+ )?(?:is|are) (?:out of (?:range|bounds)|larger than|not in \[)",
-        ("keras 3.15.1", "Target class id 3 is out of range, which is [3, 3)."),
+        ("keras 3.15.1", "ValueError: Target class id 7 is out of range, which is [0, 5)."),
     ),
 )
 OF_CLASSES = (
@@ -128,18 +131,21 @@ CAUSE = CauseRecord(
             0.85,
             says(
                 "[Tt]arget values? should be in",
-                ("torch 2.13.0", "Target values should be in [0, 3], but values in range [3, 3] were found."),
+                ("torch 2.13.0", "Target values should be in [0, 9], but values in range [0, 10] were found. "),
             ),
             says(
                 "values? in `?(?:target|label)s?`?: .{0,80}but expected only",
                 (
                     "torchmetrics 1.9.0",
-                    "Detected the following values in `target`: 3 but expected only the following values 3.",
+                    "RuntimeError: Detected the following values in `target`: tensor([0, 1, 7]) but expected only the following values [0, 1].",
                 ),
             ),
             says(
                 r"labels? must be in \[0",
-                ("scikit-learn 1.8.0rc1", "All labels must be in [0, n labels) for multilabel targets. Got 3 < 0"),
+                (
+                    "scikit-learn 1.8.0rc1",
+                    "ValueError: All labels must be in [0, n labels) for multilabel targets. Got -1 < 0",
+                ),
             ),
         ),
         rule(

@@ -32,7 +32,10 @@ MISSING = (
     ),
     says(
         "does not appear to have a file named",
-        ("transformers 5.22.2", "OSError: data/train.bin does not appear to have a file named dense or dense."),
+        (
+            "transformers 5.22.2",
+            "OSError: ./output/checkpoint-500 does not appear to have a file named pytorch_model.bin or model.safetensors.",
+        ),
     ),
     says(
         "File not found",
@@ -49,7 +52,7 @@ MISSING = (
         "Can't load (?:the )?(?:tokenizer|config|model|image processor|feature extractor|weights)",
         (
             "transformers 5.22.2",
-            "OSError: Can't load the configuration of 'dense'. If you were trying to load it from 'https://huggingface.co/models', make sure you don't have a local directory with the same name. Otherwise, make sure 'dense' is the correct path to a directory containing a data/train.bin file",
+            "OSError: Can't load the configuration of './output/checkpoint-500'. If you were trying to load it from 'https://huggingface.co/models', make sure you don't have a local directory with the same name. Otherwise, make sure './output/checkpoint-500' is the correct path to a directory containing a config.json file",
         ),
     ),
     says(
@@ -61,7 +64,7 @@ MISSING = (
     ),
     says(
         "is not a valid checkpoint: ",
-        ("tensorflow 2.21.0", "ValueError: The passed save_path is not a valid checkpoint: 3"),
+        ("tensorflow 2.21.0", "ValueError: The passed save_path is not a valid checkpoint: logs/model.ckpt-5000"),
     ),
     says(
         "Can't load save_path when it is None",
@@ -78,15 +81,18 @@ MISSING = (
         "is not a local folder and is not a valid model identifier",
         (
             "transformers 5.22.2",
-            "OSError: data/train.bin is not a local folder and is not a valid model identifier listed on 'https://huggingface.co/models'\nIf this is a private repository, make sure to pass a token having permission to this repo either by logging in with `hf auth login` or by passing `token=<your_token>`",
+            "OSError: ./output/best-model is not a local folder and is not a valid model identifier listed on 'https://huggingface.co/models'\nIf this is a private repository, make sure to pass a token having permission to this repo either by logging in with `hf auth login` or by passing `token=<your_token>`",
         ),
     ),
-    says("No file or directory found", ("tf-keras v2.21.0", "IOError: No file or directory found at data/train.bin")),
+    says(
+        "No file or directory found",
+        ("tf-keras v2.21.0", "OSError: No file or directory found at saved_models/best.h5"),
+    ),
     says(
         "Couldn't find (?:a dataset|any data|file)",
         (
             "datasets 5.0.1",
-            "FileNotFoundError: Couldn't find any data file at data/train.bin. Couldn't find 'data/train.bin' on the Hugging Face Hub either: dense: 3",
+            "FileNotFoundError: Couldn't find any data file at /home/user/project/data/train.",
         ),
     ),
     says(

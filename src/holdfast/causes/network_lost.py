@@ -32,7 +32,7 @@ LOST = (
         r"socket(?:Start|Poll)?Connect\w*[^\n]{0,80}fail",
         (
             "nccl nccl4py-v0.3.1",
-            "node1:4242:4242 [0] NCCL WARN ncclOsSocketPollConnect to dense failed with error dense",
+            "node1:4242:4242 [0] NCCL WARN ncclOsSocketPollConnect to 10.0.0.2<43871> failed with error Connection timed out",
         ),
     ),
     says("connectFullMesh failed", ("torch 2.13.0", "Gloo connectFullMesh failed with")),
@@ -57,7 +57,10 @@ LOST = (
             "DistNetworkError: The client socket has timed out after 1000ms while trying to connect to (localhost, 29512).",
         ),
     ),
-    says("Failed to connect to", ("ray ray-0.7.0", "ConnectionError: Failed to connect to Ray at address: 3.")),
+    says(
+        "Failed to connect to",
+        ("ray ray-0.7.0", "ConnectionError: Failed to connect to Ray at address: 10.0.0.2:6379."),
+    ),
     says(
         "Max retries exceeded",
         (
@@ -97,7 +100,10 @@ LOST = (
     ),
     says(
         "Couldn't reach",
-        ("datasets 5.0.1", "ConnectionError: Couldn't reach the Hugging Face Hub for dataset 'data/train.bin': 3"),
+        (
+            "datasets 5.0.1",
+            "ConnectionError: Couldn't reach the Hugging Face Hub for dataset 'imdb': Offline mode is enabled.",
+        ),
     ),
     says("Net(?:work)? .{0,20}(?:down|lost)", ("CPython 3.11.7 with glibc", "OSError: [Errno 100] Network is down")),
     says(
@@ -192,7 +198,7 @@ CAUSE = CauseRecord(
                 "NCCL WARN .{0,160}(?:Connection (?:closed|reset)|remote)",
                 (
                     "nccl nccl4py-v0.3.1",
-                    "node1:4242:4242 [0] NCCL WARN NET/IB : Remote dense device is incompatible with the local [3]dense:3/dense. Try selecting NICs of only one link type using NCCL_IB_HCA",
+                    "node1:4242:4242 [0] NCCL WARN NET/IB : Remote RoCE device is incompatible with the local [0]mlx5_0:1/IB. Try selecting NICs of only one link type using NCCL_IB_HCA",
                 ),
             ),
             says("Connection (?:reset|closed) by (?:remote )?peer", ("jaxlib 0.10.2", "Connection closed by peer")),
@@ -208,7 +214,7 @@ CAUSE = CauseRecord(
             0.82,
             says(
                 r"\bWARN .{0,40}NET/IB ?: (?:Got (?:completion .{0,80}with|async event ?: port) error|Unable to open device|Call to ibv_\w+ failed)",
-                ("nccl nccl4py-v0.3.1", "node1:4242:4242 [0] NCCL WARN NET/IB : Unable to open device dense"),
+                ("nccl nccl4py-v0.3.1", "node1:4242:4242 [0] NCCL WARN NET/IB : Unable to open device mlx5_0"),
             ),
         ),
         rule(
@@ -217,7 +223,7 @@ CAUSE = CauseRecord(
                 r"(?:\bWARN\b|^\S{0,40}\bnccl\w*:).{0,60}(?:" + UNREACHED + ")",
                 (
                     "nccl nccl4py-v0.3.1",
-                    "node1:4242:4242 [0] NCCL WARN Net : error encountered when getting address info : dense",
+                    "node1:4242:4242 [0] NCCL WARN Net : error encountered when getting address info : Name or service not known",
                 ),
             ),
         ),
@@ -237,7 +243,7 @@ CAUSE = CauseRecord(
                 "failed to send a keep-alive heartbeat",
                 (
                     "torch 2.13.0",
-                    "The node '3' has failed to send a keep-alive heartbeat to the rendezvous '3' due to an error of type dense.",
+                    "The node 'node2_4242_0' has failed to send a keep-alive heartbeat to the rendezvous 'job-7' due to an error of type RendezvousStateError.",
                 ),
             ),
             says(
@@ -256,7 +262,7 @@ CAUSE = CauseRecord(
         rule(
             0.62,
             says("Connection refused", ("CPython 3.11.7", "URLError: <urlopen error [Errno 111] Connection refused>")),
-            says("Connection timed out", ("jaxlib 0.10.2", "Connection timed out after 3 milliseconds")),
+            says("Connection timed out", ("jaxlib 0.10.2", "Connection timed out after 10001 milliseconds")),
             says(
                 "client socket has timed out",
                 (

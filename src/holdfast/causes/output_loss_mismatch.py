@@ -75,7 +75,7 @@ CAUSE = CauseRecord(
                 "was passed for an output of shape .{0,80} while using as loss",
                 (
                     "tensorflow 2.21.0",
-                    "A target array with shape (32, 10) was passed for an output of shape (32, 10) while using as loss `",
+                    "ValueError: A target array with shape (32, 5) was passed for an output of shape (None, 10) while using as loss `categorical_crossentropy`. This loss expects targets to have the same shape as the output.",
                 ),
             ),
         ),
@@ -139,7 +139,7 @@ CAUSE = CauseRecord(
                 r"Using a target size \(.{0,60}different to the input size",
                 (
                     "torch 2.13.0",
-                    "Using a target size (3) that is different to the input size (3) is deprecated. Please ensure they have the same size.",
+                    "UserWarning: Using a target size (torch.Size([32])) that is different to the input size (torch.Size([32, 1])). This will likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
                 ),
             ),
         ),

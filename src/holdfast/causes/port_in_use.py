@@ -36,7 +36,17 @@ CAUSE = CauseRecord(
             ),
             says(
                 r"No address added out of total \d",
-                ("grpcio 1.85.1", "No address added out of total 3 resolved for 'dense'"),
+                ("grpcio 1.85.1", "No address added out of total 1 resolved for '0.0.0.0:2222'"),
+            ),
+        ),
+        rule(
+            0.85,
+            says(
+                "Failed to bind to address",
+                (
+                    "grpcio 1.85.1",
+                    "RuntimeError: Failed to bind to address 127.0.0.1:29878; set GRPC_VERBOSITY=debug environment variable to see detailed error message.",
+                ),
             ),
         ),
     ),
@@ -46,13 +56,13 @@ CAUSE = CauseRecord(
             says("Address already in use", ("glibc 2.42 perror", "bind: Address already in use")),
             says(
                 r"No address added out of total \d",
-                ("grpcio 1.85.1", "No address added out of total 3 resolved for 'dense'"),
+                ("grpcio 1.85.1", "No address added out of total 1 resolved for '0.0.0.0:2222'"),
             ),
             says(
                 "failed to bind to (?:any )?.{0,60}address",
                 (
                     "grpcio 1.85.1",
-                    "Failed to bind to address dense; set GRPC_VERBOSITY=debug environment variable to see detailed error message.",
+                    "RuntimeError: Failed to bind to address 0.0.0.0:2222; set GRPC_VERBOSITY=debug environment variable to see detailed error message.",
                 ),
             ),
         ),

@@ -12,9 +12,18 @@ DISAGREE = (
     ),
     says(
         "Detected mismatch between collectives",
-        ("torch 2.13.0", "Detected mismatch between collectives on ranks. Rank"),
+        (
+            "torch 2.1",
+            "RuntimeError: Detected mismatch between collectives on ranks. Rank 2 is running collective: CollectiveFingerPrint(SequenceNumber=14370, OpType=BROADCAST, TensorShape=[38838272], TensorDtypes=BFloat16), but Rank 0 is running collective: CollectiveFingerPrint(SequenceNumber=14370, OpType=BROADCAST, TensorShape=[33554432], TensorDtypes=BFloat16).Collectives differ in the following aspects: \t Tensor Tensor shapes: 38838272vs 33554432",
+        ),
     ),
-    says("expects same model across all ranks", ("torch 2.13.0", "DDP expects same model across all ranks, but Rank")),
+    says(
+        "expects same model across all ranks",
+        (
+            "torch 2.13.0",
+            "RuntimeError: DDP expects same model across all ranks, but Rank 1 has 6 params, while rank 0 has inconsistent 4 params.",
+        ),
+    ),
     says(
         "appears not to match (?:sizes|strides)",
         ("torch 2.13.0", "appears not to match strides of the same param in process 0."),
@@ -43,26 +52,32 @@ DISAGREE = (
         r"(?:not|must be|should be|expected to be|should have|must have) (?:identical|the same|equal|consistent)\b.{0,60}across (?:all )?(?:ranks|processes|hosts|workers)",
         ("torch 2.13.0", "Non-sharded dimensions should have identical size across ranks."),
     ),
-    says("sync_global_devices name mismatch", ("jax 0.10.2", "sync_global_devices name mismatch ('dense')")),
+    says(
+        "sync_global_devices name mismatch",
+        (
+            "jax 0.10.2",
+            "AssertionError: sync_global_devices name mismatch ('checkpoint_500'). Expected: [1843261]; got: [2719038].",
+        ),
+    ),
     says(
         r"Bootstrap Root : (?:mismatch|rank \d+ of)",
         (
             "nccl nccl4py-v0.3.1",
-            "node1:4242:4242 [0] NCCL WARN Bootstrap Root : rank 3 of 3 ranks has already checked in",
+            "node1:4242:4242 [0] NCCL WARN Bootstrap Root : rank 1 of 8 ranks has already checked in",
         ),
     ),
     says(
         "does not match the world size",
         (
             "lightning 2.6.6",
-            "ValueError: You set `devices=cuda:0` and `num_nodes=3` in Lightning, but the product (cuda:0 * 3) does not match the world size (3).",
+            "ValueError: You set `devices=4` and `num_nodes=2` in Lightning, but the product (4 * 2) does not match the world size (4).",
         ),
     ),
     says(
         r"mixed local \w+ device counts across ranks",
         (
             "nccl nccl4py-v0.3.1",
-            "Detected mixed local CollNet device counts across ranks (min 3, max 3). Ignoring due to",
+            "Detected mixed local CollNet device counts across ranks (min 1, max 4). Ignoring due to",
         ),
     ),
 )
