@@ -141,14 +141,14 @@ TIMEOUT = (
         r"waiting for `.{0,200}` for \d+ seconds and may be stuck",
         (
             "jaxlib 0.10.2",
-            "[id=1] This thread has been waiting for `AllReduceParticipantData{rank=1, element_count=4096, type=F32}` for 20 seconds and may be stuck. All 2 threads joined the rendezvous, however the leader has not marked the rendezvous as completed. Leader can be deadlocked inside the rendezvous callback.",
+            "[id=1] This thread has been waiting for `all reduce RendezvousKey{run_id=RunId: 7, global_devices=[0, 1], num_local_participants=2, collective_op_kind=cross_module, op_id=2}` for 20 seconds and may be stuck. All 2 threads joined the rendezvous, however the leader has not marked the rendezvous as completed. Leader can be deadlocked inside the rendezvous callback.",
         ),
     ),
     says(
         "[Tt]ermination timeout for .{0,200}exceeded",
         (
             "jaxlib 0.10.2",
-            "[id=1] Termination timeout for `AllReduceParticipantData{rank=1, element_count=4096, type=F32}` of 40 seconds exceeded. Exiting to ensure a consistent program state. Expected 2 threads to join the rendezvous, but only 1 of them arrived on time.",
+            "[id=1] Termination timeout for `all reduce RendezvousKey{run_id=RunId: 7, global_devices=[0, 1], num_local_participants=2, collective_op_kind=cross_module, op_id=2}` of 40 seconds exceeded. Exiting to ensure a consistent program state. Expected 2 threads to join the rendezvous, but only 1 of them arrived on time.",
         ),
     ),
     says(
@@ -186,7 +186,7 @@ CAUSE = CauseRecord(
                 "watchdog thread terminated with exception",
                 (
                     "torch 2.6",
-                    "[rank3]:[E1116 10:42:26.052080314 ProcessGroupNCCL.cpp:1895] [PG ID 0 PG GUID 0(default_pg) Rank 3] Process group watchdog thread terminated with exception: [PG ID 0 PG GUID 0(default_pg) Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=8, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600029 milliseconds before timing out.",
+                    "[PG ID 0 PG GUID 0(default_pg) Rank 3] Process group watchdog thread terminated with exception: [PG ID 0 PG GUID 0(default_pg) Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=8, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600029 milliseconds before timing out.",
                 ),
             ),
         ),

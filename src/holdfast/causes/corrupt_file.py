@@ -165,7 +165,8 @@ CORRUPT = (
     says("Error parsing message", ("protobuf 7.36.2", "Error parsing message: too many levels of nesting.")),
     says("cannot mmap an empty file", ("CPython 3.11.7", "ValueError: cannot mmap an empty file")),
     says(
-        "storage has wrong (?:byte )?size: expected", ("torch 2.13.0", "storage has wrong byte size: expected 3 got 3")
+        "storage has wrong (?:byte )?size: expected",
+        ("torch 2.13.0", "RuntimeError: storage has wrong byte size: expected 2359296 got 0"),
     ),
     says(
         r"unable to (?:synchronously )?open file \((?!unable to (?:open|lock)|no such|name|file is already)",
@@ -233,7 +234,7 @@ CAUSE = CauseRecord(
                 "Unable to load weights from pytorch checkpoint file",
                 (
                     "transformers 4.9",
-                    "OSError: Unable to load weights from pytorch checkpoint file for 'bert-base-uncased' at '/root/.cache/huggingface/transformers/a8041bf617d7f94ea26d15e218abd04afc2004805632abc0ed2066aa16d50d04.faf6ea826ae9c5867d12b22257f9877e6b8367890837bd60f7c54a29633f7f2f'If you tried to load a PyTorch model from a TF 2.0 checkpoint, please set from_tf=True. ",
+                    "OSError: Unable to load weights from pytorch checkpoint file for './output/checkpoint-500' at './output/checkpoint-500/pytorch_model.bin'If you tried to load a PyTorch model from a TF 2.0 checkpoint, please set from_tf=True. ",
                 ),
             ),
             says("Not an Arrow file", ("pyarrow 26.0.1", "pyarrow.lib.ArrowInvalid: Not an Arrow file")),

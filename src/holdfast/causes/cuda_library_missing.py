@@ -26,7 +26,7 @@ MISSING_LIBRARY = (
         "Can't find libdevice",
         (
             "xla 2026-08-22",
-            "2024-03-02 11:20:37.104113: W external/xla/xla/service/gpu/llvm_gpu_backend/gpu_backend_lib.cc:542] Can't find libdevice directory ${CUDA_DIR}/nvvm/libdevice. This may result in compilation or runtime failures, if the program we try to run uses routines from libdevice.",
+            "Can't find libdevice directory ${CUDA_DIR}/nvvm/libdevice. This may result in compilation or runtime failures, if the program we try to run uses routines from libdevice.",
         ),
     ),
     says(
@@ -151,7 +151,7 @@ CAUSE = CauseRecord(
                 "Can't find libdevice",
                 (
                     "xla 2026-08-22",
-                    "2024-03-02 11:20:37.104113: W external/xla/xla/service/gpu/llvm_gpu_backend/gpu_backend_lib.cc:542] Can't find libdevice directory ${CUDA_DIR}/nvvm/libdevice. This may result in compilation or runtime failures, if the program we try to run uses routines from libdevice.",
+                    "Can't find libdevice directory ${CUDA_DIR}/nvvm/libdevice. This may result in compilation or runtime failures, if the program we try to run uses routines from libdevice.",
                 ),
             ),
         ),

@@ -56,7 +56,7 @@ ARCHITECTURE = (
         "minimum required Cuda capability",
         (
             "tensorflow 1.10 log",
-            "2019-03-18 19:42:50.907401: I tensorflow/core/common_runtime/gpu/gpu_device.cc:948] Ignoring visible gpu device (device: 0, name: GeForce GTX 550 Ti, pci bus id: 0000:01:00.0) with Cuda compute capability 2.1. The minimum required Cuda capability is 3.0.",
+            "I tensorflow/core/common_runtime/gpu/gpu_device.cc:948] Ignoring visible gpu device (device: 0, name: GeForce GTX 550 Ti, pci bus id: 0000:01:00.0) with Cuda compute capability 2.1. The minimum required Cuda capability is 3.0.",
         ),
     ),
     says(
