@@ -47,8 +47,8 @@ CAUSE = CauseRecord(
             says(
                 r"Assertion `\*?input >= 0\. && \*?input <= 1\.`",
                 (
-                    "torch 1.0",
-                    "/pytorch/aten/src/THCUNN/BCECriterion.cu:57: Acctype bce_functor<Dtype, Acctype>::operator()(Tuple) [with Tuple = thrust::detail::tuple_of_iterator_references<thrust::device_reference<float>, thrust::device_reference<float>>, Dtype = float, Acctype = float]: block: [0,0,0], thread: [0,0,0] Assertion `input >= 0. && input <= 1.` failed.",
+                    "torch 1.1",
+                    "/pytorch/aten/src/THCUNN/BCECriterion.cu:57: void bce_updateOutput_no_reduce_functor<Dtype, Acctype>::operator()(const Dtype *, const Dtype *, Dtype *) [with Dtype = float, Acctype = float]: block: [20,0,0], thread: [450,0,0] Assertion `*input >= 0. && *input <= 1.` failed.",
                 ),
             ),
         ),
@@ -128,8 +128,8 @@ CAUSE = CauseRecord(
             says(
                 r"Assertion `\*?input(?:_val)? >= (?:zero|0\.).{0,20}input(?:_val)? <= (?:one|1\.)",
                 (
-                    "torch 1.0",
-                    "/pytorch/aten/src/THCUNN/BCECriterion.cu:57: Acctype bce_functor<Dtype, Acctype>::operator()(Tuple) [with Tuple = thrust::detail::tuple_of_iterator_references<thrust::device_reference<float>, thrust::device_reference<float>>, Dtype = float, Acctype = float]: block: [0,0,0], thread: [0,0,0] Assertion `input >= 0. && input <= 1.` failed.",
+                    "torch 1.1",
+                    "/pytorch/aten/src/THCUNN/BCECriterion.cu:57: void bce_updateOutput_no_reduce_functor<Dtype, Acctype>::operator()(const Dtype *, const Dtype *, Dtype *) [with Dtype = float, Acctype = float]: block: [20,0,0], thread: [450,0,0] Assertion `*input >= 0. && *input <= 1.` failed.",
                 ),
             ),
         ),
