@@ -26,7 +26,6 @@ CAUSE = CauseRecord(
         rule(
             0.93,
             says(r"Input (?:\w+ )?contains (?:NaN|infinity|inf)", ("scipy 1.17.1", "The input contains nan values")),
-            "contains infinity or a value too large",
         ),
         rule(
             0.85,
@@ -49,13 +48,24 @@ CAUSE = CauseRecord(
                 "cannot convert float (?:NaN|infinity) to integer",
                 ("numpy 2.4.6", "OverflowError: cannot convert float infinity to integer"),
             ),
-            r"found invalid values:[\s\S]{0,40}nan",
+            says(
+                r"found invalid values:[\s\S]{0,40}nan",
+                (
+                    "torch 2.13.0",
+                    "ValueError: Expected parameter logits (Tensor of shape (1, 2)) of distribution Categorical(logits: torch.Size([1, 2])) to satisfy the constraint IndependentConstraint(Real(), 1), but found invalid values:\ntensor([[nan, nan]])",
+                ),
+            ),
         ),
         # What is checked as it comes out of the input pipeline has been through no model.
         rule(
             0.88,
-            r"Tensor had (?:NaN|Inf)[\s\S]{0,400}IteratorGetNext",
-            r"IteratorGetNext[\s\S]{0,400}Tensor had (?:NaN|Inf)",
+            says(
+                r"Tensor had (?:NaN|Inf)[\s\S]{0,400}IteratorGetNext",
+                (
+                    "tensorflow 2.21.0",
+                    "InvalidArgumentError: Graph execution error:\n\nError in user-defined function passed to MapDataset:2 transformation with iterator: Iterator::Root::Prefetch::Map: features : Tensor had NaN values\n\t [[{{node CheckNumerics}}]]\n\t [[IteratorGetNext]]",
+                ),
+            ),
         ),
         rule(
             0.6,

@@ -4,32 +4,40 @@ from holdfast.causes.form import CauseRecord, keras, rule, says, torch
 
 OPTIMIZER_STATE = r"parameter group|optimizer\.load_state_dict|opt\w*\.load_state_dict"
 CHECKPOINT = (
-    "(?:unexpected|missing) key .{0,200} in state_dict",
+    says(
+        "(?:unexpected|missing) key .{0,200} in state_dict",
+        ("torch 0.3.1", "KeyError: 'unexpected key \"module.base_model.base.conv1.weight\" in state_dict'"),
+    ),
     says(
         r"Error\(s\) in loading state_dict",
         ("a log shown in public", "RuntimeError: Error(s) in loading state_dict for UPDETR:"),
     ),
-    says(r"Missing key\(s\) in state_dict", ("safetensors 0.8.0", "Missing key(s) in state_dict: dense")),
-    says(r"Unexpected key\(s\) in state_dict", ("safetensors 0.8.0", "Unexpected key(s) in state_dict: dense")),
-    r"size mismatch for [\w.]+: copying",
-    r"load a weight file containing \d+ layers into a model with",
     says(
-        r"expects \d+ weight\(s\), but the saved weights",
-        ("tensorflow 2.21.0", 'Layer #3 (named "dense") expects 3 weight(s), but the saved weights'),
+        r"load a weight file containing \d+ layers into a model with",
+        (
+            "keras 2.2.4",
+            "ValueError: You are trying to load a weight file containing 16 layers into a model with 18 layers.",
+        ),
     ),
     says(
         "Layer count mismatch",
         (
             "keras 3.15.1",
-            "Layer count mismatch when loading weights from file. Model expected 3 layers, found dense saved layers.",
+            "ValueError: Layer count mismatch when loading weights from file. Model expected 3 layers, found 2 saved layers.",
         ),
     ),
-    r"expected \d+ variables?, but received \d+ variables? during loading",
+    says(
+        r"expected \d+ variables?, but received \d+ variables? during loading",
+        (
+            "keras 2.13.1",
+            "ValueError: Layer 'dense_2' expected 2 variables, but received 0 variables during loading. Expected: ['dense_2/kernel:0', 'dense_2/bias:0']",
+        ),
+    ),
     says(
         "Shape mismatch in layer",
         (
-            "tf-keras v2.21.0",
-            "Shape mismatch in layer #3 (named dense) for weight dense. Weight expects shape (32, 10). Received saved weight with shape (32, 10)",
+            "keras 3.15.1",
+            "ValueError: Shape mismatch in layer #0 (named head)for weight sequential_4/head/kernel. Weight expects shape (3, 5). Received saved weight with shape (3, 4)",
         ),
     ),
     says(
@@ -43,8 +51,10 @@ CHECKPOINT = (
         "Assign requires shapes of both tensors to match",
         ("tensorflow 2.21.0", "Assign requires shapes of both tensors to match. lhs shape="),
     ),
-    r"Key \S+ not found in checkpoint",
-    says("not found in checkpoint", ("tensorflow 2.21.0", "Tensor dense not found in checkpoint")),
+    says(
+        "not found in checkpoint",
+        ("tensorflow 2.21.0", "NotFoundError: Key layer_with_weights-0/kernel not found in checkpoint"),
+    ),
     says(
         "objects could not be loaded", ("keras 3.15.1", "objects could not be loaded. Example error message for object")
     ),
@@ -61,9 +71,18 @@ CHECKPOINT = (
     ),
     says(
         "was never built and thus it doesn't have any variables",
-        ("keras 3.15.1", "' was never built and thus it doesn't have any variables. However the weights file lists"),
+        (
+            "keras 3.15.1",
+            "ValueError: Layer 'sub' was never built and thus it doesn't have any variables. However the weights file lists 2 variables for this layer.\nIn most cases, this error indicates that either:\n\n1. The layer is owned by a parent layer that implements a `build()` method, but calling the parent's `build()` method did NOT create the state of the child layer 'sub'.",
+        ),
     ),
-    "(?:that is|key) missing from the checkpoint",
+    says(
+        r"Unresolved object in checkpoint \(root\)",
+        (
+            "tensorflow 2.21.0",
+            'AssertionError: Unresolved object in checkpoint (root).head: attributes {\n  name: "VARIABLE_VALUE"\n  full_name: "Variable"\n  checkpoint_key: "head/.ATTRIBUTES/VARIABLE_VALUE"\n}\nhas_checkpoint_values {\n  value: true\n}\n',
+        ),
+    ),
     says(
         "not bound to checkpointed values",
         (
@@ -71,12 +90,11 @@ CHECKPOINT = (
             "AssertionError: Found 1 Python objects that were not bound to checkpointed values, likely due to changes in the Python program. Showing 1 of 1 unmatched objects: [<tf.Variable 'Variable:0' shape=(1,) dtype=float32, numpy=array([1.], dtype=float32)>]",
         ),
     ),
-    "more layers than model",
     says(
         "While copying the parameter named",
         (
             "torch 2.13.0",
-            'While copying the parameter named "dense", expected torch.Tensor or Tensor-like object from checkpoint but received 3',
+            "RuntimeError: While copying the parameter named \"weight\", expected torch.Tensor or Tensor-like object from checkpoint but received <class 'str'>",
         ),
     ),
     says(
@@ -86,16 +104,27 @@ CHECKPOINT = (
             "ValueError: Received incompatible tensor with shape (1,) when attempting to restore variable with shape (2,) and name Variable:0.",
         ),
     ),
-    "mismatch between the current graph and the graph from the checkpoint",
     says(
         "Cannot assign value to variable .{0,120}Shape mismatch",
         (
             "tensorflow 2.21.0",
-            "Cannot assign value to variable 'dense': Shape mismatch.The variable shape (32, 10), and the assigned value shape (32, 10) are incompatible.",
+            "ValueError: Cannot assign value to variable ' Variable:0': Shape mismatch.The variable shape (3, 4), and the assigned value shape (3, 5) are incompatible.",
         ),
     ),
-    "metadata tree structures do not match",
-    "dict keys and state dict keys do not match",
+    says(
+        "metadata tree structures do not match",
+        (
+            "orbax-checkpoint 0.12.8",
+            "ValueError: User-provided restore item and on-disk value metadata tree structures do not match:\nb:\n    - Source: MISSING\n    - Target: ValueMetadataEntry(value_type='jax.Array', skip_deserialize=False, write_shape=(4,))",
+        ),
+    ),
+    says(
+        "dict keys and state dict keys do not match",
+        (
+            "flax 0.12.8",
+            "ValueError: The target dict keys and state dict keys do not match, target dict contains keys {'b'} which are not present in state dict at path .",
+        ),
+    ),
     says(
         "ignore_mismatched_sizes",
         (
@@ -107,17 +136,16 @@ CHECKPOINT = (
         "Trying to set a tensor of shape .{0,200}this looks incorrect",
         (
             "accelerate 1.15.0",
-            'Trying to set a tensor of shape (32, 10) in "dense" (which has shape (32, 10)), this looks incorrect.',
+            'ValueError: Trying to set a tensor of shape torch.Size([32000, 4096]) in "weight" (which has shape torch.Size([32001, 4096])), this looks incorrect.',
         ),
     ),
     says(
         "checkpoint.{0,60}(?:does not|doesn't|not) match",
         (
             "accelerate 1.15.0",
-            "Number of custom checkpoints in folder data/train.bin does not match the number of registered objects:",
+            "RuntimeError: Number of custom checkpoints in folder output/step_500 does not match the number of registered objects:\n\tFound checkpoints: 0\n\tRegistered objects: 1\n",
         ),
     ),
-    "Unable to load weights.{0,80}(?:shape|mismatch)",
     says(
         r"You called `set_weights\(weights\)` .{0,120}with a weight list of length",
         (
@@ -125,21 +153,18 @@ CHECKPOINT = (
             "ValueError: You called `set_weights(weights)` on layer 'sequential_19' with a weight list of length 1, but the layer was expecting 2 weights.",
         ),
     ),
-    "Only restoring .{0,60}variables",
-    "Restored shape",
-    says("shape in current model is", ("torch 2.13.0", "from checkpoint, the shape in current model is")),
+    says(
+        "is not compatible with the stored shape",
+        (
+            "orbax-checkpoint 0.12.8",
+            "ValueError: Requested shape: (3, 5) is not compatible with the stored shape: (3, 4). Truncating/padding is disabled. To enable it, set `strict=False` in `ArrayRestoreArgs` for any array in v0 API or `enable_padding_and_truncation=True` in `ArrayOptions.Loading` in v1 API.",
+        ),
+    ),
     says(
         r"but the sav(?:ed|e) (?:weights?|layers?|models?|variables?|file)\b.{0,20}(?:has|have|had|contains?)",
         (
             "tensorflow 2.21.0",
-            'Layer #3 (named "dense"), weight 3 has shape 3, but the saved weight has shape (32, 10).',
-        ),
-    ),
-    says(
-        r"in the save file\. However",
-        (
-            "tensorflow 2.21.0",
-            'Layer #3 (named "dense" in the current model) was found to correspond to layer dense in the save file. However the new layer',
+            "ValueError: Layer #0 (named \"dense_1\"), weight <tf.Variable 'dense_1/kernel:0' shape=(128, 10) dtype=float32> has shape (128, 10), but the saved weight has shape (128, 5).",
         ),
     ),
 )
@@ -179,19 +204,51 @@ CAUSE = CauseRecord(
         rule(0.95, *CHECKPOINT),
         rule(
             0.78,
-            "shape",
-            "axes",
-            "dimension",
-            "match",
-            "size",
-            "number of",
-            "expects?",
+            says(
+                r"\bshape\b",
+                (
+                    "keras 3.15.1",
+                    'Traceback (most recent call last):\n  File "train.py", line 3, in <module>\n    model.load_weights("a.weights.h5")\n  File "/venv/lib/python3.11/site-packages/keras/src/utils/traceback_utils.py", line 122, in error_handler\n    raise e.with_traceback(filtered_tb) from None\n  File "/venv/lib/python3.11/site-packages/keras/src/saving/saving_lib.py", line 712, in _raise_loading_failure\n    raise ValueError(msg)\nValueError: A total of 2 objects could not be loaded. Example error message for object <Dense name=dense, built=True>:\n\nThe shape of the target variable and the shape of the target value in `variable.assign(value)` must match. variable.shape=(3, 5), Received: value.shape=(3, 4). Target variable: <Variable path=sequential/dense/kernel, shape=(3, 5), dtype=float32>',
+                ),
+            ),
+            says(
+                "axes don't match",
+                (
+                    "keras 2.1 with NumPy 1.18",
+                    'Traceback (most recent call last):\n  File "load_and_run.py", line 40, in <module>\n    model.load_weights(args.actor_path)\n  File "/venv/lib/python3.6/site-packages/keras/engine/topology.py", line 3152, in preprocess_weights_for_loading\n    weights[0] = np.transpose(weights[0], (3, 2, 0, 1))\n  File "<__array_function__ internals>", line 6, in transpose\n  File "/venv/lib/python3.6/site-packages/numpy/core/fromnumeric.py", line 58, in _wrapfunc\n    return bound(*args, **kwds)\nValueError: axes don\'t match array',
+                ),
+            ),
+            says(
+                "size",
+                (
+                    "torch 2.13.0",
+                    'Traceback (most recent call last):\n  File "train.py", line 66, in <module>\n    load_state_dict(net, torch.load("pretrained.pt"))\n  File "train.py", line 65, in load_state_dict\n    own[name].copy_(parameter)\nRuntimeError: The size of tensor a (20) must match the size of tensor b (10) at non-singleton dimension 0',
+                ),
+            ),
             types="ValueError RuntimeError AssertionError IndexError",
             unless="CUDA|memory|file|not found|No such",
             frames=LOADS_WEIGHTS,
         ),
-        rule(0.68, CHECKPOINT_KEYS, types="KeyError"),
-        rule(0.66, "^", types="ScopeParamNotFoundError ScopeCollectionNotFound"),
+        rule(
+            0.68,
+            says(
+                CHECKPOINT_KEYS,
+                ("lightning 2.6.6", "KeyError: 'pytorch-lightning_version'"),
+                ("torch 2.13.0", "KeyError: 'param_groups'"),
+            ),
+            types="KeyError",
+        ),
+        rule(
+            0.66,
+            says(
+                "^",
+                (
+                    "flax 0.12.8",
+                    'flax.errors.ScopeParamNotFoundError: Could not find parameter named "kernel" in scope "/head". (https://flax.readthedocs.io/en/latest/api_reference/flax.errors.html#flax.errors.ScopeParamNotFoundError)',
+                ),
+            ),
+            types="ScopeParamNotFoundError ScopeCollectionNotFound",
+        ),
         rule(
             0.76,
             says(
@@ -214,7 +271,10 @@ CAUSE = CauseRecord(
             0.8,
             says(
                 r"(?:checkpoint|state.?dict|saved (?:model|weights)|pretrained)\b.{0,100}\b(?:mismatch|incompatible|do(?:es)? not match|missing keys?|unexpected keys?)",
-                ("torch 2.13.0", "RuntimeError: Checkpoint at data/train.bin is missing keys: dense"),
+                (
+                    "torch 2.13.0",
+                    "RuntimeError: Checkpoint at output/checkpoint-500 is missing keys: {'model.head.weight'}",
+                ),
             ),
         ),
     ),
@@ -238,12 +298,18 @@ CAUSE = CauseRecord(
         ),
         rule(
             0.4,
-            says("Unresolved object in checkpoint", ("tensorflow 2.21.0", "Unresolved object in checkpoint dense: 3")),
+            says(
+                "Unresolved object in checkpoint",
+                (
+                    "tensorflow 2.21.0",
+                    'AssertionError: Unresolved object in checkpoint (root).head: attributes {\n  name: "VARIABLE_VALUE"\n  full_name: "Variable"\n  checkpoint_key: "head/.ATTRIBUTES/VARIABLE_VALUE"\n}\nhas_checkpoint_values {\n  value: true\n}\n',
+                ),
+            ),
             says(
                 "Some weights of .{0,80} were not (?:initialized|used)",
                 (
                     "accelerate 1.15.0",
-                    "Some weights of the model checkpoint at 3 were not used when initializing dense: dense. This may or may not be an issue - make sure that the checkpoint does not have unnecessary parameters, or that the model definition correctly corresponds to the checkpoint.",
+                    "Some weights of the model checkpoint at bert-base-uncased were not used when initializing BertForSequenceClassification: ['cls.predictions.bias', 'cls.seq_relationship.weight']. This may or may not be an issue - make sure that the checkpoint does not have unnecessary parameters, or that the model definition correctly corresponds to the checkpoint.",
                 ),
             ),
         ),

@@ -1,26 +1,49 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, python, rule, says, shell, words
+from holdfast.causes.form import CauseRecord, near, python, rule, says, shell, words
 
 CORRUPT = (
-    "invalid header or archive is corrupted",
     says(
         "failed (?:reading zip archive|finding central directory|locating file)",
-        ("torch 2.13.0", "failed finding central directory"),
+        ("torch 2.2", "RuntimeError: PytorchStreamReader failed reading zip archive: failed finding central directory"),
     ),
-    says("reading zip archive", ("torch 2.13.0", "reading zip archive")),
-    r"unexpected EOF, expected \d+ more bytes",
-    "Truncated file",
-    says("file signature not found", ("h5py 3.14.0", "file signature not found")),
-    "bad (?:object|symbol table|local heap)",
-    "image file is truncated",
-    "cannot identify image file",
-    "broken (?:data stream|PNG file)",
-    "DataLoss",
-    "DATA_LOSS",
-    says("corrupted record", ("tensorflow 2.21.0", "corrupted record at")),
-    says("bad magic number", ("CPython 3.11.7", "Bad magic number for central directory")),
-    says("Not a (?:JPEG|PNG) file", ("tensorflow 2.21.0", "Not a JPEG file: starts with 0x3 0x3")),
+    says("Truncated file", ("Pillow 13.0.0", "OSError: Truncated File Read")),
+    says(
+        "bad (?:object|symbol table|local heap)",
+        (
+            "h5py 3.14.0 of a file with damaged bytes",
+            "KeyError: 'Unable to synchronously open object (bad symbol table node signature)'",
+        ),
+    ),
+    says("image file is truncated", ("Pillow 13.0.0", "OSError: image file is truncated (1 bytes not processed)")),
+    says(
+        "cannot identify image file",
+        ("Pillow 13.0.0", "PIL.UnidentifiedImageError: cannot identify image file 'img_0414.jpg'"),
+    ),
+    says(
+        "broken (?:data stream|PNG file)",
+        ("Pillow 13.0.0", "OSError: broken data stream when reading image file"),
+        ("Pillow 13.0.0", "SyntaxError: broken PNG file (bad header checksum in b'IDAT')"),
+    ),
+    says(
+        "DataLoss",
+        (
+            "tensorflow 2.21.0",
+            "tensorflow.python.framework.errors_impl.DataLossError: {{function_node __wrapped__IteratorGetNext_output_types_1_device_/job:localhost/replica:0/task:0/device:CPU:0}} truncated record at 832' failed with Read less bytes than requested [Op:IteratorGetNext] name: ",
+        ),
+    ),
+    says(
+        "DATA_LOSS",
+        (
+            "tensorflow 2.21.0",
+            "W0000 00:00:1794823229.649939   18152 local_rendezvous.cc:412] Local rendezvous is aborting with status: DATA_LOSS: truncated record at 832' failed with Read less bytes than requested",
+        ),
+    ),
+    says(
+        "bad magic number",
+        ("tensorflow 2.21.0", "tensorflow.python.framework.errors_impl.OpError: not an sstable (bad magic number)"),
+    ),
+    says("Not a (?:JPEG|PNG) file", ("tensorflow 2.21.0", "Not a JPEG file: starts with 0x3c 0x68")),
     says(
         "Unknown image file format",
         (
@@ -28,7 +51,17 @@ CORRUPT = (
             "InvalidArgumentError: {{function_node __wrapped__DecodeJpeg_device_/job:localhost/replica:0/task:0/device:CPU:0}} Unknown image file format. One of JPEG, JPEG XL, PNG, GIF, BMP, WebP required. [Op:DecodeJpeg]",
         ),
     ),
-    "Invalid (?:PNG|JPEG|GIF|BMP) data",
+    says(
+        "Invalid (?:PNG|JPEG|GIF|BMP) data",
+        (
+            "tensorflow 2.21.0",
+            "InvalidArgumentError: {{function_node __wrapped__DecodePng_device_/job:localhost/replica:0/task:0/device:CPU:0}} Invalid PNG data, size 2000 [Op:DecodePng]",
+        ),
+        (
+            "tensorflow 2.21.0",
+            "InvalidArgumentError: {{function_node __wrapped__DecodeJpeg_device_/job:localhost/replica:0/task:0/device:CPU:0}} jpeg::Uncompress failed. Invalid JPEG data or crop window. [Op:DecodeJpeg]",
+        ),
+    ),
     says(
         "Input is empty",
         (
@@ -36,7 +69,13 @@ CORRUPT = (
             "InvalidArgumentError: {{function_node __wrapped__DecodePng_device_/job:localhost/replica:0/task:0/device:CPU:0}} Input is empty. [Op:DecodePng]",
         ),
     ),
-    r"Expected image \(JPEG",
+    says(
+        r"Expected image \(JPEG",
+        (
+            "tensorflow 1, of a .DS_Store among the images",
+            "InvalidArgumentError: Expected image (JPEG, PNG, or GIF), got unknown format starting with '\\000\\000\\000\\001Bud1\\000\\000\\020\\000\\000\\000\\010\\000'",
+        ),
+    ),
     says(
         r"Trying to decode \w+ format",
         (
@@ -44,21 +83,28 @@ CORRUPT = (
             "Trying to decode PNG format using DecodeBmp op. Use `decode_png` or `decode_image` instead.",
         ),
     ),
-    says("File is not a zip file", ("CPython 3.11.7", "File is not a zip file")),
-    says("BadZipFile", ("CPython 3.11.7", "BadZipFile: File name in directory dense and header dense differ.")),
+    says(
+        "BadZipFile",
+        ("CPython 3.11.7", "zipfile.BadZipFile: File name in directory 'model.json' and header b'Aodel.json' differ."),
+    ),
     says("invalid load key", ("torch 2.13.0", "UnpicklingError: invalid load key, 'v'.")),
-    "pickle data was truncated",
+    says("pickle data was truncated", ("CPython 3.11.7", "_pickle.UnpicklingError: pickle data was truncated")),
     says("Ran out of input", ("CPython 3.11.7", "EOFError: Ran out of input")),
-    "unpickling stack underflow",
-    "could not find MARK",
+    says(
+        "unpickling stack underflow",
+        ("CPython 3.11.7, of a text file", "_pickle.UnpicklingError: unpickling stack underflow"),
+    ),
+    says("could not find MARK", ("CPython 3.11.7, of a text file", "_pickle.UnpicklingError: could not find MARK")),
     says(
         "ended before the end-of-stream marker",
         ("CPython 3.11.7", "EOFError: Compressed file ended before the end-of-stream marker was reached"),
     ),
     says("Not a gzipped file", ("CPython 3.11.7", "BadGzipFile: Not a gzipped file (b'xx')")),
-    says("CRC check failed", ("CPython 3.11.7", "BadGzipFile: CRC check failed dense != dense")),
-    r"Error -\d while decompressing",
-    says("invalid stored block", ("grpcio 1.85.1", "invalid stored block lengths")),
+    says("CRC check failed", ("CPython 3.11.7", "gzip.BadGzipFile: CRC check failed 0x36e309ec != 0xb0977b1e")),
+    says(
+        r"Error -\d while decompressing",
+        ("CPython 3.11.7", "zlib.error: Error -5 while decompressing data: incomplete or truncated stream"),
+    ),
     says(
         "not a bzip2",
         (
@@ -66,20 +112,20 @@ CORRUPT = (
             "ReadError: file could not be opened successfully:\n- method gz: ReadError('not a gzip file')\n- method bz2: ReadError('not a bzip2 file')\n- method xz: ReadError('not an lzma file')\n- method tar: ReadError('truncated header')",
         ),
     ),
-    says("incorrect header check", ("grpcio 1.85.1", "incorrect header check")),
-    r"tarfile\.ReadError",
-    "Parquet magic bytes",
+    says(r"tarfile\.ReadError", ("CPython 3.11.7", "tarfile.ReadError: empty file")),
     says(
-        "Error while deserializing header",
+        "Error while deserializing(?: header)?: ",
         (
             "safetensors 0.8.0",
             "SafetensorError: Error while deserializing header: invalid JSON in header: expected value at line 1 column 1",
         ),
+        ("safetensors 0.8.0, from bytes", "SafetensorError: Error while deserializing: header too large"),
+        (
+            "safetensors 0.8.0",
+            "SafetensorError: Error while deserializing header: incomplete metadata, file not fully covered",
+        ),
     ),
-    "HeaderTooLarge",
-    "InvalidHeaderDeserialization",
-    "MetadataIncompleteBuffer",
-    says("as a pickle", ("numpy 2.4.6", "Failed to interpret file data/train.bin as a pickle")),
+    says("as a pickle", ("numpy 2.4.6", "_pickle.UnpicklingError: Failed to interpret file 'feat.npy' as a pickle")),
     says("No data left in file", ("numpy 2.4.6", "EOFError: No data left in file")),
     says("checksum (?:does not|mismatch)", ("tensorflow 2.21.0", "The length checksum does not match: expected")),
     says(
@@ -93,22 +139,40 @@ CORRUPT = (
             ": BPE merge indices are not consecutive. Please check that the tokenizer is not corrupted!",
         ),
     ),
-    "file is corrupt",
-    "moov atom not found",
-    "Invalid data found when processing input",
-    "Format not recognised",
-    says("Error tokenizing data", ("pandas v3.1.0.dev0", "Error tokenizing data")),
-    "MDB_CORRUPTED",
-    says("Error parsing message", ("protobuf 7.36.2", "Error parsing message: too many levels of nesting.")),
-    "IDAT: (?:CRC|incorrect)",
-    "not a valid (?:TFRecord|HDF5|checkpoint) file",
-    "incomplete (?:download|metadata)",
-    "cannot mmap an empty file",
     says(
-        "storage has wrong (?:byte )?size: expected", ("torch 2.13.0", "storage has wrong byte size: expected 3 got 3")
+        "moov atom not found",
+        ("FFmpeg in opencv-python-headless 5.0.0.93", "[mov,mp4,m4a,3gp,3g2,mj2 @ 0x7f3ff4e40180] moov atom not found"),
     ),
-    says("valid file signature", ("tensorflow 2.21.0", "Invalid file signature chunk: decoded data size is not zero:")),
-    r"unable to (?:synchronously )?open file \((?!unable to (?:open|lock)|no such|name)",
+    says(
+        "Invalid data found when processing input",
+        (
+            "av 18.1.0",
+            "av.error.InvalidDataError: [Errno 1094995529] Invalid data found when processing input: 'clip.mp4'",
+        ),
+    ),
+    says(
+        "Format not recognised",
+        ("soundfile 0.14.0", "soundfile.LibsndfileError: Error opening 'clip_17.wav': Format not recognised."),
+    ),
+    says(
+        "Error tokenizing data",
+        (
+            "pandas 3.1.1",
+            "pandas.errors.ParserError: Error tokenizing data. C error: Expected 2 fields in line 3, saw 3\n",
+        ),
+    ),
+    says("MDB_CORRUPTED", ("lmdb 3.0.0", "lmdb.CorruptedError: mdb_get: MDB_CORRUPTED: Located page was wrong type")),
+    says("Error parsing message", ("protobuf 7.36.2", "Error parsing message: too many levels of nesting.")),
+    says("cannot mmap an empty file", ("CPython 3.11.7", "ValueError: cannot mmap an empty file")),
+    says(
+        "storage has wrong (?:byte )?size: expected",
+        ("torch 2.13.0", "RuntimeError: storage has wrong byte size: expected 2359296 got 0"),
+    ),
+    says(
+        r"unable to (?:synchronously )?open file \((?!unable to (?:open|lock)|no such|name|file is already)",
+        ("h5py 3.14.0", "OSError: Unable to synchronously open file (bad superblock version number)"),
+        near("h5py 3.14.0", "OSError: Unable to synchronously open file (file is already open for read-only)"),
+    ),
     says(
         "unexpected end of (?:data|file|stream)",
         ("tensorflow 2.21.0", "Unexpected end of stream while parsing aggregate value."),
@@ -118,7 +182,6 @@ CORRUPT = (
         "magic number .{0,30}(?:wrong|invalid|expected)",
         ("vision v0.29.0-rc1", "Magic number incorrect. Invalid .flo file"),
     ),
-    "Failed to load .{0,80}truncated",
 )
 SPAWNING = r"multiprocessing[/\\]+spawn|reduction\.pickle\.load"
 STORED = "(?:file|archive|checkpoint|image|record|header|shard|parquet|zip|hdf5|pickle|tfrecord)"
@@ -153,17 +216,47 @@ CAUSE = CauseRecord(
         rule(0.92, *CORRUPT, unless="No such file or directory|CUDA", outside=SPAWNING),
         rule(
             0.9,
-            "^",
+            says(
+                "^",
+                ("lmdb 3.0.0", "lmdb.CorruptedError: mdb_get: MDB_CORRUPTED: Located page was wrong type"),
+                (
+                    "CPython 3.11.7, of an empty file",
+                    "json.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0)",
+                ),
+                near("httpx 0.28", "httpx.ReadError: [Errno 104] Connection reset by peer"),
+            ),
             types="CorruptedError UnidentifiedImageError BadZipFile DataLossError UnpicklingError ReadError BadGzipFile LZMAError",
-            unless="Weights only|weights_only|WeightsUnpickler",
+            unless=r"Weights only|weights_only|WeightsUnpickler|http(?:x|core)2?\.ReadError",
         ),
         rule(
             0.72,
-            "Unable to load weights from pytorch checkpoint file",
-            "Not an Arrow file",
-            r"!buf\.empty\(\) in function 'imdecode",
+            says(
+                "Unable to load weights from pytorch checkpoint file",
+                (
+                    "transformers 4.9",
+                    "OSError: Unable to load weights from pytorch checkpoint file for './output/checkpoint-500' at './output/checkpoint-500/pytorch_model.bin'If you tried to load a PyTorch model from a TF 2.0 checkpoint, please set from_tf=True. ",
+                ),
+            ),
+            says("Not an Arrow file", ("pyarrow 26.0.1", "pyarrow.lib.ArrowInvalid: Not an Arrow file")),
+            says(
+                r"!buf\.empty\(\) in function 'imdecode",
+                (
+                    "opencv-python-headless 5.0.0.93",
+                    "cv2.error: OpenCV(5.0.0) /io/opencv/modules/imgcodecs/src/loadsave.cpp:1291: error: (-215:Assertion failed) !buf.empty() in function 'imdecode_'",
+                ),
+            ),
         ),
-        rule(0.6, "Cannot load file containing pickled data"),
+        rule(
+            0.6,
+            says(
+                r"Cannot load file containing pickled data|This file contains pickled \(object\) data",
+                (
+                    "numpy 2.4.6, of a text file",
+                    "ValueError: This file contains pickled (object) data. If you trust the file you can load it unsafely using the `allow_pickle=` keyword argument or `pickle.load()`.",
+                ),
+                ("numpy 1.26.4", "ValueError: Cannot load file containing pickled data when allow_pickle=False"),
+            ),
+        ),
         rule(0.5, "^", types="JSONDecodeError DecodeError"),
         rule(
             0.84,
@@ -187,20 +280,39 @@ CAUSE = CauseRecord(
         rule(0.72, "moov atom not found", "Invalid data found when processing input"),
         rule(
             0.8,
-            r"corrupted record at \d+",
-            "Data loss: ",
-            "libpng error: (?:IDAT|Read Error|bad adaptive)",
+            says(
+                r"corrupted record at \d+",
+                (
+                    "tensorflow 2.21.0",
+                    "DataLossError: {{function_node __wrapped__IteratorGetNext_output_types_1_device_/job:localhost/replica:0/task:0/device:CPU:0}} corrupted record at 428 [Op:IteratorGetNext] name: ",
+                ),
+            ),
+            says(
+                "Data loss: ",
+                (
+                    "tensorflow 1.4 log",
+                    "2018-04-09 17:11:20.266064: W tensorflow/core/framework/op_kernel.cc:1192] Data loss: not an sstable (bad magic number)",
+                ),
+            ),
+            says(
+                "libpng error: (?:IDAT|Read Error|bad adaptive)",
+                ("libpng in opencv-python-headless 5.0.0.93", "libpng error: IDAT: incorrect data check"),
+            ),
             "DATA_LOSS",
         ),
         rule(
             0.8,
-            says("Not a (?:JPEG|PNG) file: starts with", ("tensorflow 2.21.0", "Not a JPEG file: starts with 0x3 0x3")),
+            says(
+                "Not a (?:JPEG|PNG) file: starts with", ("tensorflow 2.21.0", "Not a JPEG file: starts with 0x3c 0x68")
+            ),
             says("^Input file read error$", ("tensorflow 2.21.0", "Input file read error")),
         ),
         rule(
             0.3,
             says("Premature end of JPEG file", ("tensorflow 2.21.0", "Premature end of JPEG file")),
-            says("Corrupt JPEG data", ("tensorflow 2.21.0", "Corrupt JPEG data: 3 extraneous bytes before marker 0x3")),
+            says(
+                "Corrupt JPEG data", ("tensorflow 2.21.0", "Corrupt JPEG data: 240 extraneous bytes before marker 0xd9")
+            ),
         ),
     ),
     last_frames=((0.55, r"_check_seekable\(|_open_zipfile_reader\(|PyTorchFileReader\("),),

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, python, rule, says, shell
+from holdfast.causes.form import CauseRecord, near, python, rule, says, shell
 
 CAUSE = CauseRecord(
     id="cpu-overheating",
@@ -23,11 +23,20 @@ CAUSE = CauseRecord(
                     "[26670.911219] CPU1: Core temperature above threshold, cpu clock throttled (total events = 1)",
                 ),
             ),
-            r"Processor \d+ heated above trip temperature",
-            r"CPU \d+ THERMAL EVENT",
-            r"thermal thermal_zone\d+: critical temperature reached",
-            "System Overheating",
-            r"CPU\d*:? .{0,30}(?:overheat|thermal throttl)",
+            says(
+                r"Processor \d+ heated above trip temperature",
+                ("mcelog 1.29", "Processor 1 heated above trip temperature. Throttling enabled."),
+                near("mcelog 1.29", "Processor 1 below trip temperature. Throttling disabled"),
+            ),
+            says(r"CPU \d+ THERMAL EVENT", ("mcelog 1.29", "CPU 1 THERMAL EVENT TSC 2857ef4e902 ")),
+            says(
+                r"thermal thermal_zone\d+: (?:[\w-]+: )?critical temperature reached",
+                (
+                    "Linux 3.2 kernel log",
+                    "Jan  3 11:19:54 Mirkwood kernel: [   42.487785] thermal thermal_zone4: critical temperature reached (128 C), shutting down",
+                ),
+                ("Linux 6.1", "kernel: thermal thermal_zone0: acpitz: critical temperature reached, shutting down"),
+            ),
         ),
     ),
 )

@@ -6,7 +6,10 @@ CUDA_LIBRARY = r"(?:libcu\w+|libnvidia-[\w-]+|libnv\w+|libnccl|libdevice|cudart6
 MISSING_LIBRARY = (
     says(
         CUDA_LIBRARY + r"""[\w.-]*(?:'|\")?:? (?:cannot open shared object|not found|was not found)""",
-        ("torch 2.13.0", '"libcudart_static.a" not found under data/train.bin'),
+        (
+            "torch 2.15.0 without its CUDA wheels",
+            "ImportError: libcudnn.so.9: cannot open shared object file: No such file or directory",
+        ),
     ),
     says(
         "Could not (?:load (?:dynamic )?library|find|locate) '?" + CUDA_LIBRARY,
@@ -21,9 +24,11 @@ MISSING_LIBRARY = (
     ),
     says(
         "Can't find libdevice",
-        ("xla 2026-08-22", "Can't find libdevice directory ${CUDA_DIR}/nvvm/libdevice. This may"),
+        (
+            "xla 2026-08-22",
+            "Can't find libdevice directory ${CUDA_DIR}/nvvm/libdevice. This may result in compilation or runtime failures, if the program we try to run uses routines from libdevice.",
+        ),
     ),
-    r"Unable to load (?:any of \{?)?(?:libcu|CUDA|cuDNN)",
     says(
         "CUDA_HOME environment variable is not set",
         (
@@ -31,17 +36,38 @@ MISSING_LIBRARY = (
             "OSError: CUDA_HOME environment variable is not set. Please set it to your CUDA install root.",
         ),
     ),
-    r"Could not find module '[^\n']{0,120}(?:cud|torch)",
-    "dlerror: .{0,200}undefined symbol: (?:cudnn|cublas|cufft)",
-    r"could not find cudnn\w+ in",
-    r"libtorch_cuda\w*\.so: cannot open shared object",
-    "CUDA Setup failed despite GPU being available",
+    says(
+        r"Could not find module '[^\n']{0,120}(?:cud|torch)",
+        (
+            "torch 1.5 on Windows",
+            "FileNotFoundError: Could not find module 'C:\\Users\\crovn\\AppData\\Local\\Programs\\Python\\Python38\\lib\\site-packages\\torch\\lib\\caffe2_nvrtc.dll' (or one of its dependencies). Try using the full path with constructor syntax.",
+        ),
+    ),
+    says(
+        r"could not find cudnn\w+ in",
+        (
+            "tensorflow 1.0 log",
+            "F tensorflow/stream_executor/cuda/cuda_dnn.cc:222] Check failed: s.ok() could not find cudnnCreate in cudnn DSO; dlerror: /usr/local/lib/python3.5/dist-packages/tensorflow/python/_pywrap_tensorflow.so: undefined symbol: cudnnCreate",
+        ),
+    ),
+    says(
+        r"libtorch_cuda\w*\.so: cannot open shared object",
+        (
+            "torch 1.13, an extension built for 1.12",
+            "ImportError: libtorch_cuda_cu.so: cannot open shared object file: No such file or directory",
+        ),
+    ),
+    says(
+        "CUDA Setup failed despite GPU being available",
+        (
+            "bitsandbytes 0.41",
+            "RuntimeError: \n        CUDA Setup failed despite GPU being available. Please run the following command to get more information:\n\n        python -m bitsandbytes\n\n        Inspect the output of the command and see if you can locate CUDA libraries. You might need to add them\n        to your LD_LIBRARY_PATH. If you suspect a bug, please take the information from python -m bitsandbytes\n        and open an issue at: https://github.com/TimDettmers/bitsandbytes/issues",
+        ),
+    ),
     says(
         "cuDNN.{0,40}not (?:found|installed)",
-        ("torch 2.13.0", "cuDNN/MIOpen library not found. Check your data/train.bin"),
+        ("torch 2.13.0", "cuDNN/MIOpen library not found. Check your LD_LIBRARY_PATH"),
     ),
-    "Unable to find (?:cuDNN|CUDA|cuBLAS)",
-    r"Is it installed\?",
 )
 CAUSE = CauseRecord(
     id="cuda-library-missing",
@@ -65,7 +91,16 @@ CAUSE = CauseRecord(
                 ("torch 2.13.0", "AssertionError: Torch not compiled with CUDA enabled"),
             ),
         ),
-        rule(0.58, "DNN library is not found"),
+        rule(
+            0.58,
+            says(
+                "DNN library is not found",
+                (
+                    "tensorflow 2.9",
+                    "UnimplementedError: Graph execution error:\n\nDNN library is not found.\n\t [[{{node sequential_2/conv2d_2/Conv2D}}]] [Op:__inference_train_function_32418]",
+                ),
+            ),
+        ),
         rule(
             0.55,
             says(
@@ -75,21 +110,30 @@ CAUSE = CauseRecord(
                     "RuntimeError: Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU and installed a driver from http://www.nvidia.com/Download/index.aspx",
                 ),
             ),
-            "No CUDA runtime is found",
-            "Couldn't invoke ptxas",
             says(
                 "nvcc.{0,20}not found",
                 (
                     "apex 25.09",
-                    "RuntimeError: 3 was requested, but nvcc was not found.  Are you sure your environment has nvcc available?  If you're installing within a container from https://hub.docker.com/r/pytorch/pytorch, only images whose names contain 'devel' will provide nvcc.",
+                    "RuntimeError: --cuda_ext was requested, but nvcc was not found.  Are you sure your environment has nvcc available?  If you're installing within a container from https://hub.docker.com/r/pytorch/pytorch, only images whose names contain 'devel' will provide nvcc.",
                 ),
             ),
         ),
         rule(
             0.8,
-            "'NoneType' and 'str'",
-            r"expected str, bytes or os\.PathLike object, not NoneType",
-            r"No such file or directory: '\S{0,80}nvcc",
+            says(
+                "'NoneType' and 'str'",
+                (
+                    "apex setup.py",
+                    'Traceback (most recent call last):\n  File "setup.py", line 35, in <module>\n    _, bare_metal_major, _ = get_cuda_bare_metal_version(cpp_extension.CUDA_HOME)\n  File "setup.py", line 14, in get_cuda_bare_metal_version\n    raw_output = subprocess.check_output([cuda_dir + "/bin/nvcc", "-V"], universal_newlines=True)\nTypeError: unsupported operand type(s) for +: \'NoneType\' and \'str\'',
+                ),
+            ),
+            says(
+                r"No such file or directory: '\S{0,80}nvcc",
+                (
+                    "flash-attn 2.5 setup.py",
+                    'Traceback (most recent call last):\n  File "/tmp/pip-install-2kh9k980/flash-attn/setup.py", line 113, in <module>\n    _, bare_metal_version = get_cuda_bare_metal_version(CUDA_HOME)\n  File "/tmp/pip-install-2kh9k980/flash-attn/setup.py", line 65, in get_cuda_bare_metal_version\n    raw_output = subprocess.check_output([cuda_dir + "/bin/nvcc", "-V"], universal_newlines=True)\n  File "/home/user/miniconda/lib/python3.9/subprocess.py", line 424, in check_output\n    return run(*popenargs, stdout=PIPE, timeout=timeout, check=True,\n  File "/home/user/miniconda/lib/python3.9/subprocess.py", line 1821, in _execute_child\n    raise child_exception_type(errno_num, err_msg, err_filename)\nFileNotFoundError: [Errno 2] No such file or directory: \'/usr/local/cuda/bin/nvcc\'',
+                ),
+            ),
             frames=r"CUDA_HOME|bin[/\\]nvcc|get_cuda_bare_metal",
         ),
     ),
@@ -105,7 +149,10 @@ CAUSE = CauseRecord(
             ),
             says(
                 "Can't find libdevice",
-                ("xla 2026-08-22", "Can't find libdevice directory ${CUDA_DIR}/nvvm/libdevice. This may"),
+                (
+                    "xla 2026-08-22",
+                    "Can't find libdevice directory ${CUDA_DIR}/nvvm/libdevice. This may result in compilation or runtime failures, if the program we try to run uses routines from libdevice.",
+                ),
             ),
         ),
         rule(
@@ -124,20 +171,71 @@ CAUSE = CauseRecord(
                     "Could not load library libcudnn_cnn_infer.so.8. Error: libcuda.so: cannot open shared object file: No such file or directory",
                 ),
             ),
-            "Unable to load CUDA/cuDNN",
         ),
-        rule(0.94, r"could not find cudnn\w+ in .{0,40}DSO"),
-        rule(0.62, r"Couldn't open CUDA library libcu\w+", r"Unable to load cu\w+ DSO"),
-        rule(0.93, "ImportError: " + CUDA_LIBRARY),
-        rule(0.68, "Failed to find CUDA library", r"WARN .{0,80}\blibcuda\.so\S{0,4}: cannot open shared object"),
+        rule(
+            0.94,
+            says(
+                r"could not find cudnn\w+ in .{0,40}DSO",
+                (
+                    "tensorflow 1.0 log",
+                    "F tensorflow/stream_executor/cuda/cuda_dnn.cc:222] Check failed: s.ok() could not find cudnnCreate in cudnn DSO; dlerror: /usr/local/lib/python3.5/dist-packages/tensorflow/python/_pywrap_tensorflow.so: undefined symbol: cudnnCreate",
+                ),
+            ),
+        ),
+        rule(
+            0.62,
+            says(
+                r"Couldn't open CUDA library libcu\w+",
+                (
+                    "tensorflow 0.12 log",
+                    "I tensorflow/stream_executor/dso_loader.cc:102] Couldn't open CUDA library libcudnn.so. LD_LIBRARY_PATH: /usr/local/cuda/lib64:/usr/local/nvidia/lib:/usr/local/nvidia/lib64:",
+                ),
+            ),
+            says(
+                r"Unable to load cu\w+ DSO",
+                ("tensorflow 0.12 log", "I tensorflow/stream_executor/cuda/cuda_dnn.cc:1562] Unable to load cuDNN DSO"),
+            ),
+        ),
+        rule(
+            0.93,
+            says(
+                "ImportError: " + CUDA_LIBRARY,
+                (
+                    "tensorflow 1.4",
+                    "ImportError: libcublas.so.8.0: cannot open shared object file: No such file or directory",
+                ),
+            ),
+        ),
+        rule(
+            0.68,
+            says(
+                "Failed to find CUDA library",
+                (
+                    "NCCL 2.18",
+                    "node1:4242:4242 [0] misc/cudawrap.cc:182 NCCL WARN Failed to find CUDA library libcuda.so (NCCL_CUDA_PATH='') : libcuda.so: cannot open shared object file: No such file or directory",
+                ),
+            ),
+        ),
         rule(
             0.55,
             says(
                 "Could not load dynamic library '?" + CUDA_LIBRARY + "(?<!libnvinfer)(?<!libnvinfer_plugin)",
                 ("tensorflow 2.8", "Could not load dynamic library 'libcudart.so.12'"),
             ),
-            r"Could not locate cudnn\w+",
-            r"Unable to load any of \{?libcu",
+            says(
+                r"Could not locate cudnn\w+",
+                (
+                    "CTranslate2 3 on Windows",
+                    "Could not locate cudnn_ops_infer64_8.dll. Please make sure it is in your library path!",
+                ),
+            ),
+            says(
+                r"Unable to load any of \{?libcu",
+                (
+                    "CTranslate2 4",
+                    "Unable to load any of {libcudnn_cnn.so.9.1.0, libcudnn_cnn.so.9.1, libcudnn_cnn.so.9, libcudnn_cnn.so}",
+                ),
+            ),
         ),
     ),
     last_frames=((0.55, r"load_dynamic\(name, filename|_pywrap_tensorflow_internal = swig"),),

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from holdfast.causes.form import CauseRecord, keras, rule, says, torch
 
-ENDED = "Out of range: .{0,40}StopIteration"
 CAUSE = CauseRecord(
     id="data-exhausted",
     family="data",
@@ -28,9 +27,7 @@ CAUSE = CauseRecord(
                     "Your dataset iterator ran out of data; Make sure that your dataset can generate required number of samples.",
                 ),
             ),
-            "input ran out",
             says("Empty training data", ("tensorflow 2.21.0", "Empty training data.")),
-            r"steps_per_epoch \* epochs",
         ),
         rule(
             0.87,
@@ -41,14 +38,29 @@ CAUSE = CauseRecord(
                     "OutOfRangeError: {{function_node __wrapped__IteratorGetNext_output_types_1_device_/job:localhost/replica:0/task:0/device:CPU:0}} End of sequence [Op:IteratorGetNext] name: ",
                 ),
             ),
-            "insufficient elements",
-            "is closed and has insufficient",
+            says(
+                "insufficient elements",
+                (
+                    "tensorflow 2.21.0",
+                    "OutOfRangeError: {{function_node __wrapped__QueueDequeueManyV2_component_types_1_device_/job:localhost/replica:0/task:0/device:CPU:0}} RandomShuffleQueue '484' is closed and has insufficient elements (requested 3, current size 1) [Op:QueueDequeueManyV2]",
+                ),
+            ),
             types="OutOfRangeError StopIteration",
         ),
-        rule(0.78, "^", types="StopIteration"),
+        rule(
+            0.78,
+            says(
+                "^",
+                (
+                    "CPython 3.11.7",
+                    'Traceback (most recent call last):\n  File "train.py", line 3, in <module>\n    batch = next(batches)\n            ^^^^^^^^^^^^^\nStopIteration',
+                ),
+            ),
+            types="StopIteration",
+        ),
         rule(
             0.75,
-            "generator raised StopIteration",
+            says("generator raised StopIteration", ("CPython 3.11.7", "RuntimeError: generator raised StopIteration")),
             says(
                 "Expected input data to be non-empty",
                 ("tf-keras v2.21.0", "ValueError: Expected input data to be non-empty."),
@@ -70,8 +82,13 @@ CAUSE = CauseRecord(
                     "RuntimeError: Detected at least one rank that exhausted inputs. Throwing across all ranks.",
                 ),
             ),
-            "yield at least one (?:batch|element)",
-            r"empty (?:dataset|generator|dataloader|data loader)\b",
+            says(
+                r"empty (?:dataset|generator|dataloader|data loader)\b",
+                (
+                    "keras 3.15.1",
+                    "ValueError: When passing a Python generator to a Keras model, the generator must yield at least one batch. Received an empty generator.",
+                ),
+            ),
             says(
                 "(?:dataset|data loader|dataloader) (?:is|was) empty",
                 ("keras 3.15.1", "ValueError: Provided dataset is empty."),
@@ -93,7 +110,25 @@ CAUSE = CauseRecord(
                 ),
             ),
         ),
-        rule(0.2, "OUT_OF_RANGE: End of sequence"),
-        rule(0.4, ENDED),
+        rule(
+            0.2,
+            says(
+                "OUT_OF_RANGE: End of sequence",
+                (
+                    "tensorflow 2.21.0",
+                    "W0000 00:00:1794823432.681607   20882 local_rendezvous.cc:412] Local rendezvous is aborting with status: OUT_OF_RANGE: End of sequence",
+                ),
+            ),
+        ),
+        rule(
+            0.4,
+            says(
+                "Out of range: .{0,40}StopIteration",
+                (
+                    "tensorflow 1.4 log",
+                    "2018-07-16 09:44:47.314521: W tensorflow/core/framework/op_kernel.cc:1192] Out of range: exceptions.StopIteration: Iteration finished.",
+                ),
+            ),
+        ),
     ),
 )

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, keras, rule, torch
+from holdfast.causes.form import CauseRecord, keras, near, rule, says, torch
 from holdfast.causes.shared.recipes import SLOWER
 
 CAUSE = CauseRecord(
@@ -14,5 +14,14 @@ CAUSE = CauseRecord(
         torch("An activation that never dies", "torch.nn.LeakyReLU(0.1)"),
         *SLOWER[:2],
     ),
-    lines=(rule(0.7, r"\b(?:[6-9]\d|100)(?:\.\d+)? ?% .{0,30}\bdead (?:ReLU|neuron|unit|activation)s?\b"),),
+    lines=(
+        rule(
+            0.7,
+            says(
+                r"(?<![\d.])(?:[6-9]\d|100)(?:\.\d+)? ?% .{0,30}\bdead (?:ReLU|neuron|unit|activation)s?\b",
+                ("a training script in public", "Layer relu_2: 73.44% dead neurons"),
+                near("a training script in public", "Layer relu_2: 4.69% dead neurons"),
+            ),
+        ),
+    ),
 )

@@ -22,8 +22,13 @@ DTYPES = (
         "must have the same dtype",
         ("torch 2.13.0", "RuntimeError: mat1 and mat2 must have the same dtype, but got Double and Float"),
     ),
-    "expected both (?:matrices|tensors) to have the same dtype",
-    "dtypes? (?:mismatch|do not match)",
+    says(
+        "dtypes? (?:mismatch|do not match)",
+        (
+            "jax 0.10.2",
+            "TypeError: cond branches must have equal output types but they differ.\n\ntrue_fun is narrow at train.py:12\nfalse_fun is same at train.py:13\n\nThe output of true_fun has type bfloat16[5] but the corresponding output of false_fun has type float32[5], so the dtypes do not match.\n\nRevise true_fun and/or false_fun so that all output types match.",
+        ),
+    ),
     says(
         r"not implemented for '(?:Half|Long|Int|Bool|Byte|BFloat16|Char|Short|Float|Double|Complex\w*|Float8\w*)'",
         ("torch 2.13.0", "NotImplementedError: \"log_softmax_lastdim_kernel_impl\" not implemented for 'Long'"),
@@ -48,9 +53,11 @@ DTYPES = (
     ),
     says(
         "Failed to convert a NumPy array to a Tensor",
-        ("tensorflow 2.21.0", "Failed to convert a NumPy array to a Tensor ("),
+        (
+            "tensorflow 2.21.0",
+            "ValueError: Failed to convert a NumPy array to a Tensor (Unsupported object type list).",
+        ),
     ),
-    says("Unsupported object type", ("tensorflow 2.21.0", "Unsupported object type")),
     says(
         r"was expected to be an? \w+ tensor but is an? \w+ tensor",
         (
@@ -69,24 +76,23 @@ DTYPES = (
         "that does not match (?:expected )?type",
         (
             "tensorflow 2.21.0",
-            "Input 'dense' of 'dense' Op has type float32 that does not match type float32 of argument '3'.",
+            "TypeError: Input 'y' of 'AddV2' Op has type float32 that does not match type int32 of argument 'x'.",
         ),
     ),
     says(
         "not in list of allowed values",
         (
             "tensorflow 2.21.0",
-            "TypeError: Value passed to parameter 'dense' has DataType float32 not in list of allowed values: 3",
+            "TypeError: Value passed to parameter 'logits' has DataType int32 not in list of allowed values: float16, bfloat16, float32, float64",
         ),
     ),
     says(
         r"Expected \w+(?:, \w+)* passed to parameter",
         (
             "tensorflow 2.21.0",
-            "TypeError: Expected float32 passed to parameter 'dense' of op 'dense', got 3 of type 'dense' instead. Error: 3",
+            "TypeError: Expected int32 passed to parameter 'y' of op 'Mul', got 1.5 of type 'float' instead. Error: Expected int32, but got 1.5 of type 'float'.",
         ),
     ),
-    "has invalid type",
     says(
         "requires arguments to have (?:equal|the same|same) d?types",
         (
@@ -116,18 +122,22 @@ DTYPES = (
         ),
     ),
     says("Invalid dtype: ", ("keras 3.15.1", "ValueError: Invalid dtype: object")),
-    "could not be converted to (?:float|torch|Tensor)",
-    "expected type .{0,20}(?:float|int|double|half)",
+    says(
+        r"expected type torch\.\w*Tensor but got torch\.",
+        ("torch 0.4.1", "RuntimeError: expected type torch.FloatTensor but got torch.LongTensor"),
+    ),
     says(
         "only (?:Tensors|tensors) of floating point (?:and complex )?(?:dtype|type) can require gradients",
         ("torch 2.13.0", "RuntimeError: Only Tensors of floating point and complex dtype can require gradients"),
     ),
-    "Can only calculate the mean of floating",
+    says(
+        "Can only calculate the mean of floating",
+        ("torch 1.8", "RuntimeError: Can only calculate the mean of floating types. Got Long instead."),
+    ),
     says(
         "tensors used as indices must be long",
         ("torch 2.13.0", "IndexError: tensors used as indices must be long, int, byte or bool tensors"),
     ),
-    "probability tensor contains either `inf`(?!.)",
     says(
         r"Input type \((?:double|float|torch\.\w+|c10::\w+|\w*Tensor|unsigned char|int|long)\b[^)]*\) and (?:weight|bias) type",
         ("torch 2.13.0", "RuntimeError: Input type (long int) and bias type (float) should be the same"),
@@ -138,11 +148,27 @@ DTYPES = (
     ),
     says(
         "is not a valid JAX type",
-        ("jax 0.10.2", "TypeError: function 3 traced for 3 returned a value of type 33, which is not a valid JAX type"),
+        (
+            "jax 0.10.2",
+            "TypeError: function step at train.py:61 traced for jit returned a value of type <class 'str'>, which is not a valid JAX type",
+        ),
     ),
-    r"Cannot convert \S{1,40} to EagerTensor of dtype",
+    says(
+        r"Cannot convert \S{1,40} to EagerTensor of dtype",
+        ("tensorflow 2.21.0", "TypeError: Cannot convert 1.5 to EagerTensor of dtype int32"),
+    ),
+    says(
+        "TensorArray dtype",
+        (
+            "tensorflow 2.21.0",
+            "InvalidArgumentError: TensorArray dtype is float32 but Op is trying to write dtype int32 ",
+        ),
+    ),
     says(r"expected np\.ndarray \(got", ("torch 2.13.0", "TypeError: expected np.ndarray (got list)")),
-    says("Cannot interpret .{0,40} as a data type", ("numpy 2.4.6", "Cannot interpret '%R' as a data type")),
+    says(
+        "Cannot interpret .{0,40} as a data type",
+        ("numpy 2.4.6", "TypeError: Cannot interpret 'tf.float32' as a data type"),
+    ),
     says(
         "Attempt to convert a value .{0,120} with an unsupported type",
         (
@@ -168,7 +194,16 @@ CAUSE = CauseRecord(
         jax("Convert where the data comes in", "x = x.astype(jnp.float32)"),
     ),
     exceptions=(
-        rule(0.9, "so the d?types do not match"),
+        rule(
+            0.9,
+            says(
+                "so the d?types do not match",
+                (
+                    "jax 0.10.2",
+                    "TypeError: cond branches must have equal output types but they differ.\n\ntrue_fun is narrow at train.py:12\nfalse_fun is same at train.py:13\n\nThe output of true_fun has type bfloat16[5] but the corresponding output of false_fun has type float32[5], so the dtypes do not match.\n\nRevise true_fun and/or false_fun so that all output types match.",
+                ),
+            ),
+        ),
         rule(
             0.62,
             says(
@@ -180,7 +215,16 @@ CAUSE = CauseRecord(
             ),
         ),
         # The two sides of a branch or a loop, as JAX prints them.
-        rule(0.88, r"ShapedArray\((\w+)\[[^\]]{0,60}\][^\n]{0,40}vs\. ShapedArray\((?!\1\[)"),
+        rule(
+            0.88,
+            says(
+                r"ShapedArray\((\w+)\[[^\]]{0,60}\][^\n]{0,40}vs\. ShapedArray\((?!\1\[)",
+                (
+                    "jax 0.4.13",
+                    "TypeError: true_fun and false_fun output must have identical types, got\nDIFFERENT ShapedArray(bfloat16[5]) vs. ShapedArray(float32[5]).",
+                ),
+            ),
+        ),
         rule(
             0.9,
             *DTYPES,
@@ -192,7 +236,7 @@ CAUSE = CauseRecord(
                 "could not convert string to float",
                 ("numpy 2.4.6", "ValueError: could not convert string to float: np.str_('a')"),
             ),
-            "Unable to parse string",
+            says("Unable to parse string", ("pandas 3.1.1", "ValueError: Unable to parse string 'n/a?' at position 1")),
             says(
                 "invalid literal for int", ("CPython 3.11.7", "ValueError: invalid literal for int() with base 10: 'a'")
             ),
@@ -234,7 +278,10 @@ CAUSE = CauseRecord(
             ),
             says(
                 "[Ii]nconsistent dtype",
-                ("tensorflow 2.21.0", "ValueError: Inconsistent dtype for encoding tensors: 3 vs 3"),
+                (
+                    "tensorflow 2.21.0",
+                    "ValueError: Inconsistent dtype for encoding tensors: <dtype: 'float32'> vs <dtype: 'int32'>",
+                ),
             ),
             says(
                 r"[Ii]nvalid (?:input |data ?)?(?:d?type)\b.{0,40}(?:[Ee]xpected|[Rr]eceived)",
@@ -247,7 +294,7 @@ CAUSE = CauseRecord(
                 "float0",
                 (
                     "jax 0.10.2",
-                    "TypeError: Called dense with a float0 array. float0s do not support any operations by design because they are not compatible with non-trivial vector spaces. No implicit dtype conversion is done. You can use np.zeros_like(arr, dtype=np.float) to cast a float0 array to a regular zeros array. \nIf you didn't expect to get a float0 you might have accidentally taken a gradient with respect to an integer argument.",
+                    "TypeError: Called multiply with a float0 array. float0s do not support any operations by design because they are not compatible with non-trivial vector spaces. No implicit dtype conversion is done. You can use np.zeros_like(arr, dtype=np.float) to cast a float0 array to a regular zeros array. \nIf you didn't expect to get a float0 you might have accidentally taken a gradient with respect to an integer argument.",
                 ),
             ),
             says(
@@ -261,12 +308,15 @@ CAUSE = CauseRecord(
                 "convertible to a tensor with dtype",
                 (
                     "tensorflow 2.21.0",
-                    "ValueError: Value 3 is not convertible to a tensor with dtype float32 and shape (32, 10).",
+                    "ValueError: Value [[1, 2], [3]] is not convertible to a tensor with dtype <dtype: 'float32'> and shape (2, 2).",
                 ),
             ),
-            "(?:must|should) be (?:of )?(?:an? )?(?:integer|floating.point|numeric|"
-            + NUMERIC[3:-1]
-            + r")\b.{0,60}(?:got|found|received|\.$)",
+            says(
+                "(?:must|should) be (?:of )?(?:an? )?(?:integer|floating.point|numeric|"
+                + NUMERIC[3:-1]
+                + r")\b.{0,60}(?:got|found|received|\.$)",
+                ("jax 0.10.2", "TypeError: index_dtype must be an integer type, but got float32"),
+            ),
             types=RAISED + " NotImplementedError",
             unless="argument `?dtype|policy|device|label",
         ),
@@ -276,7 +326,7 @@ CAUSE = CauseRecord(
                 r"(?<![\w-])(?:d|data |scalar |tensor )?types? mismatch",
                 (
                     "tensorflow 2.21.0",
-                    "Tensor conversion dtype mismatch. Requested dtype is float32, Tensor has dtype float32: 3",
+                    "ValueError: Tensor conversion dtype mismatch. Requested dtype is float32, Tensor has dtype int32: <tf.Tensor: shape=(2,), dtype=int32, numpy=array([1, 2], dtype=int32)>",
                 ),
             ),
             unless="device",
@@ -300,16 +350,29 @@ CAUSE = CauseRecord(
                     "RuntimeError: dot : expected both vectors to have same dtype, but found Double and Float",
                 ),
             ),
-            r"\bd?types? (?:must |should |to )?match\b",
+            says(
+                r"\bd?types? (?:must |should |to )?match\b",
+                (
+                    "torch 2.13.0",
+                    "RuntimeError: Index put requires the source and destination dtypes match, got Float for the destination and Half for the source.",
+                ),
+            ),
             says(
                 "of dtype " + NUMERIC,
                 (
                     "tensorflow 2.21.0",
-                    "TypeError: Cannot convert a list containing a tensor of dtype float32 to float32 (Tensor is: 3)",
+                    "TypeError: Cannot convert 1.5 to EagerTensor of dtype int32",
                 ),
             ),
             unless="device|object type",
         ),
-        rule(0.8, "expected " + NUMERIC + r"\b.{0,40}\b(?:got|found)\b", types="TypeError"),
+        rule(
+            0.8,
+            says(
+                "expected " + NUMERIC + r"\b.{0,40}\b(?:got|found)\b",
+                ("tensorflow 2.21.0", "TypeError: Expected int32, but got 1.5 of type 'float'."),
+            ),
+            types="TypeError",
+        ),
     ),
 )

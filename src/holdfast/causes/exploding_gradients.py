@@ -19,11 +19,17 @@ CAUSE = CauseRecord(
                 ("torch 2.13.0", "RuntimeError: Function 'SqrtBackward0' returned nan values in its 0th output."),
             ),
         ),
-        rule(0.9, "gradients? (?:norm )?(?:is |are |has )?explod", "exploding gradient", unless=REMEDY),
+        rule(
+            0.9,
+            says(
+                "exploding gradient",
+                ("a training library in public", "AbortTraining: Exploding gradients detected. Value: 18342.77."),
+            ),
+            unless=REMEDY,
+        ),
         rule(
             0.41,
             *NAN_SYMPTOM,
-            "gradient norm.{0,40}(?:nan|inf|non-finite)",
             says(
                 "norm of order .{0,40}gradients.{0,60}non-finite",
                 (
@@ -33,5 +39,13 @@ CAUSE = CauseRecord(
             ),
         ),
     ),
-    lines=(rule(0.7, "exploding gradients? (?:was |were )?(?:detected|found)"),),
+    lines=(
+        rule(
+            0.7,
+            says(
+                "exploding gradients? (?:was |were )?(?:detected|found)",
+                ("a training script in public", "WARNING: Exploding gradients detected!"),
+            ),
+        ),
+    ),
 )

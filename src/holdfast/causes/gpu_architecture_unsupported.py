@@ -10,17 +10,24 @@ ARCHITECTURE = (
             "HSA_STATUS_ERROR_INVALID_ISA_NAME: The instruction set architecture name is invalid.",
         ),
     ),
-    "hipErrorNoBinaryForGpu",
-    "hipErrorInvalidDeviceFunction",
-    r"Cannot read \S{0,200}TensileLibrary",
-    "no kernel found to launch",
+    says(
+        "hipErrorNoBinaryForGpu",
+        ("ROCm 5.1", '"hipErrorNoBinaryForGpu: Unable to find code object for all current devices!"'),
+    ),
+    says(
+        r"Cannot read \S{0,200}TensileLibrary",
+        (
+            "rocBLAS of ROCm 5.7",
+            "rocBLAS error: Cannot read /opt/rocm-5.7.0/lib/rocblas/library/TensileLibrary.dat: Illegal seek for GPU arch : gfx1103",
+        ),
+    ),
+    says("no kernel found to launch", ("torch 2.1", "RuntimeError: cutlassF: no kernel found to launch!")),
     says("CUDNN_STATUS_ARCH_MISMATCH", ("caffe 1.0", "CUDNN_STATUS_ARCH_MISMATCH")),
     says(
         "(?:device )?kernel image is invalid",
         ("torch 2.13.0, CUDA runtime 12.9.79", "RuntimeError: CUDA error: device kernel image is invalid"),
     ),
     says("CUDA_ERROR_INVALID_IMAGE", ("cuda-samples v13.0", "CUDA_ERROR_INVALID_IMAGE")),
-    "ptxas (?:too old|does not support CC)",
     says(
         "no kernel image is available",
         ("a log shown in public", "RuntimeError: CUDA error: no kernel image is available for execution on the device"),
@@ -29,10 +36,9 @@ ARCHITECTURE = (
         "is not compatible with the current PyTorch installation",
         (
             "torch 2.13.0",
-            "3 with CUDA capability sm_3 is not compatible with the current PyTorch installation.\nThe current PyTorch install supports CUDA capabilities 3.\nIf you want to use the 3 GPU with PyTorch, please check the instructions at https://pytorch.org/get-started/locally/",
+            "NVIDIA GeForce RTX 5090 with CUDA capability sm_120 is not compatible with the current PyTorch installation.\nThe current PyTorch install supports CUDA capabilities sm_50 sm_60 sm_70 sm_75 sm_80 sm_86 sm_90.\nIf you want to use the NVIDIA GeForce RTX 5090 GPU with PyTorch, please check the instructions at https://pytorch.org/get-started/locally/",
         ),
     ),
-    "NoKernelImageForDevice",
     says("NO_BINARY_FOR_GPU", ("cuda-samples v13.0", "CUDA_ERROR_NO_BINARY_FOR_GPU")),
     says(
         "setup doesn't support bf16",
@@ -44,31 +50,53 @@ ARCHITECTURE = (
     says(
         r"only supports? (?:Ampere|Hopper|Turing|Volta|Ada)\b",
         near("torch 2.13.0", "NNAPI only supports adaptive_avg_pool2d with output size (1, 1)."),
+        ("flash-attn 2.5", "RuntimeError: FlashAttention only supports Ampere GPUs or newer."),
     ),
-    "minimum required Cuda capability",
-    "no longer supports this GPU",
+    says(
+        "minimum required Cuda capability",
+        (
+            "tensorflow 1.10 log",
+            "I tensorflow/core/common_runtime/gpu/gpu_device.cc:948] Ignoring visible gpu device (device: 0, name: GeForce GTX 550 Ti, pci bus id: 0000:01:00.0) with Cuda compute capability 2.1. The minimum required Cuda capability is 3.0.",
+        ),
+    ),
+    says(
+        "no longer supports this GPU",
+        (
+            "torch 1.13",
+            "    Found GPU0 NVIDIA GeForce GTX TITAN which is of cuda capability 3.5.\n    PyTorch no longer supports this GPU because it is too old.\n    The minimum cuda capability supported by this library is 3.7.",
+        ),
+    ),
     says(
         "requires? (?:a )?(?:GPU with )?compute capability",
-        ("tensorflow 2.21.0", "StreamExecutor cuda device (3) requires compute capability 'dense' but is of 'dense'"),
+        ("tensorflow 2.21.0", "StreamExecutor cuda device (0) requires compute capability '7.0' but is of '6.1'"),
     ),
     says(
-        "only supported on (?:GPUs|devices) with compute capability",
+        "supported (?:only )?(?:on|for) (?:GPUs|(?:CUDA )?devices) with compute capability",
         (
             "transformers 5.22.2",
             "ValueError: FP8 quantized models is only supported on GPUs with compute capability >= 9.0 (e.g H100)",
         ),
-    ),
-    says("Unsupported gpu architecture", ("xla 2026-08-22", "Unsupported GPU architecture for F8E4M3FN.")),
-    r"'sm_\d+' is not (?:defined|a recognized)",
-    r"Expected is_sm\d+",
-    says(
-        "(?<! has )(?<! have )compute capability .{0,60}(?:too (?:low|old)|not supported|unsupported|at least)",
+        (
+            "torch 2.15.0",
+            "RuntimeError: Sparse operations with CUDA tensors of BFloat16 type are not supported on GPUs with compute capability < 8.0 (current: 7.5)",
+        ),
         near(
             "tensorflow 2.21.0",
             "Your GPUs will likely run quickly with dtype policy mixed_float16 as they all have compute capability of at least 7.0",
         ),
     ),
-    "not supported on this (?:GPU )?architecture",
+    says("Unsupported gpu architecture", ("xla 2026-08-22", "Unsupported GPU architecture for F8E4M3FN.")),
+    says(
+        r"'sm_\d+\w?' is not defined for option",
+        ("ptxas with triton 3.5", "ptxas fatal   : Value 'sm_121a' is not defined for option 'gpu-name'"),
+    ),
+    says(
+        r"Expected is_sm\d+",
+        (
+            "torch 2.0",
+            "RuntimeError: Expected is_sm80 to be true, but got false.  (Could this error message be improved?  If so, please report an enhancement request to PyTorch.)",
+        ),
+    ),
     says(
         "invalid device function",
         ("torch 2.13.0, CUDA runtime 12.9.79", "RuntimeError: CUDA error: invalid device function"),

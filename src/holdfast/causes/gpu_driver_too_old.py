@@ -4,7 +4,13 @@ from holdfast.causes.form import TORCH, CauseRecord, rule, says, shell
 
 SEE_DRIVER = shell("See driver and card", "nvidia-smi")
 TOO_OLD = (
-    "NVIDIA driver on your system is too old",
+    says(
+        "NVIDIA driver on your system is too old",
+        (
+            "torch 2.15.0",
+            "RuntimeError: The NVIDIA driver on your system is too old (found version 11040). Please update your GPU driver by downloading and installing a new version from the URL: http://www.nvidia.com/Download/index.aspx Alternatively, go to: https://pytorch.org to install a PyTorch version that has been compiled with your version of the CUDA driver.",
+        ),
+    ),
     says(
         "driver version is insufficient",
         (
@@ -12,8 +18,13 @@ TOO_OLD = (
             "RuntimeError: CUDA error: CUDA driver version is insufficient for CUDA runtime version",
         ),
     ),
-    "cudaErrorInsufficientDriver",
-    "CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
+    says(
+        "CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
+        (
+            "numba 0.59",
+            "LinkerError: [222] Call to cuLinkAddData results in CUDA_ERROR_UNSUPPORTED_PTX_VERSION\nptxas application ptx input, line 9; fatal   : Unsupported .version 8.4; current version is '8.3'",
+        ),
+    ),
     says(
         "PTX was compiled with an unsupported toolchain",
         (
@@ -28,7 +39,6 @@ TOO_OLD = (
             "RuntimeError: CUDA error: forward compatibility was attempted on non supported HW",
         ),
     ),
-    "CUDA_ERROR_COMPAT_NOT_SUPPORTED",
     says(
         "caused by (?:a )?stale driver",
         ("xla 2026-08-22", "cuLinkAddData fails. This is usually caused by stale driver version."),
@@ -40,7 +50,6 @@ TOO_OLD = (
             "RuntimeError: CUDA error: system has unsupported display driver / cuda driver combination",
         ),
     ),
-    "SYSTEM_DRIVER_MISMATCH",
     says(
         "does not match DSO version",
         (
@@ -51,8 +60,6 @@ TOO_OLD = (
     says(
         "Driver/library version mismatch", ("nvidia-smi", "Failed to initialize NVML: Driver/library version mismatch")
     ),
-    "requires (?:a )?(?:newer )?(?:NVIDIA )?driver",
-    "update your (?:GPU|NVIDIA) driver",
 )
 CAUSE = CauseRecord(
     id="gpu-driver-too-old",

@@ -25,8 +25,6 @@ CAUSE = CauseRecord(
                     "RuntimeError: CUDA error: uncorrectable NVLink error detected during the execution",
                 ),
             ),
-            "cudaErrorECCUncorrectable",
-            "ECC error",
             says(
                 "hardware (?:stack )?error",
                 (
@@ -46,8 +44,20 @@ CAUSE = CauseRecord(
                     "RuntimeError: CUDA error: uncorrectable NVLink error detected during the execution",
                 ),
             ),
-            "Row Remapper",
-            r"DBE \(double bit",
+            says(
+                "Row Remapper",
+                (
+                    "NVIDIA driver 525",
+                    "[430954.532443] NVRM: Xid (PCI:0000:52:00): 63, pid='<unknown>', name=<unknown>, Row Remapper: New row (0x0000000018f31d80) marked for remapping, reset gpu to activate.",
+                ),
+            ),
+            says(
+                r"double bit error \(DBE\)|DBE \(double bit",
+                (
+                    "NVIDIA driver 525",
+                    "[430954.509105] NVRM: Xid (PCI:0000:52:00): 48, pid='<unknown>', name=<unknown>, An uncorrectable double bit error (DBE) has been detected on GPU in the framebuffer at physAddr 0x18f31d80 partition 16, subpartition 3.",
+                ),
+            ),
         ),
     ),
     xids=(

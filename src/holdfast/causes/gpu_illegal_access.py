@@ -38,14 +38,10 @@ CAUSE = CauseRecord(
                 "Memory access fault by GPU",
                 (
                     "ROCR-Runtime rocm-test-09212024",
-                    "Memory access fault by GPU node-3 (Agent handle: 3) on address 3dense. Reason: dense.",
+                    "Memory access fault by GPU node-1 (Agent handle: 0x55d2c5c2f0e0) on address 0x7f3c2a600000. Reason: Page not present or supervisor privilege.",
                 ),
             ),
             says("CUDA_ERROR_ILLEGAL_ADDRESS", ("cuda-samples v13.0", "CUDA_ERROR_ILLEGAL_ADDRESS")),
-            "cudaErrorIllegalAddress",
-            r"cuda runtime error \((?:77|700)\)",
-            r"CUDA error:? (?:code )?=? ?(?:77|700)\b",
-            "invalid address space",
         ),
         rule(
             0.7,
@@ -57,7 +53,6 @@ CAUSE = CauseRecord(
                 ),
             ),
             says("LAUNCH_FAILED", ("cuda-samples v13.0", "CUDA_ERROR_LAUNCH_FAILED")),
-            "cudaErrorLaunchFailure",
             says(
                 "illegal instruction was encountered",
                 (
@@ -103,7 +98,7 @@ CAUSE = CauseRecord(
                 "Memory access fault by GPU",
                 (
                     "ROCR-Runtime rocm-test-09212024",
-                    "Memory access fault by GPU node-3 (Agent handle: 3) on address 3dense. Reason: dense.",
+                    "Memory access fault by GPU node-1 (Agent handle: 0x55d2c5c2f0e0) on address 0x7f3c2a600000. Reason: Page not present or supervisor privilege.",
                 ),
             ),
         ),

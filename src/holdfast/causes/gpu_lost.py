@@ -17,13 +17,17 @@ CAUSE = CauseRecord(
     exceptions=(
         rule(
             0.93,
-            says("GPU is lost", ("ray ray-0.7.0", "GPU is lost")),
+            says(
+                "GPU is lost",
+                (
+                    "nvidia-smi 384",
+                    "Unable to determine the device handle for GPU 0000:3B:00.0: GPU is lost.  Reboot the system to recover this GPU",
+                ),
+            ),
             says(
                 "fallen off the bus",
                 ("NVIDIA driver 560", "kernel: NVRM: Xid (PCI:0000:01:00): 79, pid=1122, GPU has fallen off the bus."),
             ),
-            "device(?:s)? (?:is|was) lost",
-            "cudaErrorDevicesUnavailable(?!.)",
         ),
     ),
     lines=(
@@ -33,7 +37,13 @@ CAUSE = CauseRecord(
                 "fallen off the bus",
                 ("NVIDIA driver 560", "kernel: NVRM: Xid (PCI:0000:01:00): 79, pid=1122, GPU has fallen off the bus."),
             ),
-            says("GPU is lost", ("ray ray-0.7.0", "GPU is lost")),
+            says(
+                "GPU is lost",
+                (
+                    "nvidia-smi 384",
+                    "Unable to determine the device handle for GPU 0000:3B:00.0: GPU is lost.  Reboot the system to recover this GPU",
+                ),
+            ),
         ),
         rule(
             0.8,
@@ -42,7 +52,20 @@ CAUSE = CauseRecord(
                 ("nvidia-smi", "Unable to determine the device handle for GPU0000:CB:00.0: Unknown Error"),
             ),
         ),
-        rule(0.7, "NVRM: .{0,80}(?:RmInitAdapter failed|Cannot attach gpu|GPU is not responding)"),
+        rule(
+            0.7,
+            says(
+                "NVRM: .{0,80}(?:RmInitAdapter failed|Cannot attach gpu|GPU is not responding)",
+                (
+                    "NVIDIA driver 550.144.03",
+                    "[  903.610907] NVRM: GPU 0000:98:00.0: RmInitAdapter failed! (0x62:0x65:1792)",
+                ),
+                (
+                    "NVIDIA driver 595.71.05",
+                    "May 27 16:50:10 fedora kernel: NVRM: osInitNvMapping: *** Cannot attach gpu",
+                ),
+            ),
+        ),
     ),
     xids=(Xids((79,), 0.97, "the card has fallen off the bus"),),
 )

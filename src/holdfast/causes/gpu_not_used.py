@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from holdfast.causes.form import KERAS, TORCH, CauseRecord, jax, keras, rule, says, shell, torch
+from holdfast.causes.form import KERAS, TORCH, CauseRecord, jax, keras, near, rule, says, shell, torch
 
 CAUSE = CauseRecord(
     id="gpu-not-used",
@@ -22,7 +22,10 @@ CAUSE = CauseRecord(
             0.6,
             says(
                 "You requested gpu: ",
-                ("lightning 2.6.6", "MisconfigurationException: You requested gpu: 3\n But your machine only has: 3"),
+                (
+                    "lightning 2.6.6",
+                    "MisconfigurationException: You requested gpu: [0, 1]\n But your machine only has: [0]",
+                ),
             ),
             says(
                 "no visible CUDA devices",
@@ -34,11 +37,41 @@ CAUSE = CauseRecord(
             says(
                 "No supported gpu backend found", ("lightning 2.6.6", "RuntimeError: No supported gpu backend found!")
             ),
-            "GPUAccelerator`? can not run",
-            "only supports NHWC on device type CPU",
-            "No OpKernel was registered to support Op 'Cudnn",
-            "Unable to initialize backend '(?:cuda|gpu)'",
-            r"explicitly assigned to \S{0,60}GPU:\d+ but available devices are",
+            says(
+                "(?:GPU|CUDA)Accelerator`? can not run",
+                (
+                    "lightning 2.6.6",
+                    "MisconfigurationException: `CUDAAccelerator` can not run on your system since the accelerator is not available. The following accelerator(s) is available and can be passed into `accelerator` argument of `Trainer`: ['cpu'].",
+                ),
+            ),
+            says(
+                "only supports NHWC on device type CPU",
+                (
+                    "tensorflow 2.21.0 without oneDNN",
+                    "InvalidArgumentError: {{function_node __wrapped__MaxPool_device_/job:localhost/replica:0/task:0/device:CPU:0}} Default MaxPoolingOp only supports NHWC on device type CPU [Op:MaxPool] name: ",
+                ),
+            ),
+            says(
+                "No OpKernel was registered to support Op 'Cudnn",
+                (
+                    "tensorflow 2.21.0",
+                    'InvalidArgumentError: No OpKernel was registered to support Op \'CudnnRNN\' used by {{node CudnnRNN}} with these attrs: [rnn_mode="lstm", direction="unidirectional", seed=0, T=DT_FLOAT, dropout=0, is_training=true, input_mode="linear_input", seed2=0]\nRegistered devices: [CPU]\nRegistered kernels:\n  <no registered kernels>\n\n\t [[CudnnRNN]]',
+                ),
+            ),
+            says(
+                "Unable to initialize backend '(?:cuda|gpu)'",
+                (
+                    "jax 0.4.13",
+                    "RuntimeError: Unable to initialize backend 'cuda': module 'jaxlib.xla_extension' has no attribute 'GpuAllocatorConfig' (set JAX_PLATFORMS='' to automatically choose an available backend)",
+                ),
+            ),
+            says(
+                r"explicitly assigned to \S{0,60}GPU:\d+ but available devices are",
+                (
+                    "tensorflow 2.21.0",
+                    "InvalidArgumentError: Cannot assign a device for operation MatMul: {{node MatMul}} was explicitly assigned to /device:GPU:0 but available devices are [ /job:localhost/replica:0/task:0/device:CPU:0 ]. Make sure the device specification refers to a valid device. The requested device appears to be a GPU, but CUDA is not enabled.\n\t [[MatMul]]",
+                ),
+            ),
             says(
                 r"could not satisfy (?:explicit )?device specification '\S{0,60}GPU",
                 (
@@ -56,13 +89,22 @@ CAUSE = CauseRecord(
         ),
         rule(
             0.5,
-            says("No CUDA GPUs are available", ("torch 2.13.0", "No CUDA GPUs are available")),
-            "No visible GPU devices",
+            says("No CUDA GPUs are available", ("torch 2.13.0", "RuntimeError: No CUDA GPUs are available")),
+            says(
+                "No visible GPU devices",
+                ("jax 0.4.35", "jaxlib.xla_extension.XlaRuntimeError: FAILED_PRECONDITION: No visible GPU devices."),
+            ),
             says(
                 "no CUDA-capable device",
                 ("torch 2.13.0, CUDA runtime 12.9.79", "RuntimeError: CUDA error: no CUDA-capable device is detected"),
             ),
-            "CUDA_ERROR_NO_DEVICE",
+            says(
+                "CUDA_ERROR_NO_DEVICE",
+                (
+                    "numba 0.56",
+                    "numba.cuda.cudadrv.error.CudaSupportError: Error at driver init: Call to cuInit results in CUDA_ERROR_NO_DEVICE (100)",
+                ),
+            ),
             says(
                 "Unknown backend:? '?(?:gpu|cuda)",
                 (
@@ -81,9 +123,18 @@ CAUSE = CauseRecord(
         ),
         rule(
             0.6,
-            "but CUDA is not available",
-            r"Num GPUs Available: {1,3}0\b",
-            r"cuda\.is_available(?:\(\))? is False",
+            says(
+                "but CUDA is not available",
+                (
+                    "torch 2.13.0",
+                    "/venv/lib/python3.11/site-packages/torch/cuda/amp/grad_scaler.py:31: UserWarning: torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.",
+                ),
+            ),
+            says(
+                r"Num GPUs Available: {1,3}0\b",
+                ("TensorFlow's guide, tensorflow 2.21.0", "Num GPUs Available:  0"),
+                near("TensorFlow's guide, tensorflow 2.21.0", "Num GPUs Available:  1"),
+            ),
             says(
                 r"\b[Nn]o (?:\w+ )?GPUs? (?:was |were |is |are )?(?:found|detected|available)\b(?!.{0,20}falling)",
                 ("tensorflow 2.21.0", "Enabled NCCL communication but no GPUs detected/specified."),
@@ -129,8 +180,7 @@ CAUSE = CauseRecord(
                     "kernel driver does not appear to be running on this host (node1): /proc/driver/nvidia/version does not exist",
                 ),
             ),
-            "Skipping registering GPU devices",
-            "device is set to cpu although",
+            says("Skipping registering GPU devices", ("tensorflow 2.3 log", "Skipping registering GPU devices...")),
         ),
     ),
 )

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, rule, shell
+from holdfast.causes.form import CauseRecord, near, rule, says, shell
 from holdfast.causes.shared.recipes import COOLER
 
 CAUSE = CauseRecord(
@@ -14,9 +14,22 @@ CAUSE = CauseRecord(
     lines=(
         rule(
             0.85,
-            r"(?:HW|SW) Thermal Slowdown\s*:? *Active",
-            "GPU.{0,60}(?:overheat|temperature.{0,40}(?:exceed|above|over the|slowdown|shutdown))",
-            "thermal (?:throttl|slowdown|violation).{0,30}GPU",
+            says(
+                r"(?:HW|SW) Thermal Slowdown\s*:? *Active",
+                ("nvidia-smi -q", "            HW Thermal Slowdown     : Active"),
+                near("nvidia-smi -q", "            HW Thermal Slowdown     : Not Active"),
+            ),
+            says(
+                "GPU over temperature range",
+                (
+                    "amdgpu of Linux 6.5",
+                    "amdgpu 0000:03:00.0: amdgpu: ERROR: GPU over temperature range(SW CTF) detected!",
+                ),
+            ),
+            says(
+                r"thermal violations totaling [\d.]+ seconds",
+                ("DCGM 3.1", "There were thermal violations totaling 13.3 seconds for GPU 0"),
+            ),
         ),
     ),
 )

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, rule, shell
+from holdfast.causes.form import CauseRecord, near, rule, says, shell
 from holdfast.causes.shared.recipes import COOLER
 
 CAUSE = CauseRecord(
@@ -14,9 +14,16 @@ CAUSE = CauseRecord(
     lines=(
         rule(
             0.8,
-            r"HW Power Brake Slowdown\s*:? *Active",
-            r"(?:SW )?Power Cap\s*:? *Active",
-            "power limit.{0,40}(?:throttl|reached)",
+            says(
+                r"HW Power Brake Slowdown\s*:? *Active",
+                ("nvidia-smi -q", "            HW Power Brake Slowdown : Active"),
+                near("nvidia-smi -q", "            HW Power Brake Slowdown : Not Active"),
+            ),
+            says(
+                r"(?:SW )?Power Cap\s*:? *Active",
+                ("nvidia-smi -q", "        SW Power Cap                : Active"),
+                near("nvidia-smi -q", "        SW Power Cap                : Not Active"),
+            ),
         ),
     ),
 )

@@ -13,17 +13,38 @@ INDEXES = (
             "InvalidArgumentError: {{function_node __wrapped__GatherV2_device_/job:localhost/replica:0/task:0/device:CPU:0}} indices[0] = 9 is not in [0, 3) [Op:GatherV2]",
         ),
     ),
-    "srcIndex < srcSelectDimSize",
-    r"index >= -sizes\[i\] && index < sizes\[i\]",
-    r"index out of bounds\"?`? failed",
-    "ind >= 0 && ind < ind_dim_size",
+    says(
+        "srcIndex < srcSelectDimSize",
+        (
+            "torch 2.4",
+            "../aten/src/ATen/native/cuda/Indexing.cu:1292: indexSelectLargeIndex: block: [390,0,0], thread: [32,0,0] Assertion `srcIndex < srcSelectDimSize` failed.",
+        ),
+    ),
+    says(
+        r"index out of bounds\"?`? failed",
+        (
+            "torch 2.3",
+            '/pytorch/aten/src/ATen/native/cuda/IndexKernel.cu:93: operator(): block: [0,0,0], thread: [28,0,0] Assertion `index >= -sizes[i] && index < sizes[i] && "index out of bounds"` failed.',
+        ),
+    ),
     says(
         r"(?:index|indices) (?P<i>-?\d+) is out of bounds for dimension \d+ with size (?P<n>\d+)",
         ("torch 2.13.0", "RuntimeError: index 7 is out of bounds for dimension 0 with size 2"),
     ),
-    r"Tried to access index -?\d+ out of table with \d+ rows",
-    "vectorized_gather_kernel",
-    r"(?:idx_dim|indexValue|index_size|idx)[^\n]{0,60}>= 0[^\n]{0,80}(?:index out of bounds|failed)",
+    says(
+        r"Tried to access index -?\d+ out of table with \d+ rows",
+        (
+            "torch 1.2",
+            "RuntimeError: index out of range: Tried to access index 15701 out of table with 15699 rows. at /pytorch/aten/src/TH/generic/THTensorEvenMoreMath.cpp:237",
+        ),
+    ),
+    says(
+        r"indexValue >= 0 && indexValue < [\w.]+\[dim\]`? failed",
+        (
+            "torch 1.4",
+            "/pytorch/aten/src/THC/THCTensorScatterGather.cu:188: void THCudaTensor_scatterFillKernel(TensorInfo<Real, IndexType>, TensorInfo<long, IndexType>, Real, int, IndexType) [with IndexType = unsigned int, Real = float, Dims = -1]: block: [10,0,0], thread: [172,0,0] Assertion `indexValue >= 0 && indexValue < tensor.sizes[dim]` failed.",
+        ),
+    ),
     says(
         r"index (?P<j>-?\d+) is out of bounds for axis \d+ with size (?P<m>\d+)",
         ("numpy 2.4.6", "IndexError: index 5 is out of bounds for axis 0 with size 2"),
@@ -35,7 +56,6 @@ INDEXES = (
             "InvalidArgumentError: {{function_node __wrapped__StridedSlice_device_/job:localhost/replica:0/task:0/device:CPU:0}} slice index 5 of dimension 0 out of bounds. [Op:StridedSlice] name: strided_slice/",
         ),
     ),
-    "out of range of the (?:table|vocabulary|embedding)",
 )
 CAUSE = CauseRecord(
     id="index-out-of-range",
@@ -111,13 +131,30 @@ CAUSE = CauseRecord(
     lines=(
         rule(
             0.93,
-            "Assertion `?srcIndex < srcSelectDimSize",
-            r"index out of bounds\"`? failed",
-            r"-sizes\[i\] <= index && index < sizes\[i\]",
+            says(
+                "Assertion `?srcIndex < srcSelectDimSize",
+                (
+                    "torch 2.4",
+                    "../aten/src/ATen/native/cuda/Indexing.cu:1292: indexSelectLargeIndex: block: [390,0,0], thread: [32,0,0] Assertion `srcIndex < srcSelectDimSize` failed.",
+                ),
+            ),
+            says(
+                r"index out of bounds\"`? failed",
+                (
+                    "torch 2.8",
+                    '/pytorch/aten/src/ATen/native/cuda/IndexKernelUtils.cu:16: vectorized_gather_kernel: block: [968,0,0], thread: [194,0,0] Assertion `ind >=0 && ind < ind_dim_size && "vectorized gather kernel index out of bounds"` failed.',
+                ),
+            ),
         ),
         rule(
             0.9,
-            r"(?:Indexing|IndexKernel|ScatterGatherKernel|Embedding|IndexingUtils)\w*\.(?:cu|cuh)[^\n]{0,200}Assertion",
+            says(
+                r"(?:Indexing|IndexKernel|ScatterGatherKernel|Embedding|IndexingUtils)\w*\.(?:cu|cuh)[^\n]{0,200}Assertion",
+                (
+                    "torch 2.1",
+                    '../aten/src/ATen/native/cuda/ScatterGatherKernel.cu:144: operator(): block: [142,0,0], thread: [40,0,0] Assertion `idx_dim >= 0 && idx_dim < index_size && "index out of bounds"` failed.',
+                ),
+            ),
         ),
         rule(
             0.9,
@@ -135,7 +172,7 @@ CAUSE = CauseRecord(
                 "sequence length is longer than the specified maximum sequence length",
                 (
                     "transformers 5.22.2",
-                    "Token indices sequence length is longer than the specified maximum sequence length for this model (",
+                    "Token indices sequence length is longer than the specified maximum sequence length for this model (612 > 512). Running this sequence through the model will result in indexing errors",
                 ),
             ),
         ),

@@ -61,7 +61,6 @@ CAUSE = CauseRecord(
                     "InvalidArgumentError: {{function_node __wrapped__CheckNumerics_device_/job:localhost/replica:0/task:0/device:CPU:0}} log : Tensor had Inf values [Op:CheckNumerics] name: ",
                 ),
             ),
-            r"Tensor had (?:NaN|Inf)[\s\S]{0,200}(?:/log|/sqrt|/truediv|/div)",
         ),
         # What autograd's check names is where it began: most often a division or a root of nothing.
         rule(
@@ -95,8 +94,10 @@ CAUSE = CauseRecord(
                     "_LinAlgError: linalg.svd: The algorithm failed to converge because the input matrix contained non-finite values.",
                 ),
             ),
-            "leading minor of",
-            "not positive.definite",
+            says(
+                "not positive.definite",
+                ("scipy 1.17.1 in a notebook", "LinAlgError: 1-th leading minor of the array is not positive definite"),
+            ),
             says(
                 "[Cc]holesky .{0,40}(?:failed|not successful)",
                 (

@@ -34,7 +34,15 @@ CAUSE = CauseRecord(
                 ("a log shown in public", "FloatingPointError: Loss became infinite or NaN at iteration=27!"),
             ),
         ),
-        rule(0.42, *NAN_SYMPTOM, "loss (?:diverged|exploded)", "training diverge"),
+        rule(
+            0.42,
+            *NAN_SYMPTOM,
+            says(
+                "loss exploded",
+                ("Tacotron-2, train.py", "Exception: Loss exploded"),
+                ("Tacotron-2, train.py", "Loss exploded to 187.03214 at step 1250"),
+            ),
+        ),
     ),
     lines=(
         rule(
@@ -43,7 +51,7 @@ CAUSE = CauseRecord(
                 "Loss is (?:nan|inf), stopping training",
                 ("torchvision 0.29 references", "Loss is nan, stopping training"),
             ),
-            "loss (?:diverged|exploded)",
+            "loss exploded",
         ),
     ),
 )

@@ -25,9 +25,8 @@ CAUSE = CauseRecord(
             says(
                 "(?:half|bfloat16) without overflow",
                 near("torch 2.13.0", "RuntimeError: value cannot be converted to type int8_t without overflow"),
+                ("torch 2.13.0", "RuntimeError: value cannot be converted to type c10::Half without overflow"),
             ),
-            "overflow.{0,40}(?:half|float16|fp16)",
-            r"(?:half|float16|fp16)\b.{0,60}overflow",
         ),
         rule(
             0.82,
@@ -45,9 +44,18 @@ CAUSE = CauseRecord(
                     "FloatingPointError: AMP: Minimum loss scale reached (3). Your loss is probably exploding. Try restarting training or use fp32. 3",
                 ),
             ),
-            "loss.?scale.{0,40}(?:reached|below).{0,20}min",
         ),
-        rule(0.85, "ZeroDivisionError", "float division by zero", frames=r"apex[/\\]amp|loss_scal"),
+        rule(
+            0.85,
+            says(
+                "float division by zero",
+                (
+                    "apex 0.1",
+                    'Traceback (most recent call last):\n  File "train.py", line 227, in train\n    scaled_loss.backward()\n  File "/venv/lib/python3.6/contextlib.py", line 88, in __exit__\n    next(self.gen)\n  File "/venv/lib/python3.6/site-packages/apex/amp/handle.py", line 123, in scale_loss\n    optimizer._post_amp_backward(loss_scaler)\n  File "/venv/lib/python3.6/site-packages/apex/amp/scaler.py", line 176, in unscale_with_stashed\n    out_scale/grads_have_scale,   # 1./scale,\nZeroDivisionError: float division by zero',
+                ),
+            ),
+            frames=r"apex[/\\]amp|loss_scal",
+        ),
     ),
     lines=(
         rule(

@@ -35,16 +35,47 @@ CAUSE = CauseRecord(
                 ("torch 2.13.0", "RuntimeError: all elements of target should be between 0 and 1"),
             ),
         ),
-        rule(0.9, "input_val >= zero && input_val <= one", r"Assertion `\*?input >= 0\. && \*?input <= 1\.`"),
-        rule(0.82, r"assertion failed: \[predictions must be [<>]= ?[01]\]"),
+        rule(
+            0.9,
+            says(
+                "input_val >= zero && input_val <= one",
+                (
+                    "torch 2.0",
+                    "../aten/src/ATen/native/cuda/Loss.cu:92: operator(): block: [0,0,0], thread: [0,0,0] Assertion `input_val >= zero && input_val <= one` failed.",
+                ),
+            ),
+            says(
+                r"Assertion `\*?input >= 0\. && \*?input <= 1\.`",
+                (
+                    "torch 1.1",
+                    "/pytorch/aten/src/THCUNN/BCECriterion.cu:57: void bce_updateOutput_no_reduce_functor<Dtype, Acctype>::operator()(const Dtype *, const Dtype *, Dtype *) [with Dtype = float, Acctype = float]: block: [20,0,0], thread: [450,0,0] Assertion `*input >= 0. && *input <= 1.` failed.",
+                ),
+            ),
+        ),
+        rule(
+            0.82,
+            says(
+                r"assertion failed: \[predictions must be [<>]= ?[01]\]",
+                (
+                    "tensorflow 2.21.0, its old Keras",
+                    "InvalidArgumentError: Graph execution error:\n\nassertion failed: [predictions must be >= 0] [Condition x >= y did not hold element-wise:] [x (p:0) = ] [-0.0213 0.7] [y (Cast_1/x:0) = ] [0]\n\t [[{{node assert_greater_equal/Assert/AssertGuard/Assert}}]] [Op:__inference_f_227]",
+                ),
+            ),
+        ),
         rule(
             0.88,
-            "passing a target array of shape .{0,80} while using as loss",
+            says(
+                "passing a target array of shape .{0,80} while using as loss",
+                (
+                    "keras 2.2.4",
+                    "ValueError: You are passing a target array of shape (60000, 1) while using as loss `categorical_crossentropy`. `categorical_crossentropy` expects targets to be binary matrices (1s and 0s) of shape (samples, classes).",
+                ),
+            ),
             says(
                 "was passed for an output of shape .{0,80} while using as loss",
                 (
                     "tensorflow 2.21.0",
-                    "A target array with shape (32, 10) was passed for an output of shape (32, 10) while using as loss `",
+                    "ValueError: A target array with shape (32, 5) was passed for an output of shape (None, 10) while using as loss `categorical_crossentropy`. This loss expects targets to have the same shape as the output.",
                 ),
             ),
         ),
@@ -64,9 +95,25 @@ CAUSE = CauseRecord(
                 "multi-target not supported",
                 ("torch 2.13.0", "RuntimeError: 0D or 1D target tensor expected, multi-target not supported"),
             ),
-            "Expected floating point type for target with class probabilities",
+            says(
+                "Expected floating point type for target with class probabilities",
+                (
+                    "torch 2.13.0",
+                    "RuntimeError: Expected floating point type for target with class probabilities, got Long",
+                ),
+            ),
         ),
-        rule(0.72, r"Shapes \(.{0,40}\) and \(.{0,40}\) are incompatible", frames="loss|crossentropy"),
+        rule(
+            0.72,
+            says(
+                r"Shapes \(.{0,40}\) and \(.{0,40}\) are incompatible",
+                (
+                    "keras 2.11",
+                    'Traceback (most recent call last):\n  File "train.py", line 31, in <module>\n    loss = keras.losses.categorical_crossentropy(labels, predictions)\n  File "/venv/lib/python3.8/site-packages/keras/losses.py", line 1990, in categorical_crossentropy\n    return backend.categorical_crossentropy(\n  File "/venv/lib/python3.8/site-packages/keras/backend.py", line 5529, in categorical_crossentropy\n    target.shape.assert_is_compatible_with(output.shape)\nValueError: Shapes (32, 1) and (32, 10) are incompatible',
+                ),
+            ),
+            frames="loss|crossentropy",
+        ),
         rule(
             0.55,
             says(
@@ -76,17 +123,35 @@ CAUSE = CauseRecord(
         ),
     ),
     lines=(
-        rule(0.9, r"Assertion `\*?input(?:_val)? >= (?:zero|0\.).{0,20}input(?:_val)? <= (?:one|1\.)"),
+        rule(
+            0.9,
+            says(
+                r"Assertion `\*?input(?:_val)? >= (?:zero|0\.).{0,20}input(?:_val)? <= (?:one|1\.)",
+                (
+                    "torch 1.1",
+                    "/pytorch/aten/src/THCUNN/BCECriterion.cu:57: void bce_updateOutput_no_reduce_functor<Dtype, Acctype>::operator()(const Dtype *, const Dtype *, Dtype *) [with Dtype = float, Acctype = float]: block: [20,0,0], thread: [450,0,0] Assertion `*input >= 0. && *input <= 1.` failed.",
+                ),
+            ),
+        ),
         rule(
             0.5,
             says(
                 r"Using a target size \(.{0,60}different to the input size",
                 (
                     "torch 2.13.0",
-                    "Using a target size (3) that is different to the input size (3) is deprecated. Please ensure they have the same size.",
+                    "UserWarning: Using a target size (torch.Size([32])) that is different to the input size (torch.Size([32, 1])). This will likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
                 ),
             ),
         ),
-        rule(0.45, "softmax over axis -1 of (?:inputs|a tensor).{0,80}size is 1"),
+        rule(
+            0.45,
+            says(
+                "softmax over axis -1 of a tensor.{0,80}has size 1",
+                (
+                    "keras 3.15.1",
+                    "/venv/lib/python3.11/site-packages/keras/src/ops/nn.py:959: UserWarning: You are using a softmax over axis -1 of a tensor of shape (None, 1). This axis has size 1. The softmax operation will always return the value 1, which is likely not what you intended. Did you mean to use a sigmoid instead?",
+                ),
+            ),
+        ),
     ),
 )

@@ -20,7 +20,6 @@ CAUSE = CauseRecord(
         rule(
             0.95,
             says("Address already in use", ("glibc 2.42 perror", "bind: Address already in use")),
-            "EADDRINUSE",
             says(
                 r"\[Errno (?:98|48)\]",
                 (
@@ -28,11 +27,26 @@ CAUSE = CauseRecord(
                     "OSError: [Errno 98] Die Adresse wird bereits verwendet",
                 ),
             ),
-            "errno: 98",
-            "Only one usage of each socket",
+            says(
+                "Only one usage of each socket",
+                (
+                    "CPython 3.11.7 on Windows",
+                    "OSError: [WinError 10048] Only one usage of each socket address (protocol/network address/port) is normally permitted",
+                ),
+            ),
             says(
                 r"No address added out of total \d",
-                ("grpcio 1.85.1", "No address added out of total 3 resolved for 'dense'"),
+                ("grpcio 1.85.1", "No address added out of total 1 resolved for '0.0.0.0:2222'"),
+            ),
+        ),
+        rule(
+            0.85,
+            says(
+                "Failed to bind to address",
+                (
+                    "grpcio 1.85.1",
+                    "RuntimeError: Failed to bind to address 127.0.0.1:29878; set GRPC_VERBOSITY=debug environment variable to see detailed error message.",
+                ),
             ),
         ),
     ),
@@ -40,16 +54,15 @@ CAUSE = CauseRecord(
         rule(
             0.85,
             says("Address already in use", ("glibc 2.42 perror", "bind: Address already in use")),
-            "EADDRINUSE",
             says(
                 r"No address added out of total \d",
-                ("grpcio 1.85.1", "No address added out of total 3 resolved for 'dense'"),
+                ("grpcio 1.85.1", "No address added out of total 1 resolved for '0.0.0.0:2222'"),
             ),
             says(
                 "failed to bind to (?:any )?.{0,60}address",
                 (
                     "grpcio 1.85.1",
-                    "Failed to bind to address dense; set GRPC_VERBOSITY=debug environment variable to see detailed error message.",
+                    "RuntimeError: Failed to bind to address 0.0.0.0:2222; set GRPC_VERBOSITY=debug environment variable to see detailed error message.",
                 ),
             ),
         ),

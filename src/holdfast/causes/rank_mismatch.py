@@ -3,26 +3,44 @@ from __future__ import annotations
 from holdfast.causes.form import CauseRecord, rule, says, shell, torch
 
 DISAGREE = (
-    r"Mismatched (?:\w+ )?(?:data types|tensor shapes|collective|allreduce|allgather|broadcast|operations|\w+ tensor)",
+    says(
+        r"Mismatched (?:\w+ )?(?:data types|tensor shapes|collective|allreduce|allgather|broadcast|operations|\w+ tensor)",
+        (
+            "horovod 0.14",
+            "FailedPreconditionError: Mismatched ALLREDUCE CPU/GPU device selection: One rank specified device GPU, but another rank specified device CPU.",
+        ),
+    ),
     says(
         "Detected mismatch between collectives",
-        ("torch 2.13.0", "Detected mismatch between collectives on ranks. Rank"),
+        (
+            "torch 2.1",
+            "RuntimeError: Detected mismatch between collectives on ranks. Rank 2 is running collective: CollectiveFingerPrint(SequenceNumber=14370, OpType=BROADCAST, TensorShape=[38838272], TensorDtypes=BFloat16), but Rank 0 is running collective: CollectiveFingerPrint(SequenceNumber=14370, OpType=BROADCAST, TensorShape=[33554432], TensorDtypes=BFloat16).Collectives differ in the following aspects: \t Tensor Tensor shapes: 38838272vs 33554432",
+        ),
     ),
-    says("expects same model across all ranks", ("torch 2.13.0", "DDP expects same model across all ranks, but Rank")),
-    "mismatched across ranks",
+    says(
+        "expects same model across all ranks",
+        (
+            "torch 2.13.0",
+            "RuntimeError: DDP expects same model across all ranks, but Rank 1 has 6 params, while rank 0 has inconsistent 4 params.",
+        ),
+    ),
     says(
         "appears not to match (?:sizes|strides)",
         ("torch 2.13.0", "appears not to match strides of the same param in process 0."),
     ),
-    "Expected to (?:have finished reduction in the prior iteration|mark a variable ready only once)",
-    "Message truncated",
+    says(
+        "Expected to (?:have finished reduction in the prior iteration|mark a variable ready only once)",
+        (
+            "torch 2.13.0",
+            "RuntimeError: Expected to have finished reduction in the prior iteration before starting a new one. This error indicates that your module has parameters that were not used in producing loss. You can enable unused parameter detection by passing the keyword argument `find_unused_parameters=True` to `torch.nn.parallel.DistributedDataParallel`, and by \nmaking sure all `forward` function outputs participate in calculating loss. \nParameter indices which did not receive grad for rank 0: 2 3",
+        ),
+    ),
+    says("Message truncated", ("Open MPI with mpi4py 3", "mpi4py.MPI.Exception: MPI_ERR_TRUNCATE: message truncated")),
     says(r"op\.preamble\.length", ("jaxlib 0.10.2", "op.preamble.roffset + op.preamble.length <= op.buf->size_")),
-    r"inconsistent \d+ params",
     says(
         r"(?:differs?|different|inconsistent|not the same)\b.{0,60}(?:across|on all|between) (?:the )?(?:ranks|processes|workers)",
         ("torch 2.13.0", "ValueError: Inconsistent tensor metadata (including shape and stride) across ranks."),
     ),
-    r"(?:must|should|expects?|expected)\b.{0,60}\bsame\b.{0,60}(?:across|on all|between) (?:the )?(?:ranks|processes|workers)",
     says(
         "Duplicate GPU detected",
         (
@@ -34,26 +52,32 @@ DISAGREE = (
         r"(?:not|must be|should be|expected to be|should have|must have) (?:identical|the same|equal|consistent)\b.{0,60}across (?:all )?(?:ranks|processes|hosts|workers)",
         ("torch 2.13.0", "Non-sharded dimensions should have identical size across ranks."),
     ),
-    says("sync_global_devices name mismatch", ("jax 0.10.2", "sync_global_devices name mismatch ('dense')")),
+    says(
+        "sync_global_devices name mismatch",
+        (
+            "jax 0.10.2",
+            "AssertionError: sync_global_devices name mismatch ('checkpoint_500'). Expected: 3523407757; got: 1661161023.",
+        ),
+    ),
     says(
         r"Bootstrap Root : (?:mismatch|rank \d+ of)",
         (
             "nccl nccl4py-v0.3.1",
-            "node1:4242:4242 [0] NCCL WARN Bootstrap Root : rank 3 of 3 ranks has already checked in",
+            "node1:4242:4242 [0] NCCL WARN Bootstrap Root : rank 1 of 8 ranks has already checked in",
         ),
     ),
     says(
         "does not match the world size",
         (
             "lightning 2.6.6",
-            "ValueError: You set `devices=cuda:0` and `num_nodes=3` in Lightning, but the product (cuda:0 * 3) does not match the world size (3).",
+            "ValueError: You set `devices=4` and `num_nodes=2` in Lightning, but the product (4 * 2) does not match the world size (4).",
         ),
     ),
     says(
         r"mixed local \w+ device counts across ranks",
         (
             "nccl nccl4py-v0.3.1",
-            "Detected mixed local CollNet device counts across ranks (min 3, max 3). Ignoring due to",
+            "Detected mixed local CollNet device counts across ranks (min 1, max 4). Ignoring due to",
         ),
     ),
 )
@@ -78,7 +102,16 @@ CAUSE = CauseRecord(
     ),
     exceptions=(
         rule(0.92, *DISAGREE),
-        rule(0.42, "ncclInvalidUsage", "invalid usage"),
+        rule(
+            0.42,
+            says(
+                "NCCL error.{0,200}invalid usage",
+                (
+                    "torch 2.4, NCCL 2.20.5",
+                    "torch.distributed.DistBackendError: NCCL error in: ../torch/csrc/distributed/c10d/NCCLUtils.hpp:275, invalid usage (run with NCCL_DEBUG=WARN for details), NCCL version 2.20.5\nncclInvalidUsage: This usually reflects invalid usage of NCCL library.",
+                ),
+            ),
+        ),
     ),
     lines=(rule(0.9, *DISAGREE),),
 )

@@ -69,10 +69,51 @@ CAUSE = CauseRecord(
                 ),
             ),
         ),
-        rule(0.86, r"ShapedArray\((\w+)\[([^\]]{0,60})\][^\n]{0,40}vs\. ShapedArray\(\1\[(?!\2\])"),
-        rule(0.93, "^", types="ScopeParamShapeError ShapeMismatchError DimensionMismatchError"),
-        rule(0.5, "(?:too many|not enough) values to unpack", outside=r"\S"),
-        rule(0.72, SHAPED + ".{0,160}" + NEEDS, NEEDS + ".{0,160}" + SHAPED, types=RAISED, unless=SET_UP),
+        rule(
+            0.86,
+            says(
+                r"ShapedArray\((\w+)\[([^\]]{0,60})\][^\n]{0,40}vs\. ShapedArray\(\1\[(?!\2\])",
+                (
+                    "jax 0.4.13",
+                    "TypeError: true_fun and false_fun output must have identical types, got\nDIFFERENT ShapedArray(float32[5]) vs. ShapedArray(float32[6]).",
+                ),
+            ),
+        ),
+        rule(
+            0.93,
+            says(
+                "^",
+                (
+                    "flax 0.12.8",
+                    'flax.errors.ScopeParamShapeError: For parameter "kernel" in "/", the given initializer is expected to generate shape (5, 4), but the existing parameter it received has shape (3, 4). (https://flax.readthedocs.io/en/latest/api_reference/flax.errors.html#flax.errors.ScopeParamShapeError)',
+                ),
+            ),
+            types="ScopeParamShapeError ShapeMismatchError DimensionMismatchError",
+        ),
+        rule(
+            0.5,
+            says(
+                "(?:too many|not enough) values to unpack",
+                ("CPython 3.11.7", "ValueError: too many values to unpack (expected 2)"),
+            ),
+            outside=r"\S",
+        ),
+        rule(
+            0.72,
+            says(
+                SHAPED + ".{0,160}" + NEEDS,
+                ("torch 2.13.0", "RuntimeError: zeros: Dimension size must be non-negative."),
+            ),
+            says(
+                NEEDS + ".{0,160}" + SHAPED,
+                (
+                    "torch 2.13.0",
+                    "RuntimeError: einsum(): the number of subscripts in the equation (3) does not match the number of dimensions (2) for operand 0 and no ellipsis was given",
+                ),
+            ),
+            types=RAISED,
+            unless=SET_UP,
+        ),
         rule(
             0.84,
             says(
@@ -122,13 +163,24 @@ CAUSE = CauseRecord(
         # glog's CHECK says what it compared
         rule(
             0.74,
-            r"Check failed: .{0,100}\b\w*(?:shape|num_axes|channels|height|width|dims?|dimension|count)\w*\b.{0,60}(?:==|<=|>=) .{0,120}\(-?\d+ vs\. -?\d+\)",
+            says(
+                r"Check failed: .{0,100}\b\w*(?:shape|num_axes|channels|height|width|dims?|dimension|count)\w*\b.{0,60}(?:==|<=|>=) .{0,120}\(-?\d+ vs\. -?\d+\)",
+                (
+                    "caffe 1.0",
+                    "F0809 12:35:39.369956 17335 concat_layer.cpp:42] Check failed: top_shape[j] == bottom[i]->shape(j) (45 vs. 46) All inputs must have the same shape, except at concat_axis.",
+                ),
+            ),
         ),
         rule(
             0.7,
-            "INVALID_ARGUMENT: {1,2}(?:Incompatible shapes|Matrix size-incompatible|Input to reshape|required broadcastable)",
+            says(
+                "INVALID_ARGUMENT: {1,2}(?:Incompatible shapes|Matrix size-incompatible|Input to reshape|required broadcastable)",
+                (
+                    "tensorflow 2.21.0",
+                    "W0000 00:00:1794823434.097569   20881 local_rendezvous.cc:412] Local rendezvous is aborting with status: INVALID_ARGUMENT: Incompatible shapes: [2,3] vs. [2,4]",
+                ),
+            ),
         ),
-        rule(0.6, r"(?:input|target|tensor|shape)\b.{0,40}\b(?:size|shape|dimension)s? mismatch"),
     ),
     last_frames=((0.55, r"F\.linear\(|torch\._C\._nn\.linear\(|torch\.addmm\("),),
 )

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, rule, shell
+from holdfast.causes.form import CauseRecord, rule, says, shell
 
 CAUSE = CauseRecord(
     id="straggler",
@@ -18,7 +18,19 @@ CAUSE = CauseRecord(
         ),
     ),
     lines=(
-        rule(0.56, r"\bslowest ranks by \w*time\b"),
-        rule(0.6, "[Ss]traggler.{0,80}(?:detected|rank)", r"rank \d+ is (?:slower|a straggler)"),
+        rule(
+            0.56,
+            says(
+                r"\bslowest ranks by \w*time\b",
+                ("a training tool in public", "  Top 5 slowest ranks by data_time (step_time_med=1.84s):"),
+            ),
+        ),
+        rule(
+            0.6,
+            says(
+                "[Ss]traggler.{0,80}(?:detected|rank)",
+                ("a training tool in public", "WARNING:train:Straggler detected: rank 3 took 4.91s vs mean 1.84s"),
+            ),
+        ),
     ),
 )

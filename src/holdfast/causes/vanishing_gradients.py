@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, keras, rule, torch
+from holdfast.causes.form import CauseRecord, keras, rule, says, torch
 from holdfast.causes.shared.words import REMEDY
 
 CAUSE = CauseRecord(
@@ -19,6 +19,23 @@ CAUSE = CauseRecord(
             "torch.nn.Sequential(torch.nn.Linear(64, 64),\n                    torch.nn.LayerNorm(64), torch.nn.ReLU())",
         ),
     ),
-    exceptions=(rule(0.85, "gradients? (?:is |are |has |have )?vanish", "vanishing gradient", unless=REMEDY),),
-    lines=(rule(0.7, "vanishing gradients? (?:was |were )?(?:detected|found)"),),
+    exceptions=(
+        rule(
+            0.85,
+            says(
+                "vanishing gradient",
+                ("a training library in public", "AbortTraining: Vanishing gradients detected. Value: 3.1e-09."),
+            ),
+            unless=REMEDY,
+        ),
+    ),
+    lines=(
+        rule(
+            0.7,
+            says(
+                "vanishing gradients? (?:was |were )?(?:detected|found)",
+                ("a training script in public", "WARNING: Vanishing gradients detected: 0.000213"),
+            ),
+        ),
+    ),
 )

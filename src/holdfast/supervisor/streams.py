@@ -144,7 +144,7 @@ class Terminal:
         return bool(self._former[3] & termios.ECHO)
 
     def lend(self) -> None:
-        """Key by key and hide_our_frame; its own keys for signals and its own line ends stay."""
+        """Key by key and without echo; its own keys for signals and its own line ends stay."""
         self.lent = True
         with contextlib.suppress(termios.error, OSError):
             self._former = termios.tcgetattr(self.fd)

@@ -36,10 +36,20 @@ NAN_SYMPTOM = (
         r"loss (?:became|is|=|:) ?(?:infinite or )?(?:nan|inf\b)",
         ("a log shown in public", "FloatingPointError: Loss became infinite or NaN at iteration=27!"),
     ),
-    "nan loss",
-    "nan in (?:summary|loss)",
-    "loss is (?:nan|not finite)",
-    "diverged with loss",
+    says(
+        "nan loss",
+        (
+            "tensorflow 1.15",
+            "tensorflow.python.training.basic_session_run_hooks.NanLossDuringTrainingError: NaN loss during training.",
+        ),
+    ),
+    says(
+        "nan in (?:summary|loss)",
+        (
+            "tensorflow 1.4",
+            "InvalidArgumentError (see above for traceback): Nan in summary histogram for: conv2/activations",
+        ),
+    ),
 )
 REMEDY = "probably|avoid|prevent|against|clipping|help with"
 CHECKED = r"(?:Detected Infinity or NaN|invalid value \((?:nan|inf)\) encountered|had (?:NaN|Inf)|returned nan values)"
