@@ -11,6 +11,7 @@ from ..telemetry import Recorder
 from . import oom_advice, step
 from .backward_call import limit_gpu
 from .compile_phase import Compiling
+from .kept_loops import keeping
 from .module_hooks import rescuing
 from .telemetry import Telemetry
 from .wrapped_calls import telling
@@ -31,6 +32,7 @@ def install(recorder: Recorder) -> None:
     telemetry = Telemetry(recorder, torch, Compiling(recorder))
     # The order is fixed: what comes first is nearest to the user's own call.
     rescue = guarded(rescuing)(recorder, torch)
-    missing = step.take_over(torch, [*([rescue] if rescue is not None else []), telling(telemetry)])
+    keep = guarded(keeping)(recorder, torch, wanted)
+    missing = step.take_over(torch, [one for one in (keep, rescue, telling(telemetry)) if one is not None])
     if missing:
         recorder.event("adapter.partial", framework="torch", missing=missing)

@@ -1,0 +1,186 @@
+"""How far each iterator of a DataLoader is, and bringing a new one there.
+
+The order of the data is found by repeating: random state at the iterator's making and at its first batch, the sampler's
+own values, batches taken. Where the batches are read in this process and drawn by PyTorch's own samplers, only the
+sampler is gone forward; workers, iterable data sets and samplers of the user's are read again and dropped, and what they
+gave is compared.
+"""
+
+from __future__ import annotations
+
+import random
+import weakref
+import zlib
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+from ..script_state.frames import Stand
+from ..script_state.object_graph import PLAIN
+from ..script_state.refusal import CannotPutBack
+from . import random_state
+
+ATTRIBUTE = "_holdfast_position"
+LOOKED_AT = 256  # bytes of a batch, at its beginning
+MAP_STYLE = 0
+OWN_SAMPLERS = "torch.utils.data"
+
+
+class Made(NamedTuple):
+    """What an iterator's order depends on."""
+
+    random: Dict[str, Any]
+    parts: List[Dict[str, Any]]  # plain values and random generators of the loader, its samplers and its data set
+
+
+class Position:
+    """Of one iterator."""
+
+    __slots__ = ("checked", "count", "ended", "first", "iterator", "likeness", "loader", "made", "number", "stand")
+
+    def __init__(self, number: int, loader: Any, made: Made) -> None:
+        self.number = number  # in the order of making
+        self.loader = weakref.ref(loader)
+        self.iterator: Any = lambda: None
+        self.made = made
+        self.first: Optional[Dict[str, Any]] = None  # random state at the first batch
+        self.stand: Optional[Stand] = None  # where the first batch was asked for
+        self.count = 0
+        self.ended = False
+        self.checked = must_read_again(loader)
+        self.likeness = 0
+
+    def note(self, batch: Any) -> None:
+        self.likeness = zlib.crc32(_beginning(batch), self.likeness)
+
+    def record(self) -> Dict[str, Any]:
+        kept = ("number", "made", "first", "count", "likeness", "stand", "checked")
+        return {name: getattr(self, name) for name in kept}
+
+
+def must_read_again(loader: Any) -> bool:
+    """The order of the indices alone does not give the data: somebody else draws, or state lies in a worker."""
+    if loader.num_workers > 0 or loader._dataset_kind != MAP_STYLE:
+        return True
+    samplers = [loader.sampler, loader.batch_sampler, getattr(loader.batch_sampler, "sampler", None)]
+    return any(one is not None and not type(one).__module__.startswith(OWN_SAMPLERS) for one in samplers)
+
+
+def made_of(torch: Any, loader: Any) -> Made:
+    return Made(random_state.capture(torch), [_plain_state(torch, one) for one in _parts(loader)])
+
+
+def _parts(loader: Any) -> List[Any]:
+    batch_sampler = loader.batch_sampler
+    return [loader, loader.sampler, batch_sampler, getattr(batch_sampler, "sampler", None), loader.dataset]
+
+
+def _plain_state(torch: Any, owner: Any) -> Dict[str, Any]:
+    names = ("generator",) if type(owner).__name__ == "DataLoader" else tuple(getattr(owner, "__dict__", ()))
+    found: Dict[str, Any] = {}
+    for name in names:
+        value = getattr(owner, name, None)
+        state = _state_of(torch, value)
+        if state is not None:
+            found[name] = state
+        elif type(value) in PLAIN and value is not None:
+            found[name] = value
+    return found
+
+
+def _state_of(torch: Any, value: Any) -> Any:
+    """Of a random generator."""
+    if isinstance(value, torch.Generator):
+        return value.get_state().numpy().tobytes()
+    if isinstance(value, random.Random):
+        return value.getstate()
+    if hasattr(value, "bit_generator"):
+        return value.bit_generator.state
+    return value.get_state() if type(value).__name__ == "RandomState" else None
+
+
+def _put_plain_state(torch: Any, owner: Any, state: Dict[str, Any]) -> None:
+    for name, value in state.items():
+        held = getattr(owner, name, None)
+        if isinstance(held, torch.Generator):
+            held.set_state(torch.frombuffer(bytearray(value), dtype=torch.uint8))
+        elif isinstance(held, random.Random):
+            held.setstate(value)
+        elif hasattr(held, "bit_generator"):
+            held.bit_generator.state = value
+        elif type(held).__name__ == "RandomState":
+            held.set_state(value)
+        elif name in vars(owner):
+            vars(owner)[name] = value
+
+
+def bring_forward(torch: Any, iterator: Any, loader: Any, record: Dict[str, Any], iterate: Any, following: Any) -> None:
+    """`iterator`, which the script holds already, becomes one that has given so many batches."""
+    made: Made = record["made"]
+    random_state.restore(torch, made.random)
+    for owner, state in zip(_parts(loader), made.parts):
+        if owner is not None:
+            _put_plain_state(torch, owner, state)
+    fresh = iterate(loader)
+    if fresh is not iterator:
+        if type(fresh) is not type(iterator):
+            raise CannotPutBack("the loader gives another kind of iterator")
+        ours = {name: value for name, value in vars(iterator).items() if name.startswith("_holdfast")}
+        fresh.__dict__, iterator.__dict__ = iterator.__dict__, fresh.__dict__
+        vars(iterator).update(ours)
+    if record["first"] is not None:
+        random_state.restore(torch, record["first"])
+    likeness = 0
+    for taken in range(record["count"]):
+        try:
+            likeness = _skip(iterator, record["checked"], following, likeness)
+        except StopIteration:
+            raise CannotPutBack(f"the data has {taken} batches, {record['count']} were taken") from None
+    if record["checked"] and likeness != record["likeness"]:
+        raise CannotPutBack("the data came in another order when it was read again")
+    position = getattr(iterator, ATTRIBUTE)
+    position.count, position.likeness = record["count"], likeness
+    position.made, position.first = made, record["first"]
+
+
+def _skip(iterator: Any, read: bool, following: Any, likeness: int) -> int:
+    if read:
+        return zlib.crc32(_beginning(following(iterator)), likeness)
+    iterator._next_index()
+    iterator._num_yielded += 1
+    return 0
+
+
+def _beginning(batch: Any) -> bytes:
+    """A few bytes of the first tensor or value in a batch."""
+    while isinstance(batch, (list, tuple, dict)) and batch:
+        batch = next(iter(batch.values())) if isinstance(batch, dict) else batch[0]
+    if hasattr(batch, "data_ptr"):
+        if batch.device.type != "cpu" or not batch.numel():
+            return b""
+        flat = batch.detach().reshape(-1)[: LOOKED_AT // batch.element_size()]
+        return flat.view(type_of_bytes(flat)).numpy().tobytes()
+    return repr(batch)[:LOOKED_AT].encode("utf-8", "replace") if type(batch) in PLAIN else b""
+
+
+def type_of_bytes(tensor: Any) -> Any:
+    import sys
+
+    torch: Any = sys.modules["torch"]
+    return torch.uint8 if tensor.dtype != torch.bool else torch.bool
+
+
+def by_loader(positions: List[Position], current: Optional[Position]) -> List[Tuple[Any, List[Position]]]:
+    """Iterators under way beside the current one, by their loaders, in the order of their making."""
+    found: List[Tuple[Any, List[Position]]] = []
+    for one in positions:
+        loader, iterator = one.loader(), one.iterator()
+        if one is current or one.ended or loader is None or iterator is None:
+            continue
+        if getattr(iterator, ATTRIBUTE, None) is not one:  # a persistent iterator that was begun anew
+            continue
+        for owner, group in found:
+            if owner is loader:
+                group.append(one)
+                break
+        else:
+            found.append((loader, [one]))
+    return found
