@@ -13,6 +13,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 from . import frames
 from .frames import Stand
 from .loop_heads import Head, enclosing, shortened
+from .refusal import CannotPutBack
 
 RANGE_MODULES = ("tqdm.std", "tqdm.auto", "tqdm.notebook")  # `trange` asks there
 
@@ -96,6 +97,13 @@ class BegunFurtherOn:
         self._done.add((level, head.line, head.column))
         return self._or_stop(shortened, whole, head.value)  # type: ignore[no-any-return]
 
+    def items_counted(self) -> int:
+        """By an `enumerate` around the loop that was put back, from the beginning of its data on."""
+        assert self.resumed_items is not None
+        if self.resumed_items < 0:
+            self._or_stop(_not_from_the_beginning)
+        return self.resumed_items
+
     def _enumerate(self, iterable: Any, start: int = 0) -> Any:
         if self.resumed_items is not None:
             return enumerate(iterable, start)
@@ -117,7 +125,7 @@ class _Counting:
         resumed = self._plan.resumed_items
         item = next(self._items)
         if resumed is None and self._plan.resumed_items is not None:
-            self._count += self._plan.resumed_items
+            self._count += self._plan.items_counted()
         count, self._count = self._count, self._count + 1
         return count, item
 
@@ -138,11 +146,15 @@ def _range_of(plan: BegunFurtherOn) -> Any:
     return _RangeType("range", (), {"plan": plan, "__doc__": range.__doc__})
 
 
+def _not_from_the_beginning() -> None:
+    raise CannotPutBack("its batches are counted by an enumerate() that was begun after the first of them")
+
+
 def _column(frame: FrameType) -> Optional[int]:
-    positions = getattr(frame.f_code, "co_positions", None)
+    positions, number = getattr(frame.f_code, "co_positions", None), frames.instruction_of(frame) // 2
     if positions is None:
         return None
     for index, (_, _, column, _) in enumerate(positions()):
-        if index == frames.instruction_of(frame) // 2:
+        if index == number:
             return column  # type: ignore[no-any-return]
     return None

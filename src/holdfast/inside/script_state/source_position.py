@@ -35,8 +35,25 @@ class _Source(NamedTuple):
 _sources: Dict[str, Optional[_Source]] = {}
 
 
+_standings: Dict[Tuple[CodeType, int], Union[Standing, str]] = {}
+
+
 def standing(frame: FrameType) -> Standing:
     """Raises CannotTake where this place cannot be left and entered again."""
+    key = (frame.f_code, instruction_of(frame))
+    found = _standings.get(key)
+    if found is None:
+        try:
+            found = _found(frame)
+        except CannotTake as error:
+            found = str(error)
+        _standings[key] = found
+    if isinstance(found, str):
+        raise CannotTake(found)
+    return found
+
+
+def _found(frame: FrameType) -> Standing:
     code, tree = frame.f_code, _tree(frame.f_code)
     body = _function(tree, code)
     if code.co_flags & (0x80 | 0x200):
@@ -93,10 +110,10 @@ def _function(tree: ast.Module, code: CodeType) -> Function:
 
 
 def _span(code: CodeType, frame: FrameType) -> Span:
-    positions = getattr(code, "co_positions", None)
+    positions, number = getattr(code, "co_positions", None), instruction_of(frame) // 2
     if positions is not None:
         for index, (line, end_line, column, end_column) in enumerate(positions()):
-            if index == instruction_of(frame) // 2 and None not in (line, end_line, column, end_column):
+            if index == number and None not in (line, end_line, column, end_column):
                 return line, column, end_line, end_column
     return frame.f_lineno, LINES_ONLY, frame.f_lineno, LINES_ONLY
 

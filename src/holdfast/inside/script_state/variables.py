@@ -98,7 +98,18 @@ def _live_globals(frame: FrameType) -> Set[str]:
 
 
 def users_modules() -> List[Tuple[str, ModuleType]]:
-    return [(name, module) for name, module in list(sys.modules.items()) if _is_users(name, module)]
+    if _modules.seen != len(sys.modules):  # thousands are loaded: looked through only when there are new ones
+        _modules.seen = len(sys.modules)
+        _modules.users = [(name, one) for name, one in list(sys.modules.items()) if _is_users(name, one)]
+    return _modules.users
+
+
+class _Modules:
+    seen = 0
+    users: List[Tuple[str, ModuleType]] = []  # noqa: RUF012
+
+
+_modules = _Modules()
 
 
 def _is_users(name: str, module: Any) -> bool:

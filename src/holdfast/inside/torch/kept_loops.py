@@ -10,7 +10,7 @@ from typing import Any, Dict, Optional
 from ..never_raise import guarded
 from ..telemetry import Recorder, now
 from ..user_errors import passing
-from .loader_position import ATTRIBUTE, Position
+from .loader_position import ATTRIBUTE, BATCHES, Position
 from .loop_checkpoint import WITHOUT_LOADER, LoopCheckpoints
 from .step import Aspect, Call, Step, in_turn
 
@@ -67,7 +67,7 @@ def _next_batch(kept: LoopCheckpoints, inner: Call) -> Call:
             ended(position)
             raise
         position.count += 1
-        if position.checked:
+        if position.checked is BATCHES:
             position.note(batch)
         return batch
 

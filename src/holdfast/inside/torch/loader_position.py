@@ -1,9 +1,8 @@
 """How far each iterator of a DataLoader is, and bringing a new one there.
 
 The order of the data is found by repeating: random state at the iterator's making and at its first batch, the sampler's
-own values, batches taken. Where the batches are read in this process and drawn by PyTorch's own samplers, only the
-sampler is gone forward; workers, iterable data sets and samplers of the user's are read again and dropped, and what they
-gave is compared.
+own values, batches taken. Where a data set is indexed in this process, only the sampler is gone forward, and what one of
+the user's own has drawn is compared. What workers or an iterable data set gave is read again, dropped and compared.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from __future__ import annotations
 import random
 import weakref
 import zlib
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from ..script_state.frames import Stand
 from ..script_state.object_graph import PLAIN
@@ -21,6 +20,7 @@ from . import random_state
 ATTRIBUTE = "_holdfast_position"
 LOOKED_AT = 256  # bytes of a batch, at its beginning
 MAP_STYLE = 0
+INDICES, BATCHES = "indices", "batches"
 OWN_SAMPLERS = "torch.utils.data"
 
 
@@ -45,7 +45,7 @@ class Position:
         self.stand: Optional[Stand] = None  # where the first batch was asked for
         self.count = 0
         self.ended = False
-        self.checked = must_read_again(loader)
+        self.checked = what_is_compared(loader)
         self.likeness = 0
 
     def note(self, batch: Any) -> None:
@@ -56,12 +56,24 @@ class Position:
         return {name: getattr(self, name) for name in kept}
 
 
-def must_read_again(loader: Any) -> bool:
-    """The order of the indices alone does not give the data: somebody else draws, or state lies in a worker."""
+def what_is_compared(loader: Any) -> str:
+    """Where the order of the indices alone does not give the data, or not PyTorch's own sampler draws them."""
     if loader.num_workers > 0 or loader._dataset_kind != MAP_STYLE:
-        return True
+        return BATCHES
     samplers = [loader.sampler, loader.batch_sampler, getattr(loader.batch_sampler, "sampler", None)]
-    return any(one is not None and not type(one).__module__.startswith(OWN_SAMPLERS) for one in samplers)
+    own = all(one is None or type(one).__module__.startswith(OWN_SAMPLERS) for one in samplers)
+    return "" if own else INDICES
+
+
+def follow_indices(iterator: Any, position: Position) -> None:
+    if position.checked == INDICES:
+        iterator._sampler_iter = _followed(iterator._sampler_iter, position)
+
+
+def _followed(indices: Any, position: Position) -> Iterator[Any]:
+    for one in indices:
+        position.likeness = zlib.crc32(repr(one).encode(), position.likeness)
+        yield one
 
 
 def made_of(torch: Any, loader: Any) -> Made:
@@ -128,25 +140,25 @@ def bring_forward(torch: Any, iterator: Any, loader: Any, record: Dict[str, Any]
         vars(iterator).update(ours)
     if record["first"] is not None:
         random_state.restore(torch, record["first"])
-    likeness = 0
+    position = getattr(iterator, ATTRIBUTE)
+    position.likeness = 0
+    follow_indices(iterator, position)
     for taken in range(record["count"]):
         try:
-            likeness = _skip(iterator, record["checked"], following, likeness)
+            _skip(iterator, position, following)
         except StopIteration:
             raise CannotPutBack(f"the data has {taken} batches, {record['count']} were taken") from None
-    if record["checked"] and likeness != record["likeness"]:
+    if position.likeness != record["likeness"]:
         raise CannotPutBack("the data came in another order when it was read again")
-    position = getattr(iterator, ATTRIBUTE)
-    position.count, position.likeness = record["count"], likeness
-    position.made, position.first = made, record["first"]
+    position.count, position.made, position.first = record["count"], made, record["first"]
 
 
-def _skip(iterator: Any, read: bool, following: Any, likeness: int) -> int:
-    if read:
-        return zlib.crc32(_beginning(following(iterator)), likeness)
-    iterator._next_index()
-    iterator._num_yielded += 1
-    return 0
+def _skip(iterator: Any, position: Position, following: Any) -> None:
+    if position.checked == BATCHES:
+        position.note(following(iterator))
+    else:
+        iterator._next_index()
+        iterator._num_yielded += 1
 
 
 def _beginning(batch: Any) -> bytes:

@@ -19,7 +19,7 @@ from ..save_interval import Pace
 from ..script_state.begun_further_on import BegunFurtherOn
 from ..script_state.refusal import CannotTake
 from ..telemetry import LATER, Recorder, now
-from .loader_position import ATTRIBUTE, Made, Position, made_of
+from .loader_position import ATTRIBUTE, Made, Position, follow_indices, made_of
 from .loop_state import Here, SavedLoop, Snapshot, where
 from .loop_trails import Trails
 from .tensor_store import Block
@@ -74,6 +74,7 @@ class LoopCheckpoints:
         self._made += 1
         position.iterator = weakref.ref(iterator)
         setattr(iterator, ATTRIBUTE, position)
+        follow_indices(iterator, position)
         self.positions = [one for one in self.positions if not one.ended and one.iterator() is not None]
         self.positions.append(position)
 
