@@ -195,7 +195,9 @@ def main() -> int:
     parser.add_argument("--kinds", nargs="*", default=None)
     parser.add_argument("--place", type=Path, default=None, help="where the runs' folders are made")
     options = parser.parse_args()
-    kinds = options.kinds or (("arrays", "tf_data", "generator") if options.aim else (*SEEDED, *UNSEEDED, *LOOP_KINDS, *TORCH_KINDS))
+    kinds = options.kinds or (
+        ("arrays", "tf_data", "generator") if options.aim else (*SEEDED, *UNSEEDED, *LOOP_KINDS, *TORCH_KINDS)
+    )
     runs = -(-options.kills // options.per_run)
     print(f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {platform.release()}, Python {platform.python_version()}")
     print(f"{options.kills} kills, {runs} runs, saved every {INTERVAL_S} s {options.aim and 'and killed in the save'}")

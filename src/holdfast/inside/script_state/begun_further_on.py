@@ -39,11 +39,11 @@ class BegunFurtherOn:
             module = sys.modules.get(name)
             if module is not None:
                 self._give(module)
-        sys.meta_path.insert(0, self)  # type: ignore[arg-type]
+        sys.meta_path.insert(0, self)
 
     def remove(self) -> None:
         if self in sys.meta_path:
-            sys.meta_path.remove(self)  # type: ignore[arg-type]
+            sys.meta_path.remove(self)
         for names in self._given:
             for name, ours in self._names.items():
                 if names.get(name) is ours:

@@ -7,7 +7,7 @@ import dis
 import os
 import zlib
 from types import CodeType, FrameType
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
 
 from ..library_paths import is_library
 from .refusal import CannotTake
@@ -56,15 +56,23 @@ def stand_of(frame: FrameType) -> Stand:
     return Stand(key_of(frame.f_code), instruction_of(frame), frame.f_lineno)
 
 
-_offsets: Dict[CodeType, List[int]] = {}
+_offsets: Dict[CodeType, Tuple[List[int], Set[int]]] = {}
 
 
 def instruction_of(frame: FrameType) -> int:
-    """The offset of the instruction under way. In Python 3.11 `f_lasti` may point into the cache that follows a call."""
-    offsets = _offsets.get(frame.f_code)
-    if offsets is None:
-        offsets = _offsets[frame.f_code] = [one.offset for one in dis.get_instructions(frame.f_code)]
-    return offsets[max(0, bisect.bisect_right(offsets, frame.f_lasti) - 1)]
+    """The offset of the instruction under way, the same each time.
+
+    In Python 3.11 `f_lasti` may point into the cache that follows a call; and what is called often is called by the
+    instruction before it, once the interpreter has adapted itself.
+    """
+    found = _offsets.get(frame.f_code)
+    if found is None:
+        instructions = list(dis.get_instructions(frame.f_code))
+        prepares = {one.offset for one in instructions if one.opname == "PRECALL"}
+        found = _offsets[frame.f_code] = [one.offset for one in instructions], prepares
+    offsets, prepares = found
+    number = max(0, bisect.bisect_right(offsets, frame.f_lasti) - 1)
+    return offsets[number + (offsets[number] in prepares)]
 
 
 def stands(frames: List[FrameType]) -> List[Stand]:
@@ -109,7 +117,7 @@ def _is_ours(path: str) -> bool:
 def _short(path: str) -> str:
     for mark in ("site-packages/", "dist-packages/"):
         if mark in path:
-            return path.split(mark)[-1]
+            return path.rsplit(mark, maxsplit=1)[-1]
     return os.path.basename(path)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import gc
+import types
 from types import FrameType
 from typing import Any, Callable, List, NamedTuple, Optional, Tuple
 
@@ -15,8 +16,12 @@ from .refusal import CannotPutBack, CannotTake
 from .source_position import Function, Standing
 
 SAME_ITEMS = ("tqdm", "tqdm_notebook", "track")  # progress bars: give what they are given
+STATEFUL = (  # of Python's own, and of itertools: they count for themselves
+    "map", "filter", "reversed", "range", "islice", "cycle", "chain", "count", "takewhile", "dropwhile", "zip_longest",
+    "repeat", "accumulate", "starmap", "batched", "pairwise", "tee", "sorted", "list", "tuple",
+)  # fmt: skip
 RANGES = ("range", "trange", "tnrange")
-_LIST_ITERATOR, _TUPLE_ITERATOR = type(iter([])), type(iter(()))
+_ITERATORS: Tuple[type, ...] = (type(iter([])), type(iter(())))
 
 
 class Head(NamedTuple):
@@ -44,6 +49,53 @@ def _head(frame: FrameType, loop: ast.For, body: Function, is_followed: Callable
         iterator = _iterator_over(found, loop.lineno)
         return Head("sequence", loop.lineno, loop.col_offset, int(iterator.__reduce__()[2]), ast.unparse(iterable))
     raise CannotTake(f"the loop over `{ast.unparse(loop.iter)[:60]}` on line {loop.lineno} cannot be begun further on")
+
+
+def check_source(frame: FrameType, standing: Standing, is_followed: Callable[[Any], bool]) -> None:
+    """What is asked for items where the frame stands must be followed, or count nothing that could not be counted on."""
+    if standing.head is not None:
+        _check_gives_the_same(frame, standing.head.iter, is_followed)
+        return
+    active = standing.active
+    if isinstance(active, ast.YieldFrom):
+        _check_gives_the_same(frame, active.value, is_followed)
+    elif isinstance(active, ast.Call) and _called(active) in ("next", "__next__"):
+        for argument in active.args[:1]:
+            _check_gives_the_same(frame, argument, is_followed)
+    else:
+        raise CannotTake(f"the data is gone through inside a call on line {frame.f_lineno}")
+
+
+def _check_gives_the_same(frame: FrameType, node: ast.expr, is_followed: Callable[[Any], bool]) -> None:
+    if isinstance(node, ast.Call):
+        name = _called(node)
+        if name in (*SAME_ITEMS, "enumerate", "iter", "zip"):
+            inner = node.args if name == "zip" else node.args[:1]
+            for one in inner:
+                _check_gives_the_same(frame, one, is_followed)
+            if name != "zip" or all(is_followed(_value(frame, one)) for one in inner):
+                return
+            raise CannotTake(f"`{ast.unparse(node)[:60]}` on line {node.lineno} goes over more than loaders")
+        if name in STATEFUL or _root(node.func) == "itertools":
+            raise CannotTake(f"how far `{ast.unparse(node)[:60]}` on line {node.lineno} is cannot be told")
+        return  # a function of the script's that gives a loader
+    _check_value(_value(frame, node), node, is_followed)
+
+
+def _check_value(value: Any, node: ast.expr, is_followed: Callable[[Any], bool]) -> None:
+    """Of a variable: a loader, an iterator that is followed, a bar or a count around one, or code of the user's own."""
+    if is_followed(value) or isinstance(value, (enumerate, types.GeneratorType)) or value is None:
+        return
+    if hasattr(value, "iterable") and type(value).__module__.startswith("tqdm"):
+        _check_value(value.iterable, node, is_followed)
+    elif type(value).__module__ in ("builtins", "itertools"):
+        raise CannotTake(f"how far `{ast.unparse(node)[:60]}` on line {node.lineno} is cannot be told")
+
+
+def _root(node: ast.expr) -> str:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return getattr(node, "id", "")
 
 
 def _unwrapped(node: ast.expr) -> ast.expr:
@@ -94,8 +146,7 @@ def _has_dict(value: Any) -> bool:
 
 
 def _iterator_over(sequence: Any, line: int) -> Any:
-    kinds = (_LIST_ITERATOR, _TUPLE_ITERATOR)
-    found = [one for one in gc.get_referrers(sequence) if type(one) in kinds and one.__reduce__()[1] != ((),)]
+    found = [one for one in gc.get_referrers(sequence) if type(one) in _ITERATORS and one.__reduce__()[1] != ((),)]
     found = [one for one in found if len(one.__reduce__()) == 3 and one.__reduce__()[1][0] is sequence]
     if len(found) != 1:
         raise CannotTake(f"how far the loop on line {line} is cannot be told: {len(found)} iterators go over the same")

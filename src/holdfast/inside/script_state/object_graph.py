@@ -11,6 +11,8 @@ from __future__ import annotations
 import collections
 import enum
 import functools
+import inspect
+import pickle
 import random
 import sys
 import types
@@ -20,9 +22,13 @@ from ..library_paths import is_library
 from .refusal import CannotTake
 
 Ref = Union[int, Tuple[Any]]
-PLAIN = frozenset({type(None), bool, int, float, complex, str, bytes, type(Ellipsis), range, slice, type(NotImplemented)})
+PLAIN = frozenset(
+    {type(None), bool, int, float, complex, str, bytes, type(Ellipsis), range, slice, type(NotImplemented)}
+)
 VALUE_MODULES = ("datetime", "decimal", "fractions", "pathlib", "uuid", "zoneinfo", "numpy", "_strptime")
-ITERATORS = tuple(type(iter(one)) for one in ([], (), "", range(1)))
+PICKLED_MODULES = ("pandas", "itertools", "array")
+_ITERATED: Tuple[Any, ...] = ([], (), "", range(1))
+ITERATORS = tuple(type(iter(one)) for one in _ITERATED)
 NAMESPACES = {("types", "SimpleNamespace"), ("argparse", "Namespace")}
 MOST_NODES = 2_000_000  # beyond that the pause would be seconds
 
@@ -38,6 +44,7 @@ class Traits(NamedTuple):
 
     holds_state: Callable[[Any], bool]  # its attributes belong to the script's state
     skipped: Callable[[Any, str, Any], bool]  # an attribute by owner, name and value that does not
+    make: Callable[[Any], Any]  # an object of a class, with what is skipped
 
 
 class Kind(NamedTuple):
@@ -99,6 +106,8 @@ class Graph:
             return _generator(value)
         if kind.__module__.split(".")[0] in VALUE_MODULES:
             return Node("value", type_name(kind), value)
+        if kind.__module__.split(".")[0] in PICKLED_MODULES:
+            return _pickled(value, kind)
         if is_users(kind) or type_name(kind) in NAMESPACES or self._traits.holds_state(value):
             return self._object(value, kind)
         return Node("left", type_name(kind), None)
@@ -182,19 +191,19 @@ def _partial(graph: Graph, value: Any) -> Node:
     return Node("partial", None, [graph.take(value.func), graph.take(value.args), graph.take(value.keywords)])
 
 
+def _pickled(value: Any, kind: type) -> Node:
+    try:
+        return Node("pickled", type_name(kind), pickle.dumps(value, protocol=4))
+    except (pickle.PicklingError, TypeError, AttributeError, NotImplementedError):
+        raise CannotTake(f"an object of the kind {kind.__module__}.{kind.__name__}") from None
+
+
 def _generator(value: Any) -> Node:
     """One that has not begun is as the new process makes it, and so is one that is over; one on the stack is a frame."""
     frame = value.gi_frame
-    if frame is not None and frame.f_lasti >= 0 and not value.gi_running and not is_library(frame.f_code.co_filename):
-        if _has_begun(value):
-            raise CannotTake(f"the generator {value.__name__} is in the middle of its work")
+    if frame is not None and inspect.getgeneratorstate(value) == inspect.GEN_SUSPENDED:
+        raise CannotTake(f"the generator {value.__name__} is in the middle of its work")
     return Node("left", ("types", "GeneratorType"), None)
-
-
-def _has_begun(value: Any) -> bool:
-    import inspect
-
-    return inspect.getgeneratorstate(value) == inspect.GEN_SUSPENDED
 
 
 _TAKE: Dict[type, Callable[[Graph, Any], Node]] = {

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import collections
 import functools
-import sys
+import pickle
 import types
 from typing import Any, Callable, Dict, Iterator, List, Set, Tuple
 
 from .object_graph import Kind, Node, Ref, Traits, named, slots_of, type_name
 from .refusal import CannotPutBack
 
-IMMUTABLE = ("tuple", "named", "enum", "value", "partial", "method", "iterator")
+IMMUTABLE = ("pickled", "tuple", "named", "enum", "value", "partial", "method", "iterator")
 
 
 class Missing(Exception):
@@ -58,14 +58,14 @@ class Restoration:
         if node.kind == "class":
             return isinstance(live, type) and type_name(live) == node.of
         if node.kind == "function":
-            return isinstance(live, types.FunctionType) and live.__qualname__ == node.of[1]
+            return isinstance(live, types.FunctionType) and bool(live.__qualname__ == node.of[1])
         if node.kind == "method":
-            return getattr(live, "__name__", None) == node.of and hasattr(live, "__self__")
+            return bool(getattr(live, "__name__", None) == node.of) and hasattr(live, "__self__")
         if node.kind == "deque":
             return type(live) is collections.deque and live.maxlen == node.of
         if node.kind in ("named", "partial", "bytearray"):
             return node.kind != "bytearray" or type(live) is bytearray
-        return type_name(type(live)) == node.of
+        return bool(type_name(type(live)) == node.of)
 
     def _children(self, node: Node, live: Any) -> Iterator[Tuple[Ref, Any]]:
         if node.kind in ("list", "tuple", "deque"):
@@ -161,8 +161,8 @@ class Restoration:
             return found
         if node.kind == "enum":
             return _class(node.of)[node.parts]
-        if node.kind == "value":
-            return node.parts
+        if node.kind in ("value", "pickled"):
+            return pickle.loads(node.parts) if node.kind == "pickled" else node.parts
         if node.kind == "method":
             owner, live = self.object_of(node.parts), self.bound.get(ref)
             return live if getattr(live, "__self__", None) is owner else getattr(owner, node.of)
@@ -199,7 +199,7 @@ class Restoration:
         kind = _class(node.of)
         if kind is frozenset:
             return frozenset(self.object_of(one) for one in node.parts)
-        return kind.__new__(kind)
+        return self._traits.make(kind) if node.kind == "object" else kind.__new__(kind)
 
     # -- their content
 
@@ -224,9 +224,9 @@ class Restoration:
         elif node.kind == "dict":
             self._fill_dict(node, live)
         elif node.kind == "set" and not isinstance(live, frozenset):
-            content = set(self._items(node.parts))
+            members = set(self._items(node.parts))
             set.clear(live)
-            set.update(live, content)
+            set.update(live, members)
         elif node.kind == "bytearray":
             live[:] = node.parts
         elif node.kind == "random":
@@ -235,7 +235,7 @@ class Restoration:
             self._fill_function(node, live)
         elif node.kind == "class":
             for name, ref in node.parts.items():
-                self.assign(lambda value, name=name: setattr(live, name, value), ref)
+                self.assign(functools.partial(setattr, live, name), ref)
         elif node.kind == "object":
             self.fill_attributes(node.parts[0], live)
             if node.parts[1] is not None:
@@ -269,23 +269,25 @@ class Restoration:
         closure, defaults, attributes = node.parts
         for name, cell in zip(live.__code__.co_freevars, live.__closure__ or ()):
             if name in closure:
-                self.assign(lambda value, cell=cell: setattr(cell, "cell_contents", value), closure[name])
+                self.assign(functools.partial(setattr, cell, "cell_contents"), closure[name])
         if defaults and len(defaults) == len(live.__defaults__ or ()):
             for ref in defaults:
-                self.assign(lambda _value: None, ref)  # mutable ones are filled in place
+                self.assign(_in_place, ref)
         for name, ref in attributes.items():
-            self.assign(lambda value, name=name: setattr(live, name, value), ref)
+            self.assign(functools.partial(setattr, live, name), ref)
 
     def fill_attributes(self, attributes: Dict[str, Ref], live: Any) -> None:
-        held = getattr(live, "__dict__", None)
-        skipped = self._traits.skipped
+        held: Dict[str, Any] = getattr(live, "__dict__", None) or {}
+        slots, skipped = slots_of(type(live)), self._traits.skipped
         for name, ref in attributes.items():
-            if held is not None and name not in slots_of(type(live)):
-                self.assign(lambda value, name=name: held.__setitem__(name, value), ref)
-            else:
-                self.assign(lambda value, name=name: object.__setattr__(live, name, value), ref)
-        for name in [one for one in held or {} if one not in attributes and not skipped(live, one, held[one])]:
-            del held[name]  # type: ignore[index]
+            put = (
+                functools.partial(object.__setattr__, live, name)
+                if name in slots
+                else functools.partial(_put, live, name)
+            )
+            self.assign(put, ref)
+        for name in [one for one in held if one not in attributes and not skipped(live, one, held[one])]:
+            del held[name]
 
     def assign(self, put: Callable[[Any], None], ref: Ref) -> None:
         """What belonged to the other process is left as this one made it."""
@@ -294,6 +296,15 @@ class Restoration:
         except Missing:
             return
         put(value)
+
+
+def _put(owner: Any, name: str, value: Any) -> None:
+    """Past `__setattr__` and properties: those were at work when the value was set at first."""
+    owner.__dict__[name] = value
+
+
+def _in_place(_value: Any) -> None:
+    return None
 
 
 def _filled(cell: Any) -> bool:

@@ -25,6 +25,7 @@ class Standing(NamedTuple):
     around: List[ast.For]  # whose bodies it is in, outermost first; `while` needs nothing
     head: Optional[ast.For]  # the loop whose next item is being asked for
     body: Function
+    active: Optional[ast.expr] = None  # the call, or `yield from`, that is under way
 
 
 class _Source(NamedTuple):
@@ -67,7 +68,9 @@ def _found(frame: FrameType) -> Standing:
     if span[1] == LINES_ONLY:
         _check_one_call(path[-1])
     _check_nothing_is_half_evaluated(path)
-    return Standing([loop for loop in loops if _in_body(loop, path)], None, body)
+    active = [node for node in path if isinstance(node, (ast.Call, ast.YieldFrom))]
+    around = [loop for loop in loops if _in_body(loop, path)]
+    return Standing(around, None, body, active[-1] if active else None)
 
 
 def _tree(code: CodeType) -> ast.Module:
@@ -167,10 +170,10 @@ def _in_body(loop: ast.For, path: List[ast.AST]) -> bool:
 
 
 def _check_nothing_is_half_evaluated(path: List[ast.AST]) -> None:
-    for outer, inner in zip(path, path[1:]):
+    for outer, inner in zip(path, path[1:]):  # noqa: RUF007 - pairwise() came with Python 3.10
         if isinstance(inner, COMPREHENSIONS):
             raise CannotTake(f"a loop inside an expression (line {inner.lineno})")
-        if isinstance(outer, ast.expr) or isinstance(outer, ast.keyword):
+        if isinstance(outer, (ast.expr, ast.keyword)):
             early = _evaluated_before(outer, inner)
         elif isinstance(outer, ast.AugAssign):
             early = [outer.target]
@@ -178,7 +181,9 @@ def _check_nothing_is_half_evaluated(path: List[ast.AST]) -> None:
             continue
         for node in early:
             if not isinstance(node, ast.Constant):
-                raise CannotTake(f"`{_text(node)}` was read before the call on line {_line(path)} and is needed after it")
+                raise CannotTake(
+                    f"`{_text(node)}` was read before the call on line {_line(path)} and is needed after it"
+                )
 
 
 def _check_one_call(statement: ast.AST) -> None:

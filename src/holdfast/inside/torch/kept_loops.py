@@ -12,6 +12,7 @@ from ..telemetry import Recorder, now
 from ..user_errors import passing
 from .loader_position import ATTRIBUTE, BATCHES, Position
 from .loop_checkpoint import WITHOUT_LOADER, LoopCheckpoints
+from .own_files import OwnFiles
 from .step import Aspect, Call, Step, in_turn
 
 
@@ -22,6 +23,9 @@ def keeping(recorder: Recorder, torch: Any, wanted: Optional[Dict[str, Any]]) ->
 
     def aspect(step: Step) -> Step:
         kept = LoopCheckpoints(recorder, torch, wanted, step.iterate, step.next_batch)
+        own = OwnFiles(str(wanted["directory"]))
+        if kept.goal is not None:
+            torch.load = functools.wraps(torch.load)(_load(kept, own, torch.load))
         for owner in (torch.optim.Optimizer, torch.nn.Module):
             owner.zero_grad = functools.wraps(owner.zero_grad)(_clear(kept, owner.zero_grad))
         return replace(
@@ -29,6 +33,7 @@ def keeping(recorder: Recorder, torch: Any, wanted: Optional[Dict[str, Any]]) ->
             iterate=_iterate(kept, step.iterate),
             next_batch=_next_batch(kept, step.next_batch),
             backward=_backward(kept, step.backward),
+            save=_save(own, step.save),
             before_update=in_turn(kept.updates, step.before_update),
         )
 
@@ -82,6 +87,30 @@ def _backward(kept: LoopCheckpoints, inner: Call) -> Call:
             return inner(tensor, *args, **kwargs)
 
     return backward
+
+
+def _save(own: OwnFiles, inner: Call) -> Call:
+    def save(obj: Any, f: Any, *args: Any, **kwargs: Any) -> Any:
+        with passing:
+            result = inner(obj, f, *args, **kwargs)
+        own.saved(f)
+        return result
+
+    return save
+
+
+def _load(kept: LoopCheckpoints, own: OwnFiles, inner: Call) -> Call:
+    """Only in a process that is to go on, and of interest only until it has."""
+
+    def load(f: Any, *args: Any, **kwargs: Any) -> Any:
+        with passing:
+            result = inner(f, *args, **kwargs)
+        path = own.is_from_before(f) if kept.goal is not None else ""
+        if path:
+            kept.has_its_own(path)
+        return result
+
+    return load
 
 
 def _clear(kept: LoopCheckpoints, inner: Call) -> Call:

@@ -8,6 +8,8 @@ the user's own has drawn is compared. What workers or an iterable data set gave 
 from __future__ import annotations
 
 import random
+import sys
+import threading
 import weakref
 import zlib
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
@@ -34,7 +36,19 @@ class Made(NamedTuple):
 class Position:
     """Of one iterator."""
 
-    __slots__ = ("checked", "count", "ended", "first", "iterator", "likeness", "loader", "made", "number", "stand")
+    __slots__ = (
+        "checked",
+        "count",
+        "ended",
+        "first",
+        "iterator",
+        "likeness",
+        "loader",
+        "made",
+        "number",
+        "stand",
+        "thread",
+    )
 
     def __init__(self, number: int, loader: Any, made: Made) -> None:
         self.number = number  # in the order of making
@@ -43,6 +57,7 @@ class Position:
         self.made = made
         self.first: Optional[Dict[str, Any]] = None  # random state at the first batch
         self.stand: Optional[Stand] = None  # where the first batch was asked for
+        self.thread = threading.get_ident()
         self.count = 0
         self.ended = False
         self.checked = what_is_compared(loader)
@@ -111,7 +126,7 @@ def _state_of(torch: Any, value: Any) -> Any:
 
 def _put_plain_state(torch: Any, owner: Any, state: Dict[str, Any]) -> None:
     for name, value in state.items():
-        held = getattr(owner, name, None)
+        held: Any = getattr(owner, name, None)
         if isinstance(held, torch.Generator):
             held.set_state(torch.frombuffer(bytearray(value), dtype=torch.uint8))
         elif isinstance(held, random.Random):
@@ -169,13 +184,11 @@ def _beginning(batch: Any) -> bytes:
         if batch.device.type != "cpu" or not batch.numel():
             return b""
         flat = batch.detach().reshape(-1)[: LOOKED_AT // batch.element_size()]
-        return flat.view(type_of_bytes(flat)).numpy().tobytes()
+        return bytes(flat.view(_byte_type(flat)).numpy().tobytes())
     return repr(batch)[:LOOKED_AT].encode("utf-8", "replace") if type(batch) in PLAIN else b""
 
 
-def type_of_bytes(tensor: Any) -> Any:
-    import sys
-
+def _byte_type(tensor: Any) -> Any:
     torch: Any = sys.modules["torch"]
     return torch.uint8 if tensor.dtype != torch.bool else torch.bool
 

@@ -6,6 +6,8 @@ cleared. Whether gradients belong to it is seen at the next backward pass.
 
 from __future__ import annotations
 
+import sys
+import threading
 import weakref
 from types import FrameType
 from typing import Any, Callable, List, Optional
@@ -17,12 +19,14 @@ from ..never_raise import guarded, outcome
 from ..preemption import Preemption
 from ..save_interval import Pace
 from ..script_state.begun_further_on import BegunFurtherOn
+from ..script_state.frames import innermost_user, stand_of
 from ..script_state.refusal import CannotTake
 from ..telemetry import LATER, Recorder, now
 from .loader_position import ATTRIBUTE, Made, Position, follow_indices, made_of
 from .loop_state import Here, SavedLoop, Snapshot, where
 from .loop_trails import Trails
-from .tensor_store import Block
+from .random_state import capture
+from .tensor_store import KEPT_BYTES, Block
 
 KIND = "loop"
 NEVER = float("inf")
@@ -55,8 +59,8 @@ class LoopCheckpoints:
         self.training = False
         self.goal: Optional[SavedLoop] = None
         self.plan: Optional[BegunFurtherOn] = None
-        loader: Any = __import__("sys").modules["torch.utils.data.dataloader"]
-        self._loader_class = loader.DataLoader
+        loader: Any = sys.modules["torch.utils.data.dataloader"]
+        self._followed = (loader.DataLoader, loader._BaseDataLoaderIter)
         if wanted.get("resume"):
             self._prepare()
 
@@ -80,9 +84,6 @@ class LoopCheckpoints:
 
     @guarded
     def first_batch(self, position: Position, frame: FrameType) -> None:
-        from ..script_state.frames import innermost_user, stand_of
-        from .random_state import capture
-
         position.first = capture(self.torch)
         user = innermost_user(frame)
         position.stand = stand_of(user) if user is not None else None
@@ -133,25 +134,38 @@ class LoopCheckpoints:
         except CannotTake as error:
             self._refused(str(error))
             return
-        self._block, self.pending, self._refused_since = snapshot.block, snapshot, None
+        self.pending, self._refused_since = snapshot, None
+        block = snapshot.block
+        self._block = block if isinstance(block, Block) and block.bytes <= KEPT_BYTES else None
         self._retry_s = ELSEWHERE_S
         batch = position.count if position is not None else 0
         self._manifest = {"framework": "torch", "kind": KIND, "step": self.recorder.steps, "fit": 0, "batch": batch}
         self._manifest |= {"epoch": self.recorder.epoch_number, "paused_s": round(now() - began, 6)}
         self.next_at = self.pace.saved(now(), now() - began, self.saver.write_s)
-        if self._ending is not None:
+        if self._ending is not None or not snapshot.is_copied:
             self.decide()
+        if not snapshot.is_copied:
+            self.saver.wait()
 
     def _taken(self, position: Optional[Position], frame: FrameType) -> Snapshot:
-        here = where(frame, lambda value: isinstance(value, self._loader_class))
+        here = where(frame, lambda value: isinstance(value, self._followed), position is not None)
         self._check(here, position)
-        return Snapshot(self.torch, here, position, self.positions, self._block)
+        return Snapshot(self.torch, here, position, self.positions, self._block, self._has_room)
+
+    def _has_room(self, size: int) -> bool:
+        groups = (self.recorder.settings.get("rescue") or {}).get("groups")
+        room = left(groups) if groups else None
+        return room is None or bool(room.bytes >= size + SPARE_BYTES)
 
     def _check(self, here: Here, position: Optional[Position]) -> None:
         if self.torch.distributed.is_available() and self.torch.distributed.is_initialized():
             raise CannotTake("several processes train together, which is not followed yet")
         self.trails.check(here.chain, self.recorder.steps)
+        if threading.current_thread() is not threading.main_thread():
+            raise CannotTake("another thread than the main one asks for data")
         for other in self.positions:
+            if other.thread != threading.get_ident() and not other.ended and other.iterator() is not None:
+                raise CannotTake("another thread reads the data ahead")
             beside = position is not None and other is not position and other.stand == position.stand
             if beside and not other.ended and other.iterator() is not None and other.count > position.count:  # type: ignore[union-attr]
                 raise CannotTake("several loaders are asked at once")
@@ -229,6 +243,19 @@ class LoopCheckpoints:
         told = {key: goal.manifest[key] for key in ("number", "step", "fit", "epoch", "batch")}
         self.recorder.event("checkpoint.restored", **told)
 
+    def has_its_own(self, path: str) -> None:
+        """The script has loaded what it saved in an earlier attempt: it goes on by itself."""
+        if self.goal is None or self.plan is None:
+            return
+        self.goal = None
+        self.plan.remove()
+        self.recorder.event("checkpoint.own", path=path)
+        print(
+            f"holdfast: the script goes on from its own checkpoint, {path}; Holdfast puts none over it",
+            file=sys.stderr,
+            flush=True,
+        )
+
     def or_stop(self, do: Callable[..., Any], *args: Any) -> Any:
         result, error = outcome(do, *args)
         if error is not None:
@@ -238,9 +265,3 @@ class LoopCheckpoints:
     def stop(self, reason: Any) -> SystemExit:
         """What cannot be put back is not trained over."""
         return checkpoint_store.mismatch(self.recorder, reason)
-
-
-def room_for(recorder: Recorder, size: int) -> bool:
-    groups = (recorder.settings.get("rescue") or {}).get("groups")
-    room = left(groups) if groups else None
-    return room is None or room.bytes >= size + SPARE_BYTES

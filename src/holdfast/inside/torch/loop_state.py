@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import pickle
 from types import FrameType
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple, Union
 
+from .. import checkpoint_store
 from ..script_state import frames, loop_heads, numpy_kinds, source_position, variables
 from ..script_state.object_graph import Graph
 from ..script_state.object_restore import Restoration
@@ -14,7 +15,7 @@ from ..script_state.refusal import CannotPutBack, CannotTake
 from . import random_state
 from .loader_position import ATTRIBUTE, Position, bring_forward, by_loader
 from .tensor_kinds import TorchKinds
-from .tensor_store import FILE, Block, Saved, TensorStore
+from .tensor_store import FILE, Block, Saved, TensorStore, Uncopied
 
 REST = "loop.pickle"
 GRADIENTS = "gradients.bin"
@@ -32,10 +33,13 @@ class Here(NamedTuple):
         return loop_heads.place(self.heads)
 
 
-def where(frame: FrameType, is_loader: Callable[[Any], bool]) -> Here:
+def where(frame: FrameType, is_followed: Callable[[Any], bool], asked_for_data: bool) -> Here:
     frames.check_callers(frame)
     found = frames.users(frame)
-    heads = [loop_heads.taken(one, source_position.standing(one), is_loader) for one in found]
+    standings = [source_position.standing(one) for one in found]
+    heads = [loop_heads.taken(one, standing, is_followed) for one, standing in zip(found, standings)]
+    if asked_for_data:
+        loop_heads.check_source(found[-1], standings[-1], is_followed)
     return Here(found, frames.stands(found), heads)
 
 
@@ -43,7 +47,13 @@ class Snapshot:
     """All but the gradients, copied. Those are looked at when the next backward pass begins, or a step that uses them."""
 
     def __init__(
-        self, torch: Any, here: Here, current: Optional[Position], positions: List[Position], block: Optional[Block]
+        self,
+        torch: Any,
+        here: Here,
+        current: Optional[Position],
+        positions: List[Position],
+        block: Optional[Block],
+        has_room: Callable[[int], bool],
     ) -> None:
         self._torch = torch
         store = TensorStore(torch)
@@ -60,7 +70,9 @@ class Snapshot:
             "nodes": graph.nodes,
         }
         self._gradients = store.gradients
-        self.block = store.copied(block)
+        self.block: Union[Block, Uncopied]
+        self.is_copied = has_room(store.total)
+        self.block = store.copied(block) if self.is_copied else store.as_they_are()
 
     def add_gradients(self) -> None:
         """Those that are still there: a script that clears them before its next backward pass does not need them."""
@@ -74,7 +86,7 @@ class Snapshot:
 
     def filling(self) -> Callable[[str], None]:
         rest, blocks = self.rest, {FILE: self.block, GRADIENTS: self.gradients}
-        rest["entries"] = {name: (block.entries, block.memory.numel()) for name, block in blocks.items()}
+        rest["entries"] = {name: (block.entries, block.bytes) for name, block in blocks.items()}
 
         def fill(place: str) -> None:
             for name, block in blocks.items():
@@ -86,7 +98,7 @@ class Snapshot:
 
     @property
     def bytes(self) -> int:
-        return int(self.block.memory.numel() + self.gradients.memory.numel())
+        return self.block.bytes + self.gradients.bytes
 
 
 def _loaders(graph: Graph, positions: List[Position], current: Optional[Position]) -> List[Tuple[int, List[Any]]]:
@@ -104,6 +116,7 @@ class SavedLoop:
         self._torch = torch
         self.manifest = manifest
         path = str(manifest["path"])
+        checkpoint_store.check_owner(path)
         with open(os.path.join(path, REST), "rb") as file:
             self.rest: Dict[str, Any] = pickle.load(file)
         self.chain: List[frames.Stand] = self.rest["chain"]
@@ -140,7 +153,7 @@ class SavedLoop:
     def _bring_loaders_forward(
         self, restoration: Restoration, current: Optional[Any], positions: List[Position], iterate: Any, following: Any
     ) -> None:
-        at_hand = getattr(current, ATTRIBUTE, None)
+        at_hand: Any = getattr(current, ATTRIBUTE, None)
         others = by_loader(positions, at_hand)
         todo = []
         for number, records in self.rest["loaders"]:

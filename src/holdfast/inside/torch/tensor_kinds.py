@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, List, Tuple
+from typing import Any, List, Set, Tuple
 
 from ..script_state.object_graph import PLAIN, Graph, Kind, Node, Traits, is_users, type_name
 from ..script_state.object_restore import Restoration
@@ -51,7 +51,19 @@ class TorchKinds:
         ]  # fmt: skip
 
     def traits(self) -> Traits:
-        return Traits(lambda value: isinstance(value, self._stateful), self._is_skipped)
+        return Traits(self._holds_state, self._is_skipped, self._made)
+
+    def _holds_state(self, value: Any) -> bool:
+        """Also what libraries build on PyTorch: averages of weights, metrics."""
+        return isinstance(value, self._stateful) or hasattr(type(value), "load_state_dict")
+
+    def _made(self, kind: Any) -> Any:
+        made = kind.__new__(kind)
+        if issubclass(kind, self._torch.nn.Module):
+            self._torch.nn.Module.__init__(made)
+        elif issubclass(kind, self._torch.optim.Optimizer):
+            made.__setstate__({"defaults": {}, "state": {}, "param_groups": []})
+        return made
 
     def _is_skipped(self, owner: Any, name: str, value: Any) -> bool:
         if name.startswith("_holdfast"):
@@ -116,7 +128,8 @@ class TorchKinds:
 
 def is_spent(tensor: Any) -> bool:
     """Its backward pass was run: what its graph had saved is freed, so that only its value can be used any more."""
-    todo, seen = [tensor.grad_fn], set()
+    seen: Set[Any] = set()
+    todo = [tensor.grad_fn]
     while todo and len(seen) < GRAPH_LOOKED_AT:
         node = todo.pop(0)
         if node is None or node in seen:
@@ -162,7 +175,7 @@ def _take_generator(value: Any, _graph: Graph) -> Tuple[Any, Any]:
 
 
 def _same_device(node: Node, live: Any) -> bool:
-    return str(live.device) == node.of[1]
+    return bool(str(live.device) == node.of[1])
 
 
 def _take_iterator(value: Any, _graph: Graph) -> Tuple[Any, Any]:
@@ -171,5 +184,3 @@ def _take_iterator(value: Any, _graph: Graph) -> Tuple[Any, Any]:
 
 def _no_iterator(node: Node, _restoration: Any) -> Any:
     raise CannotPutBack(f"a variable held an iterator ({node.of[0][1]}) that this process has not made")
-
-

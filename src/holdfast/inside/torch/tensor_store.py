@@ -1,6 +1,6 @@
 """The tensors of a checkpoint: found one by one, copied at once into one block of memory, written from there.
 
-The block is kept for the next checkpoint: pages that are touched for the first time cost more than the copy itself.
+A small block is kept for the next checkpoint: pages that are touched for the first time cost more than the copy itself.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 FILE = "tensors.bin"
 ALIGNED = 64
+KEPT_BYTES = 256 << 20
 
 
 class Entry(NamedTuple):
@@ -55,11 +56,31 @@ class TensorStore:
         self._sources = []
         return block
 
+    def as_they_are(self) -> Uncopied:
+        return Uncopied(self._torch, self.entries, self.total, self._sources)
+
+
+class Uncopied:
+    """Where there is no memory for a copy: training has to wait until it is written."""
+
+    def __init__(self, torch: Any, entries: List[Entry], total: int, sources: List[Any]) -> None:
+        self.entries, self.bytes, self._byte = entries, total, torch.uint8
+        self._sources = sources
+
+    def write(self, path: str) -> None:
+        with open(path, "wb") as file:
+            file.truncate(self.bytes)
+            for entry, source in zip(self.entries, self._sources):
+                file.seek(entry.begin)
+                if entry.bytes:
+                    flat = source.detach().to("cpu").contiguous().reshape(-1)
+                    file.write(memoryview(flat.view(self._byte).numpy()))
+
 
 class Block:
     def __init__(self, torch: Any, entries: List[Entry], total: int) -> None:
         self._torch = torch
-        self.entries = entries
+        self.entries, self.bytes = entries, total
         self.memory = torch.empty(total, dtype=torch.uint8)
         self._parts = [_part(torch, self.memory, entry) for entry in entries]
 
