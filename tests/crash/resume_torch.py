@@ -2,6 +2,7 @@
 
 python -m tests.crash.resume_torch --kills 2 --seed 1                 every loop of tests/scripts/resume_torch.py
 python -m tests.crash.resume_torch --kills 5 --seed 1 gan workers     some of them
+python -m tests.crash.resume_torch --refused                          loops that cannot be saved exactly: what is answered
 
 PyTorch is imported once; each attempt is a process forked from there, in which the part inside is started as the bootstrap
 would. A loop is right when its weights, its own record and the random numbers after it are those of the undisturbed run, bit
@@ -32,6 +33,7 @@ from holdfast.inside import checkpoint_store
 from holdfast.inside.ring import TEXT, Reader
 from tests.inside.attempts import UNEDITED
 
+REFUSED = UNEDITED.with_name("resume_torch_refused.py")
 INTERVAL_S = 0.08
 ENVIRONMENT = {"EPOCHS": "5", "STEP_PAUSE_S": "0.002", "CUDA_VISIBLE_DEVICES": "-1"}
 PATIENCE_S = 120.0
@@ -44,8 +46,11 @@ class Outcome:
     restored: list[int] = field(default_factory=list)  # the steps that attempts went on from
     paused_ms: list[float] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    answers: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
+        if self.answers:
+            return f"{self.kind:25} {'; '.join(self.problems) or 'right':8} {self.answers[0]}"
         pauses = f"{sorted(self.paused_ms)[len(self.paused_ms) // 2]:.1f} ms" if self.paused_ms else "none"
         told = f"{self.kills} kills, went on from steps {self.restored}, pause {pauses}"
         return f"{self.kind:18} {'; '.join(self.problems) or 'right':8} {told}"
@@ -72,16 +77,38 @@ def trial(kind: str, seed: int, kills: int, place: Path, script: Path = UNEDITED
     return outcome
 
 
+def answered(kind: str, place: Path) -> Outcome:
+    """A checkpoint is asked for while a loop runs that cannot be saved exactly: the answer says why, and it goes on as ever."""
+    outcome = Outcome(kind)
+    undisturbed = _finished(_forked(REFUSED, kind, place / "undisturbed", None), place / "undisturbed")
+    pid, until = _forked(REFUSED, kind, place / "asked", place / "checkpoints"), time.monotonic() + PATIENCE_S
+    while not outcome.answers and not _is_over(pid) and time.monotonic() < until:
+        for ring in (place / "asked/channel").glob("*.ring") if (place / "asked/ask").exists() else ():
+            with contextlib.suppress(OSError, ValueError):
+                Reader(str(ring)).send({"do": "checkpoint", "id": 1})
+        time.sleep(0.05)
+        outcome.answers = [event["result"] for event in events(place / "asked") if event["kind"] == "command.done"][:1]
+    report = _finished(pid, place / "asked")
+    _note(outcome, place / "asked", None)
+    outcome.problems += ["it did not train as ever"] if report != undisturbed or not undisturbed else []
+    outcome.problems += ["a checkpoint was saved"] if checkpoint_store.numbers(str(place / "checkpoints")) else []
+    return outcome
+
+
+def _is_over(pid: int) -> bool:
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
 def _killed(pid: int, folder: Path, checkpoints: Path, chance: random.Random) -> bool:
     """Some time after its first checkpoint, so that there is something to go on from; False where it was over before."""
     newest = max(checkpoint_store.numbers(str(checkpoints)), default=0) + chance.randrange(3)
     until = time.monotonic() + PATIENCE_S
     while max(checkpoint_store.numbers(str(checkpoints)), default=0) <= newest and time.monotonic() < until:
-        if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+        if _is_over(pid):
             return False
         time.sleep(0.005)
     time.sleep(chance.uniform(0.0, 0.25))
-    if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+    if _is_over(pid):
         return False
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
@@ -103,6 +130,7 @@ def _note(outcome: Outcome, folder: Path, before: dict[str, Any] | None) -> None
     outcome.paused_ms += [1000 * float(event["paused_s"]) for event in told if event["kind"] == "checkpoint.saved"]
     wrong = [event for event in told if event["kind"] in ("checkpoint.mismatch", "inside.failed")]
     outcome.problems += [f"{event['kind']}: {event.get('reason')}" for event in wrong]
+    outcome.problems += [] if told or before is None else ["it told nothing"]
     if before is not None and [event["number"] for event in restored] != [before["number"]] and not wrong:
         outcome.problems.append(f"checkpoint {before['number']} was there, went on from {restored}")
 
@@ -127,7 +155,7 @@ class Child(BaseException):
         main.__file__ = str(script)
         sys.modules["__main__"] = main
         if self.checkpoints is not None:
-            _start_inside(self.checkpoints)
+            _start_inside(self.checkpoints, 600.0 if script == REFUSED else INTERVAL_S)
         exec(compile(script.read_text(), str(script), "exec"), vars(main))
 
 
@@ -143,10 +171,10 @@ def _forked(script: Path, kind: str, folder: Path, checkpoints: Path | None) -> 
     raise Child(script, kind, checkpoints)
 
 
-def _start_inside(checkpoints: Path) -> None:
+def _start_inside(checkpoints: Path, interval_s: float) -> None:
     channel = Path("channel").absolute()
     channel.mkdir()
-    wanted = {"directory": str(checkpoints), "interval_s": INTERVAL_S, "resume": checkpoints.exists()}
+    wanted = {"directory": str(checkpoints), "interval_s": interval_s, "resume": checkpoints.exists()}
     settings = {"policy": "protect", "attempt": 1, "checkpoint": wanted}
     (channel / "settings.json").write_text(json.dumps(settings))
     os.environ["HOLDFAST_CHANNEL"] = str(channel)
@@ -154,6 +182,15 @@ def _start_inside(checkpoints: Path) -> None:
 
     sys.modules["holdfast_inside.start"] = start
     start.imported("torch", str(channel))
+
+
+def _import_the_rest() -> None:
+    """PyTorch loads its compiler with the first optimizer: two seconds that would be each attempt's."""
+    weight = torch.nn.Parameter(torch.zeros(1))
+    optimizer = torch.optim.Adam([weight])
+    weight.sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
 
 
 def kinds_of(script: Path) -> list[str]:
@@ -167,16 +204,18 @@ def main() -> int:
     parser.add_argument("kinds", nargs="*")
     parser.add_argument("--kills", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--refused", action="store_true")
     options = parser.parse_args()
     os.environ.update(ENVIRONMENT)
     torch.set_num_threads(1)
-    kinds = options.kinds or kinds_of(UNEDITED)
+    _import_the_rest()
+    kinds = options.kinds or kinds_of(REFUSED if options.refused else UNEDITED)
     print(f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, Python {platform.python_version()}, torch {torch.__version__}")
     wrong, killed, parent = 0, 0, os.getpid()
     for kind in kinds:
         place = Path(tempfile.mkdtemp(prefix="holdfast-resume-"))
         try:
-            outcome = trial(kind, options.seed, options.kills, place)
+            outcome = answered(kind, place) if options.refused else trial(kind, options.seed, options.kills, place)
         finally:
             if os.getpid() == parent:
                 shutil.rmtree(place, ignore_errors=True)

@@ -160,7 +160,7 @@ class LoopCheckpoints:
     def _check(self, here: Here, position: Optional[Position]) -> None:
         if self.torch.distributed.is_available() and self.torch.distributed.is_initialized():
             raise CannotTake("several processes train together, which is not followed yet")
-        self.trails.check(here.chain, self.recorder.steps)
+        self.trails.check(here.frames, here.chain, self.recorder.steps)
         if threading.current_thread() is not threading.main_thread():
             raise CannotTake("another thread than the main one asks for data")
         for other in self.positions:

@@ -8,42 +8,54 @@ from __future__ import annotations
 
 import ast
 from types import FrameType
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 from ..script_state import frames, source_position
 from ..script_state.frames import Stand
 from ..script_state.refusal import CannotTake
 
-_turns: Dict[Any, Tuple[str, ...]] = {}
+Turn = Dict[Any, Any]  # a loop around -> the value its variable has
+
+_loops: Dict[Any, List[Tuple[int, str]]] = {}
 
 
-class Trail(NamedTuple):
-    chain: List[Stand]
-    steps: int  # before it
+class _Trail:
+    __slots__ = ("chain", "steps", "trained", "turn")
+
+    def __init__(self, chain: List[Stand], turn: Turn, steps: int) -> None:
+        self.chain, self.turn = chain, turn
+        self.steps = steps  # before it
+        self.trained = False
 
 
 class Trails:
     def __init__(self) -> None:
-        self._turn: Optional[Tuple[Any, ...]] = None
-        self._trails: List[Trail] = []
+        self._last: Optional[_Trail] = None
+        self._trails: Dict[Tuple[Stand, ...], _Trail] = {}  # the newest of each place
 
     def begins(self, frame: FrameType, steps: int) -> None:
         """An iterator is asked for its first batch."""
+        self._note(steps)
         found = frames.users(frame)
-        turn = tuple(value for one in found for value in _turn(one))
-        if turn != self._turn:
-            self._turn, self._trails = turn, []
-        chain = frames.stands(found)
-        if not self._trails or self._trails[-1].chain != chain:
-            self._trails.append(Trail(chain, steps))
+        chain, turn = frames.stands(found), _turn(found)
+        before = self._trails.get(tuple(chain))
+        self._last = self._trails[tuple(chain)] = _Trail(chain, turn, steps)
+        self._last.trained = before is not None and before.trained and before.turn == turn
 
-    def check(self, chain: List[Stand], steps: int) -> None:
-        for trail, after in zip(self._trails, [*(one.steps for one in self._trails[1:]), steps]):
-            if trail.chain != chain and after > trail.steps and _precedes(trail.chain, chain):
+    def check(self, found: List[FrameType], chain: List[Stand], steps: int) -> None:
+        self._note(steps)
+        turn = _turn(found)
+        for trail in self._trails.values():
+            same_turn = all(turn.get(loop, value) == value for loop, value in trail.turn.items())
+            if trail.trained and same_turn and trail.chain != chain and _precedes(trail.chain, chain):
                 raise CannotTake(
                     f"the loop at {trail.chain[-1].words} trains before the one at {chain[-1].words}, "
                     "and would train again when the script is started again"
                 )
+
+    def _note(self, steps: int) -> None:
+        if self._last is not None and steps > self._last.steps:
+            self._last.trained = True
 
 
 def _precedes(one: List[Stand], other: List[Stand]) -> bool:
@@ -53,18 +65,24 @@ def _precedes(one: List[Stand], other: List[Stand]) -> bool:
     return False
 
 
-def _turn(frame: FrameType) -> List[Any]:
-    """Values of the variables of the loops around."""
-    key = (frame.f_code, frames.instruction_of(frame))
-    if key not in _turns:
-        try:
-            loops = source_position.standing(frame).around
-        except CannotTake:
-            loops = []
-        _turns[key] = tuple(loop.target.id for loop in loops if isinstance(loop.target, ast.Name))
-    names = _turns[key]
-    held = frame.f_locals if names else {}
-    return [(frames.key_of(frame.f_code), name, _plain(held.get(name))) for name in names]
+def _turn(found: List[FrameType]) -> Turn:
+    turn = {}
+    for level, frame in enumerate(found):
+        key = (frame.f_code, frames.instruction_of(frame))
+        if key not in _loops:
+            _loops[key] = _around(frame)
+        if _loops[key]:
+            held = frame.f_locals
+            turn.update({(level, frame.f_code, line): _plain(held.get(name)) for line, name in _loops[key]})
+    return turn
+
+
+def _around(frame: FrameType) -> List[Tuple[int, str]]:
+    try:
+        loops = source_position.standing(frame).around
+    except CannotTake:
+        return []
+    return [(loop.lineno, loop.target.id) for loop in loops if isinstance(loop.target, ast.Name)]
 
 
 def _plain(value: Any) -> Any:
