@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.inside import checkpoint_store
-from tests.inside.attempts import KINDS, LOOPS, Attempt, Run
+from tests.inside.attempts import KINDS, LOOPS, UNEDITED, Attempt, Run
 from tests.workplace import wait_for
 
 SEEDED = (
@@ -35,8 +35,12 @@ SEEDED = (
     "schedule", "mixed_precision", "steps_per_execution", "steps_per_execution_repeat",
 )  # fmt: skip
 LOOP_KINDS = ("torch_flat", "torch_nested", "torch_workers", "jax")
+TORCH_KINDS = (
+    "plain", "accumulation", "mixed_precision", "gan", "schedulers", "own_sampler", "stream", "workers", "validation",
+    "trainer_class", "progress_bar", "slices", "steps_of_a_cycle", "folds", "two_loaders",
+)  # fmt: skip
 UNSEEDED = ("unseeded_arrays", "unseeded_tf_data")
-EXACT = ("weights", "record", "uses", "history", "epochs", "batches", "iterations")
+EXACT = ("weights", "record", "next", "uses", "history", "epochs", "batches", "iterations")
 INTERVAL_S = 0.3
 SLACK_S = 0.5  # a loaded machine starts the writing thread late
 LARGE = {"WIDTH": "1024", "EPOCHS": "5"}
@@ -170,7 +174,7 @@ def _check_end(outcome: Outcome, last: Attempt, expected: dict[str, Any]) -> Non
 
 
 def script_of(kind: str) -> Path:
-    return LOOPS if kind in LOOP_KINDS else KINDS
+    return UNEDITED if kind in TORCH_KINDS else LOOPS if kind in LOOP_KINDS else KINDS
 
 
 def undisturbed(kind: str, aim: str, python: str = sys.executable) -> dict[str, Any]:
@@ -198,7 +202,9 @@ def main() -> int:
     parser.add_argument("--kinds", nargs="*", default=None)
     parser.add_argument("--place", type=Path, default=None, help="where the runs' folders are made")
     options = parser.parse_args()
-    kinds = options.kinds or (("arrays", "tf_data", "generator") if options.aim else (*SEEDED, *UNSEEDED, *LOOP_KINDS))
+    kinds = options.kinds or (
+        ("arrays", "tf_data", "generator") if options.aim else (*SEEDED, *UNSEEDED, *LOOP_KINDS, *TORCH_KINDS)
+    )
     runs = -(-options.kills // options.per_run)
     print(f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {platform.release()}, Python {platform.python_version()}")
     print(f"{options.kills} kills, {runs} runs, saved every {INTERVAL_S} s {options.aim and 'and killed in the save'}")

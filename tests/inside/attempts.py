@@ -20,6 +20,7 @@ BOOTSTRAP = Path(__file__).parents[2] / "src/holdfast/inside/bootstrap"
 SCRIPTS = Path(__file__).parents[1] / "scripts"
 KINDS = SCRIPTS / "resume_kinds.py"  # Keras's fit
 LOOPS = SCRIPTS / "resume_loops.py"  # loops of one's own
+UNEDITED = SCRIPTS / "resume_torch.py"  # loops on PyTorch that know nothing of Holdfast
 
 
 class Attempt:

@@ -74,6 +74,18 @@ def _ending(recorder: Any, what: str, reason: Union[str, Exception]) -> SystemEx
     return SystemExit(MISMATCH_EXIT)
 
 
+class NotOurs(Exception):
+    """Somebody else could have written it: what is unpickled runs."""
+
+
+def check_owner(path: str) -> None:
+    """A checkpoint and the directory it lies in belong to this user, and nobody else can write there."""
+    for place in (path, os.path.dirname(path)):
+        found = os.stat(place)
+        if found.st_uid != os.geteuid() or found.st_mode & 0o022:
+            raise NotOurs(f"{place} belongs to somebody else, or others may write there")
+
+
 def newest(directory: str) -> Optional[dict[str, Any]]:
     """The manifest of the newest one that is whole, with its "path"; None where there is none."""
     for number in reversed(numbers(directory)):

@@ -236,6 +236,7 @@ def _write(state: dict[str, Any], path: str) -> None:
 
 def _load(manifest: dict[str, Any]) -> dict[str, Any]:
     torch: Any = sys.modules.get("torch")
+    checkpoint_store.check_owner(str(manifest["path"]))
     with open(os.path.join(str(manifest["path"]), STATE), "rb") as file:
         data = io.BytesIO(file.read())
     state = torch.load(data, map_location="cpu", weights_only=False) if torch is not None else pickle.load(data)

@@ -58,6 +58,7 @@ class Saved:
     def __init__(self, manifest: dict[str, Any]) -> None:
         self.manifest = manifest
         self.path = str(manifest["path"])
+        checkpoint_store.check_owner(self.path)
         with open(os.path.join(self.path, REST), "rb") as file:
             self.rest: dict[str, Any] = pickle.load(file)
 

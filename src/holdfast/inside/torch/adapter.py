@@ -7,12 +7,13 @@ from typing import Any
 
 from .. import randomness
 from ..never_raise import guarded
-from ..seams import RESCUE, TELEMETRY, Abilities
+from ..seams import CHECKPOINT, RESCUE, RESUME, TELEMETRY, Abilities
 from ..settings import rescue_wanted
 from ..telemetry import Recorder
 from . import oom_advice, seams, step
 from .backward_call import limit_gpu
 from .compile_phase import Compiling
+from .kept_loops import keeping
 from .module_hooks import rescuing
 from .telemetry import Telemetry
 from .wrapped_calls import telling
@@ -24,14 +25,16 @@ def install(recorder: Recorder) -> None:
     if wanted:
         guarded(randomness.begin_alike)(str(wanted["directory"]), bool(wanted.get("resume")))
     can = Abilities("PyTorch", str(torch.__version__), seams.SEEN, seams.OF_TORCH)
-    can.tell(recorder, "torch", [TELEMETRY, *([RESCUE] if rescue_wanted(recorder.settings) else [])])
+    asked = {TELEMETRY: True, CHECKPOINT: wanted, RESUME: wanted, RESCUE: rescue_wanted(recorder.settings)}
+    can.tell(recorder, "torch", [ability for ability, is_asked in asked.items() if is_asked])
     if recorder.settings.get("policy") == "protect":
         limit_gpu(torch, (recorder.settings.get("rescue") or {}).get("gpu_budget_bytes"))
     if recorder.settings.get("policy") == "advise":
         oom_advice.install()
     # The order is fixed: what comes first is nearest to the user's own call.
+    keep = guarded(keeping)(recorder, torch, wanted) if can.can(CHECKPOINT) and can.can(RESUME) else None
     rescue = guarded(rescuing)(recorder, torch) if can.can(RESCUE) else None
-    aspects = [rescue] if rescue is not None else []
+    aspects = [aspect for aspect in (keep, rescue) if aspect is not None]
     if can.can(TELEMETRY):
         aspects.append(telling(Telemetry(recorder, torch, Compiling(recorder))))
     step.take_over(torch, aspects)

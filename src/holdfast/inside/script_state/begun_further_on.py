@@ -1,0 +1,160 @@
+"""`range` and `enumerate` in a script that is gone on with: at the recorded places they begin where the loops were.
+
+Only in a process that resumes, only in the script's own modules, and only until it has resumed.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+from types import FrameType, ModuleType
+from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
+
+from . import frames
+from .frames import Stand
+from .loop_heads import Head, enclosing, shortened
+from .refusal import CannotPutBack
+
+RANGE_MODULES = ("tqdm.std", "tqdm.auto", "tqdm.notebook")  # `trange` asks there
+
+
+class BegunFurtherOn:
+    def __init__(
+        self, chain: List[Stand], heads: List[List[Head]], modules: List[str], or_stop: Callable[..., Any]
+    ) -> None:
+        self._chain = chain
+        self._heads = heads
+        self._or_stop = or_stop
+        self._names: Dict[str, Any] = {"range": _range_of(self), "enumerate": self._enumerate}
+        self._modules: Set[str] = {*modules, *RANGE_MODULES}
+        self._given: List[Dict[str, Any]] = []
+        self._done: Set[Tuple[int, int, int]] = set()  # loops that were begun: frame, line, column
+        self._looking: Set[str] = set()
+        self.resumed_items: Optional[int] = None  # so many items had the innermost loop taken
+
+    # -- in the script's modules
+
+    def install(self) -> None:
+        for name in self._modules:
+            module = sys.modules.get(name)
+            if module is not None:
+                self._give(module)
+        sys.meta_path.insert(0, self)
+
+    def remove(self) -> None:
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+        for names in self._given:
+            for name, ours in self._names.items():
+                if names.get(name) is ours:
+                    del names[name]
+        self._given = []
+
+    def _give(self, module: ModuleType) -> None:
+        names = vars(module)
+        wanted = ("range",) if module.__name__ in RANGE_MODULES else tuple(self._names)
+        for name in wanted:
+            names.setdefault(name, self._names[name])
+        self._given.append(names)
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        """The import of one of those modules is seen coming, as the bootstrap sees a framework's."""
+        if name not in self._modules or name in self._looking:
+            return None
+        self._looking.add(name)
+        try:
+            spec = find_spec(name)
+        finally:
+            self._looking.discard(name)
+        loader = getattr(spec, "loader", None)
+        if loader is None or not hasattr(loader, "exec_module"):
+            return None
+        run = loader.exec_module
+
+        def exec_module(module: ModuleType) -> None:
+            self._give(module)
+            run(module)
+
+        loader.exec_module = exec_module
+        return spec
+
+    # -- what they give
+
+    def range(self, whole: range, caller: FrameType) -> range:
+        frame = frames.innermost_user(caller)
+        if frame is None or self.resumed_items is not None:
+            return whole
+        outer = frames.users(frame)
+        level = len(outer) - 1
+        if level >= len(self._chain) or frames.key_of(frame.f_code) != self._chain[level].key:
+            return whole
+        if frames.stands(outer[:-1]) != self._chain[:level]:
+            return whole
+        column = _column(frame)
+        head = enclosing(self._heads, level, frame.f_lineno, column)
+        if head is None or (level, head.line, head.column) in self._done:
+            return whole
+        self._done.add((level, head.line, head.column))
+        return self._or_stop(shortened, whole, head.value)  # type: ignore[no-any-return]
+
+    def items_counted(self) -> int:
+        """By an `enumerate` around the loop that was put back, from the beginning of its data on."""
+        assert self.resumed_items is not None
+        if self.resumed_items < 0:
+            self._or_stop(_not_from_the_beginning)
+        return self.resumed_items
+
+    def _enumerate(self, iterable: Any, start: int = 0) -> Any:
+        if self.resumed_items is not None:
+            return enumerate(iterable, start)
+        return _Counting(self, iter(iterable), start)
+
+
+class _Counting:
+    """`enumerate`, which counts on from where it was once the script has been put back while it asked for an item."""
+
+    def __init__(self, plan: BegunFurtherOn, items: Iterator[Any], start: int) -> None:
+        self._plan = plan
+        self._items = items
+        self._count = start
+
+    def __iter__(self) -> _Counting:
+        return self
+
+    def __next__(self) -> Tuple[int, Any]:
+        resumed = self._plan.resumed_items
+        item = next(self._items)
+        if resumed is None and self._plan.resumed_items is not None:
+            self._count += self._plan.items_counted()
+        count, self._count = self._count, self._count + 1
+        return count, item
+
+
+class _RangeType(type):
+    """A class that makes real ranges, so that `isinstance(x, range)` stays right."""
+
+    plan: BegunFurtherOn
+
+    def __call__(cls, *arguments: Any) -> Any:
+        return cls.plan.range(range(*arguments), sys._getframe(1))
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, range)
+
+
+def _range_of(plan: BegunFurtherOn) -> Any:
+    return _RangeType("range", (), {"plan": plan, "__doc__": range.__doc__})
+
+
+def _not_from_the_beginning() -> None:
+    raise CannotPutBack("its batches are counted by an enumerate() that was begun after the first of them")
+
+
+def _column(frame: FrameType) -> Optional[int]:
+    positions, number = getattr(frame.f_code, "co_positions", None), frames.instruction_of(frame) // 2
+    if positions is None:
+        return None
+    for index, (_, _, column, _) in enumerate(positions()):
+        if index == number:
+            return column  # type: ignore[no-any-return]
+    return None

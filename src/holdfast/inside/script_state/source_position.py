@@ -1,0 +1,222 @@
+"""Where in its source a frame stands: the loops around it, and whether an expression is half evaluated there.
+
+What a half-evaluated expression has read already (`best = max(best, validate())`) cannot be reached from outside, so such
+a place is refused. The source is compared with the code that runs: a file that was edited meanwhile says nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+import dis
+import linecache
+from types import CodeType, FrameType
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
+
+from .frames import instruction_of, key_of
+from .refusal import CannotTake
+
+Function = Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.Module]
+Span = Tuple[int, int, int, int]  # line, column, end line, end column; columns -1 where Python does not tell
+LINES_ONLY = -1
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+class Standing(NamedTuple):
+    around: List[ast.For]  # whose bodies it is in, outermost first; `while` needs nothing
+    head: Optional[ast.For]  # the loop whose next item is being asked for
+    body: Function
+    active: Optional[ast.expr] = None  # the call, or `yield from`, that is under way
+
+
+class _Source(NamedTuple):
+    tree: ast.Module
+    codes: Dict[Any, CodeType]
+
+
+_sources: Dict[str, Optional[_Source]] = {}
+
+
+_standings: Dict[Tuple[CodeType, int], Union[Standing, str]] = {}
+
+
+def standing(frame: FrameType) -> Standing:
+    """Raises CannotTake where this place cannot be left and entered again."""
+    key = (frame.f_code, instruction_of(frame))
+    found = _standings.get(key)
+    if found is None:
+        try:
+            found = _found(frame)
+        except CannotTake as error:
+            found = str(error)
+        _standings[key] = found
+    if isinstance(found, str):
+        raise CannotTake(found)
+    return found
+
+
+def _found(frame: FrameType) -> Standing:
+    code, tree = frame.f_code, _tree(frame.f_code)
+    body = _function(tree, code)
+    if code.co_flags & (0x80 | 0x200):
+        raise CannotTake(f"coroutines are not followed (line {frame.f_lineno})")
+    span = _span(code, frame)
+    at_head = _opname(code, instruction_of(frame)) == "FOR_ITER"
+    path = _path_to(body, span, at_head)
+    loops = [node for node in path if isinstance(node, ast.For)]
+    if at_head and loops and _is_head(loops[-1], span):
+        return Standing(loops[:-1], loops[-1], body)
+    if span[1] == LINES_ONLY:
+        _check_one_call(path[-1])
+    _check_nothing_is_half_evaluated(path)
+    active = [node for node in path if isinstance(node, (ast.Call, ast.YieldFrom))]
+    around = [loop for loop in loops if _in_body(loop, path)]
+    return Standing(around, None, body, active[-1] if active else None)
+
+
+def _tree(code: CodeType) -> ast.Module:
+    path = code.co_filename
+    if path not in _sources:
+        _sources[path] = _parsed(path)
+    source = _sources[path]
+    if source is None or key_of(code) not in source.codes:
+        raise CannotTake(f"the source of {code.co_name} in {path} is not there, or not as it runs")
+    return source.tree
+
+
+def _parsed(path: str) -> Optional[_Source]:
+    linecache.checkcache(path)
+    text = "".join(linecache.getlines(path))
+    try:
+        tree = ast.parse(text)
+        module = compile(text, path, "exec", dont_inherit=True)
+    except (SyntaxError, ValueError):
+        return None
+    return _Source(tree, {key_of(code): code for code in _all(module)}) if text else None
+
+
+def _all(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _all(constant)
+
+
+def _function(tree: ast.Module, code: CodeType) -> Function:
+    if code.co_name == "<module>":
+        return tree
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == code.co_name:
+            first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+            if first == code.co_firstlineno:
+                return node
+    raise CannotTake(f"{code.co_name} is not a plain function (line {code.co_firstlineno})")
+
+
+def _span(code: CodeType, frame: FrameType) -> Span:
+    positions, number = getattr(code, "co_positions", None), instruction_of(frame) // 2
+    if positions is not None:
+        for index, (line, end_line, column, end_column) in enumerate(positions()):
+            if index == number and None not in (line, end_line, column, end_column):
+                return line, column, end_line, end_column
+    return frame.f_lineno, LINES_ONLY, frame.f_lineno, LINES_ONLY
+
+
+def _opname(code: CodeType, offset: int) -> str:
+    return str(dis.opname[code.co_code[offset]])
+
+
+def _path_to(body: ast.AST, span: Span, at_head: bool) -> List[ast.AST]:
+    """From a function's body down to the innermost node around this span."""
+    path = [body]
+    while True:
+        inside = [child for child in ast.iter_child_nodes(path[-1]) if _contains(child, span)]
+        if not inside or (span[1] == LINES_ONLY and isinstance(inside[0], ast.expr)):
+            return path
+        path.append(inside[0])
+        if at_head and isinstance(path[-1], ast.For) and _is_head(path[-1], span):
+            return path
+
+
+def _contains(node: ast.AST, span: Span) -> bool:
+    line, column, end_line, end_column = span
+    begin, end = getattr(node, "lineno", None), getattr(node, "end_lineno", None)
+    if begin is None or end is None:
+        return any(_contains(child, span) for child in ast.iter_child_nodes(node))  # a `with` item, arguments
+    if column == LINES_ONLY:
+        return bool(begin <= line <= end)
+    begins = (begin, node.col_offset)  # type: ignore[attr-defined]
+    ends = (end, node.end_col_offset)  # type: ignore[attr-defined]
+    return bool(begins <= (line, column) and (end_line, end_column) <= ends)
+
+
+def _is_head(loop: ast.For, span: Span) -> bool:
+    """The instruction that asks for the next item is said to stand at the whole loop, or at what it goes over."""
+    line, column, end_line, end_column = span
+    if column == LINES_ONLY:
+        return loop.lineno == line
+    for node in (loop, loop.iter):
+        if (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset) == (line, column, end_line, end_column):
+            return True
+    return False
+
+
+def _in_body(loop: ast.For, path: List[ast.AST]) -> bool:
+    below = path[path.index(loop) + 1]
+    if below in loop.orelse:
+        return False
+    if below not in loop.body:
+        raise CannotTake(f"what a loop goes over is still being computed (line {loop.lineno})")
+    return True
+
+
+def _check_nothing_is_half_evaluated(path: List[ast.AST]) -> None:
+    for outer, inner in zip(path, path[1:]):  # noqa: RUF007 - pairwise() came with Python 3.10
+        if isinstance(inner, COMPREHENSIONS):
+            raise CannotTake(f"a loop inside an expression (line {inner.lineno})")
+        if isinstance(outer, (ast.expr, ast.keyword)):
+            early = _evaluated_before(outer, inner)
+        elif isinstance(outer, ast.AugAssign):
+            early = [outer.target]
+        else:
+            continue
+        for node in early:
+            if not isinstance(node, ast.Constant):
+                raise CannotTake(
+                    f"`{_text(node)}` was read before the call on line {_line(path)} and is needed after it"
+                )
+
+
+def _check_one_call(statement: ast.AST) -> None:
+    """Before Python 3.11 only the line is known: nothing else may be called in the statement."""
+    value = getattr(statement, "value", None)
+    calls = [node for node in ast.walk(statement) if isinstance(node, (ast.Call, ast.YieldFrom))]
+    if len(calls) != 1 or calls[0] is not value or isinstance(statement, ast.AugAssign):
+        raise CannotTake(f"which call runs on line {getattr(statement, 'lineno', 0)} cannot be told before Python 3.11")
+
+
+def _evaluated_before(outer: ast.AST, inner: ast.AST) -> List[ast.AST]:
+    """Operands that Python has evaluated when it comes to this one. What is called, by its name, stays the same."""
+    early: List[ast.AST] = []
+    for child in ast.iter_child_nodes(outer):
+        if child is inner:
+            return early
+        if isinstance(child, (ast.expr_context, ast.operator, ast.boolop, ast.unaryop, ast.cmpop)):
+            continue
+        if isinstance(outer, ast.Call) and child is outer.func and _is_plain_name(child):
+            continue
+        early.append(child)
+    return early
+
+
+def _is_plain_name(node: ast.AST) -> bool:
+    while isinstance(node, ast.Attribute) or (isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)):
+        node = node.value
+    return isinstance(node, ast.Name)
+
+
+def _text(node: ast.AST) -> str:
+    return ast.unparse(node)[:60]
+
+
+def _line(path: List[ast.AST]) -> int:
+    return next((int(node.lineno) for node in reversed(path) if hasattr(node, "lineno")), 0)

@@ -1,0 +1,127 @@
+"""The calls of a PyTorch loop at which its checkpoints take hold, as an aspect of the step."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from dataclasses import replace
+from typing import Any, Dict, Optional
+
+from ..never_raise import guarded
+from ..telemetry import Recorder, now
+from ..user_errors import passing
+from .loader_position import ATTRIBUTE, BATCHES, Position
+from .loop_checkpoint import WITHOUT_LOADER, LoopCheckpoints
+from .own_files import OwnFiles
+from .step import Aspect, Call, Step, in_turn
+
+
+def keeping(recorder: Recorder, torch: Any, wanted: Optional[Dict[str, Any]]) -> Optional[Aspect]:
+    """None where no checkpoints are kept."""
+    if not wanted or recorder.settings.get("policy") != "protect":
+        return None
+
+    def aspect(step: Step) -> Step:
+        kept = LoopCheckpoints(recorder, torch, wanted, step.iterate, step.next_batch)
+        own = OwnFiles(str(wanted["directory"]))
+        if kept.goal is not None:
+            torch.load = functools.wraps(torch.load)(_load(kept, own, torch.load))
+        for owner in (torch.optim.Optimizer, torch.nn.Module):
+            owner.zero_grad = functools.wraps(owner.zero_grad)(_clear(kept, owner.zero_grad))
+        return replace(
+            step,
+            iterate=_iterate(kept, step.iterate),
+            next_batch=_next_batch(kept, step.next_batch),
+            backward=_backward(kept, step.backward),
+            save=_save(own, step.save),
+            before_update=in_turn(kept.updates, step.before_update),
+        )
+
+    return aspect
+
+
+def _iterate(kept: LoopCheckpoints, inner: Call) -> Call:
+    def __iter__(loader: Any) -> Any:
+        made = kept.about_to_make(loader)
+        with passing:
+            iterator = inner(loader)
+        kept.made(loader, iterator, made)
+        return iterator
+
+    return __iter__
+
+
+def _next_batch(kept: LoopCheckpoints, inner: Call) -> Call:
+    ended = guarded(kept.nothing_came)
+
+    def __next__(iterator: Any) -> Any:
+        position: Optional[Position] = getattr(iterator, ATTRIBUTE, None)
+        if position is None:
+            return inner(iterator)
+        kept.cleared = 0
+        if position.first is None:
+            kept.first_batch(position, sys._getframe(1))
+        if kept.goal is not None:
+            kept.try_to_go_on(iterator, sys._getframe(1))
+        elif now() >= kept.next_at:
+            kept.boundary(position, sys._getframe(1))
+        try:
+            with passing:
+                batch = inner(iterator)
+        except StopIteration:
+            ended(position)
+            raise
+        position.count += 1
+        if position.checked is BATCHES:
+            position.note(batch)
+        return batch
+
+    return __next__
+
+
+def _backward(kept: LoopCheckpoints, inner: Call) -> Call:
+    def backward(tensor: Any, *args: Any, **kwargs: Any) -> Any:
+        if kept.pending is not None:
+            kept.decide()
+        with passing:
+            return inner(tensor, *args, **kwargs)
+
+    return backward
+
+
+def _save(own: OwnFiles, inner: Call) -> Call:
+    def save(obj: Any, f: Any, *args: Any, **kwargs: Any) -> Any:
+        with passing:
+            result = inner(obj, f, *args, **kwargs)
+        own.saved(f)
+        return result
+
+    return save
+
+
+def _load(kept: LoopCheckpoints, own: OwnFiles, inner: Call) -> Call:
+    """Only in a process that is to go on, and of interest only until it has."""
+
+    def load(f: Any, *args: Any, **kwargs: Any) -> Any:
+        with passing:
+            result = inner(f, *args, **kwargs)
+        path = own.is_from_before(f) if kept.goal is not None else ""
+        if path:
+            kept.has_its_own(path)
+        return result
+
+    return load
+
+
+def _clear(kept: LoopCheckpoints, inner: Call) -> Call:
+    def zero_grad(owner: Any, *args: Any, **kwargs: Any) -> Any:
+        with passing:
+            result = inner(owner, *args, **kwargs)
+        kept.cleared += 1
+        if kept.goal is not None:
+            kept.try_to_go_on(None, sys._getframe(1))
+        elif kept.cleared > WITHOUT_LOADER and now() >= kept.next_at:
+            kept.boundary(None, sys._getframe(1))
+        return result
+
+    return zero_grad

@@ -1,0 +1,219 @@
+"""How far each iterator of a DataLoader is, and bringing a new one there.
+
+The order of the data is found by repeating: random state at the iterator's making and at its first batch, the sampler's
+own values, batches taken. Where a data set is indexed in this process, only the sampler is gone forward, and what one of
+the user's own has drawn is compared. What workers or an iterable data set gave is read again, dropped and compared.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import threading
+import weakref
+import zlib
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+from ..script_state.frames import Stand
+from ..script_state.object_graph import PLAIN
+from ..script_state.refusal import CannotPutBack
+from . import random_state
+
+ATTRIBUTE = "_holdfast_position"
+LOOKED_AT = 256  # bytes of a batch, at its beginning
+MAP_STYLE = 0
+INDICES, BATCHES = "indices", "batches"
+OWN_SAMPLERS = "torch.utils.data"
+
+
+class Made(NamedTuple):
+    """What an iterator's order depends on."""
+
+    random: Dict[str, Any]
+    parts: List[Dict[str, Any]]  # plain values and random generators of the loader, its samplers and its data set
+
+
+class Position:
+    """Of one iterator."""
+
+    __slots__ = (
+        "checked",
+        "count",
+        "ended",
+        "first",
+        "iterator",
+        "likeness",
+        "loader",
+        "made",
+        "number",
+        "stand",
+        "thread",
+    )
+
+    def __init__(self, number: int, loader: Any, made: Made) -> None:
+        self.number = number  # in the order of making
+        self.loader = weakref.ref(loader)
+        self.iterator: Any = lambda: None
+        self.made = made
+        self.first: Optional[Dict[str, Any]] = None  # random state at the first batch
+        self.stand: Optional[Stand] = None  # where the first batch was asked for
+        self.thread = threading.get_ident()
+        self.count = 0
+        self.ended = False
+        self.checked = what_is_compared(loader)
+        self.likeness = 0
+
+    def note(self, batch: Any) -> None:
+        self.likeness = zlib.crc32(_beginning(batch), self.likeness)
+
+    def record(self) -> Dict[str, Any]:
+        kept = ("number", "made", "first", "count", "likeness", "stand", "checked")
+        return {name: getattr(self, name) for name in kept}
+
+
+def what_is_compared(loader: Any) -> str:
+    """Where the order of the indices alone does not give the data, or not PyTorch's own sampler draws them."""
+    if loader.num_workers > 0 or loader._dataset_kind != MAP_STYLE:
+        return BATCHES
+    samplers = [loader.sampler, loader.batch_sampler, getattr(loader.batch_sampler, "sampler", None)]
+    own = all(one is None or type(one).__module__.startswith(OWN_SAMPLERS) for one in samplers)
+    return "" if own else INDICES
+
+
+def follow_indices(iterator: Any, position: Position) -> None:
+    if position.checked == INDICES:
+        iterator._sampler_iter = _followed(iterator._sampler_iter, position)
+
+
+def _followed(indices: Any, position: Position) -> Iterator[Any]:
+    for one in indices:
+        position.likeness = zlib.crc32(repr(one).encode(), position.likeness)
+        yield one
+
+
+def made_of(torch: Any, loader: Any) -> Made:
+    return Made(random_state.capture(torch), parts_state(torch, loader))
+
+
+def parts_state(torch: Any, loader: Any) -> List[Dict[str, Any]]:
+    return [_plain_state(torch, one) for one in _parts(loader)]
+
+
+def put_parts_state(torch: Any, loader: Any, parts: List[Dict[str, Any]]) -> None:
+    for owner, state in zip(_parts(loader), parts):
+        if owner is not None:
+            _put_plain_state(torch, owner, state)
+
+
+def _parts(loader: Any) -> List[Any]:
+    batch_sampler = loader.batch_sampler
+    return [loader, loader.sampler, batch_sampler, getattr(batch_sampler, "sampler", None), loader.dataset]
+
+
+def _plain_state(torch: Any, owner: Any) -> Dict[str, Any]:
+    names = ("generator",) if type(owner).__name__ == "DataLoader" else tuple(getattr(owner, "__dict__", ()))
+    found: Dict[str, Any] = {}
+    for name in names:
+        value = getattr(owner, name, None)
+        state = _state_of(torch, value)
+        if state is not None:
+            found[name] = state
+        elif type(value) in PLAIN and value is not None:
+            found[name] = value
+    return found
+
+
+def _state_of(torch: Any, value: Any) -> Any:
+    """Of a random generator."""
+    if isinstance(value, torch.Generator):
+        return value.get_state().numpy().tobytes()
+    if isinstance(value, random.Random):
+        return value.getstate()
+    if hasattr(value, "bit_generator"):
+        return value.bit_generator.state
+    return value.get_state() if type(value).__name__ == "RandomState" else None
+
+
+def _put_plain_state(torch: Any, owner: Any, state: Dict[str, Any]) -> None:
+    for name, value in state.items():
+        held: Any = getattr(owner, name, None)
+        if isinstance(held, torch.Generator):
+            held.set_state(torch.frombuffer(bytearray(value), dtype=torch.uint8))
+        elif isinstance(held, random.Random):
+            held.setstate(value)
+        elif hasattr(held, "bit_generator"):
+            held.bit_generator.state = value
+        elif type(held).__name__ == "RandomState":
+            held.set_state(value)
+        elif name in vars(owner):
+            vars(owner)[name] = value
+
+
+def bring_forward(torch: Any, iterator: Any, loader: Any, record: Dict[str, Any], iterate: Any, following: Any) -> None:
+    """`iterator`, which the script holds already, becomes one that has given so many batches."""
+    made: Made = record["made"]
+    random_state.restore(torch, made.random)
+    put_parts_state(torch, loader, made.parts)
+    fresh = iterate(loader)
+    if fresh is not iterator:
+        if type(fresh) is not type(iterator):
+            raise CannotPutBack("the loader gives another kind of iterator")
+        ours = {name: value for name, value in vars(iterator).items() if name.startswith("_holdfast")}
+        fresh.__dict__, iterator.__dict__ = iterator.__dict__, fresh.__dict__
+        vars(iterator).update(ours)
+    if record["first"] is not None:
+        random_state.restore(torch, record["first"])
+    position = getattr(iterator, ATTRIBUTE)
+    position.likeness = 0
+    follow_indices(iterator, position)
+    for taken in range(record["count"]):
+        try:
+            _skip(iterator, position, following)
+        except StopIteration:
+            raise CannotPutBack(f"the data has {taken} batches, {record['count']} were taken") from None
+    if position.likeness != record["likeness"]:
+        raise CannotPutBack("the data came in another order when it was read again")
+    position.count, position.made, position.first = record["count"], made, record["first"]
+
+
+def _skip(iterator: Any, position: Position, following: Any) -> None:
+    if position.checked == BATCHES:
+        position.note(following(iterator))
+    else:
+        iterator._next_index()
+        iterator._num_yielded += 1
+
+
+def _beginning(batch: Any) -> bytes:
+    """A few bytes of the first tensor or value in a batch."""
+    while isinstance(batch, (list, tuple, dict)) and batch:
+        batch = next(iter(batch.values())) if isinstance(batch, dict) else batch[0]
+    if hasattr(batch, "data_ptr"):
+        if batch.device.type != "cpu" or not batch.numel():
+            return b""
+        flat = batch.detach().reshape(-1)[: LOOKED_AT // batch.element_size()]
+        return bytes(flat.view(_byte_type(flat)).numpy().tobytes())
+    return repr(batch)[:LOOKED_AT].encode("utf-8", "replace") if type(batch) in PLAIN else b""
+
+
+def _byte_type(tensor: Any) -> Any:
+    torch: Any = sys.modules["torch"]
+    return torch.uint8 if tensor.dtype != torch.bool else torch.bool
+
+
+def by_loader(positions: List[Position], current: Optional[Position]) -> List[Tuple[Any, List[Position]]]:
+    """Iterators under way beside the current one, by their loaders, in the order of their making."""
+    found: List[Tuple[Any, List[Position]]] = []
+    for one in positions:
+        loader, iterator = one.loader(), one.iterator()
+        if one is current or one.ended or loader is None or iterator is None:
+            continue
+        if getattr(iterator, ATTRIBUTE, None) is not one:  # a persistent iterator that was begun anew
+            continue
+        for owner, group in found:
+            if owner is loader:
+                group.append(one)
+                break
+        else:
+            found.append((loader, [one]))
+    return found

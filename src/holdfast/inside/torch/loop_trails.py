@@ -1,0 +1,89 @@
+"""Which loops over data have trained, in the turn of the outer loops that is under way.
+
+A script that is started again enters such a turn at its top. So a place in it can be gone on from only if nothing before
+it in the same turn trains: a validation after the training of an epoch cannot.
+"""
+
+from __future__ import annotations
+
+import ast
+from types import FrameType
+from typing import Any, Dict, List, Optional, Tuple
+
+from ..script_state import frames, source_position
+from ..script_state.frames import Stand
+from ..script_state.refusal import CannotTake
+
+Turn = Dict[Any, Any]  # a loop around -> the value its variable has
+
+_loops: Dict[Any, List[Tuple[int, str]]] = {}
+
+
+class _Trail:
+    __slots__ = ("chain", "steps", "trained", "turn")
+
+    def __init__(self, chain: List[Stand], turn: Turn, steps: int) -> None:
+        self.chain, self.turn = chain, turn
+        self.steps = steps  # before it
+        self.trained = False
+
+
+class Trails:
+    def __init__(self) -> None:
+        self._last: Optional[_Trail] = None
+        self._trails: Dict[Tuple[Stand, ...], _Trail] = {}  # the newest of each place
+
+    def begins(self, frame: FrameType, steps: int) -> None:
+        """An iterator is asked for its first batch."""
+        self._note(steps)
+        found = frames.users(frame)
+        chain, turn = frames.stands(found), _turn(found)
+        before = self._trails.get(tuple(chain))
+        self._last = self._trails[tuple(chain)] = _Trail(chain, turn, steps)
+        self._last.trained = before is not None and before.trained and before.turn == turn
+
+    def check(self, found: List[FrameType], chain: List[Stand], steps: int) -> None:
+        self._note(steps)
+        turn = _turn(found)
+        for trail in self._trails.values():
+            same_turn = all(turn.get(loop, value) == value for loop, value in trail.turn.items())
+            if trail.trained and same_turn and trail.chain != chain and _precedes(trail.chain, chain):
+                raise CannotTake(
+                    f"the loop at {trail.chain[-1].words} trains before the one at {chain[-1].words}, "
+                    "and would train again when the script is started again"
+                )
+
+    def _note(self, steps: int) -> None:
+        if self._last is not None and steps > self._last.steps:
+            self._last.trained = True
+
+
+def _precedes(one: List[Stand], other: List[Stand]) -> bool:
+    for first, second in zip(one, other):
+        if first != second:
+            return first.key == second.key and first.instruction < second.instruction
+    return False
+
+
+def _turn(found: List[FrameType]) -> Turn:
+    turn = {}
+    for level, frame in enumerate(found):
+        key = (frame.f_code, frames.instruction_of(frame))
+        if key not in _loops:
+            _loops[key] = _around(frame)
+        if _loops[key]:
+            held = frame.f_locals
+            turn.update({(level, frame.f_code, line): _plain(held.get(name)) for line, name in _loops[key]})
+    return turn
+
+
+def _around(frame: FrameType) -> List[Tuple[int, str]]:
+    try:
+        loops = source_position.standing(frame).around
+    except CannotTake:
+        return []
+    return [(loop.lineno, loop.target.id) for loop in loops if isinstance(loop.target, ast.Name)]
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, (int, str)) else id(value)

@@ -1,0 +1,58 @@
+"""The files a script saves with `torch.save`, and whether it loads one of them when it is started again.
+
+A script that does so resumes by itself: a checkpoint of ours must not be put over what it has loaded.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, List, Set
+
+from ..never_raise import guarded
+
+FILE = "own-files.json"
+MOST = 1000  # names
+
+
+class OwnFiles:
+    def __init__(self, directory: str) -> None:
+        self._path = os.path.join(directory, FILE)
+        self._before = set(_read(self._path))  # of earlier attempts
+        self._here: Set[str] = set()
+
+    @guarded
+    def saved(self, target: Any) -> None:
+        path = _path_of(target)
+        if path is None or path in self._here:
+            return
+        self._here.add(path)
+        if path not in self._before and len(self._before) < MOST:
+            self._before.add(path)
+            _write(self._path, sorted(self._before))
+
+    def is_from_before(self, source: Any) -> str:
+        """Its name, where an earlier attempt has written it and this one has not."""
+        path = _path_of(source)
+        return path if path is not None and path in self._before and path not in self._here else ""
+
+
+def _path_of(target: Any) -> Any:
+    name = target if isinstance(target, (str, os.PathLike)) else getattr(target, "name", None)
+    return os.path.realpath(name) if isinstance(name, (str, os.PathLike)) else None
+
+
+def _read(path: str) -> List[str]:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return [str(one) for one in json.load(file)]
+    except (OSError, ValueError):
+        return []
+
+
+def _write(path: str, names: List[str]) -> None:
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    temporary = f"{path}.{os.getpid()}"
+    with open(temporary, "w", encoding="utf-8") as file:
+        json.dump(names, file)
+    os.replace(temporary, path)

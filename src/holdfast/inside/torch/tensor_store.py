@@ -1,0 +1,120 @@
+"""The tensors of a checkpoint: found one by one, copied at once into one block of memory, written from there.
+
+A small block is kept for the next checkpoint: pages that are touched for the first time cost more than the copy itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+FILE = "tensors.bin"
+ALIGNED = 64
+KEPT_BYTES = 256 << 20
+
+
+class Entry(NamedTuple):
+    """One tensor's elements on disk."""
+
+    begin: int
+    bytes: int
+    dtype: str
+    shape: Tuple[int, ...]
+
+
+class TensorStore:
+    def __init__(self, torch: Any) -> None:
+        self._torch = torch
+        self.entries: List[Entry] = []
+        self.total = 0
+        self._sources: List[Any] = []
+        self._numbers: Dict[Any, int] = {}
+        self._storages: Dict[Any, int] = {}
+        self.gradients: List[Tuple[int, Any, Any]] = []  # node, parameter, gradient: whether they matter is seen later
+
+    def add(self, tensor: Any) -> Tuple[int, Tuple[int, int, int, Tuple[int, ...]]]:
+        """Number of the entry; and storage, its size, and where in it the tensor lies: two may be one in memory."""
+        storage = tensor.untyped_storage()
+        at = (str(tensor.device), storage.data_ptr() or -1 - id(tensor))
+        number = self._storages.setdefault(at, len(self._storages))
+        place = (number, storage.nbytes(), int(tensor.storage_offset()), tuple(tensor.stride()))
+        key = (place, tuple(tensor.shape), tensor.dtype)
+        if key not in self._numbers:
+            self._numbers[key] = self._new(tensor)
+        return self._numbers[key], place
+
+    def _new(self, tensor: Any) -> int:
+        size = tensor.numel() * tensor.element_size()
+        self.entries.append(Entry(self.total, size, str(tensor.dtype).split(".")[-1], tuple(tensor.shape)))
+        self._sources.append(tensor.detach())
+        self.total += -(-size // ALIGNED) * ALIGNED
+        return len(self.entries) - 1
+
+    def copied(self, block: Optional[Block]) -> Block:
+        if block is None or block.entries != self.entries:
+            block = Block(self._torch, self.entries, self.total)
+        block.copy(self._sources)
+        self._sources = []
+        return block
+
+    def as_they_are(self) -> Uncopied:
+        return Uncopied(self._torch, self.entries, self.total, self._sources)
+
+
+class Uncopied:
+    """Where there is no memory for a copy: training has to wait until it is written."""
+
+    def __init__(self, torch: Any, entries: List[Entry], total: int, sources: List[Any]) -> None:
+        self.entries, self.bytes, self._byte = entries, total, torch.uint8
+        self._sources = sources
+
+    def write(self, path: str) -> None:
+        with open(path, "wb") as file:
+            file.truncate(self.bytes)
+            for entry, source in zip(self.entries, self._sources):
+                file.seek(entry.begin)
+                if entry.bytes:
+                    flat = source.detach().to("cpu").contiguous().reshape(-1)
+                    file.write(memoryview(flat.view(self._byte).numpy()))
+
+
+class Block:
+    def __init__(self, torch: Any, entries: List[Entry], total: int) -> None:
+        self._torch = torch
+        self.entries, self.bytes = entries, total
+        self.memory = torch.empty(total, dtype=torch.uint8)
+        self._parts = [_part(torch, self.memory, entry) for entry in entries]
+
+    def copy(self, sources: List[Any]) -> None:
+        torch = self._torch
+        with torch.no_grad():
+            devices = {source.device for source in sources if source.device.type == "cuda"}
+            foreach = getattr(torch, "_foreach_copy_", None)
+            if foreach is not None and sources and not devices:
+                foreach(self._parts, sources)
+            else:
+                for part, source in zip(self._parts, sources):
+                    part.copy_(source)
+
+    def write(self, path: str) -> None:
+        with open(path, "wb") as file:
+            file.write(memoryview(self.memory.numpy()))
+
+
+class Saved:
+    """The same, read: elements are mapped, and copied to where they belong."""
+
+    def __init__(self, torch: Any, path: str, entries: List[Entry], total: int) -> None:
+        self._torch = torch
+        self._entries = entries
+        self._memory = torch.from_file(path, shared=False, size=total, dtype=torch.uint8) if total else torch.empty(0)
+        self.storages: Dict[int, Any] = {}  # by number in the checkpoint: a tensor of this process that lies in it
+
+    def elements(self, number: int) -> Any:
+        return _part(self._torch, self._memory, self._entries[number])
+
+
+def _part(torch: Any, memory: Any, entry: Entry) -> Any:
+    if not entry.bytes:
+        return torch.empty(entry.shape, dtype=getattr(torch, entry.dtype))
+    piece = memory[entry.begin : entry.begin + entry.bytes]
+    return piece.view(getattr(torch, entry.dtype)).view(entry.shape)

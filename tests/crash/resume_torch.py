@@ -1,0 +1,234 @@
+"""kill -9 of unedited PyTorch loops at seeded random instants, gone on with each time: do they end as if nothing had happened?
+
+python -m tests.crash.resume_torch --kills 2 --seed 1                 every loop of tests/scripts/resume_torch.py
+python -m tests.crash.resume_torch --kills 5 --seed 1 gan workers     some of them
+python -m tests.crash.resume_torch --refused                          loops that cannot be saved exactly: what is answered
+
+PyTorch is imported once; each attempt is a process forked from there, in which the part inside is started as the bootstrap
+would. A loop is right when its weights, its own record and the random numbers after it are those of the undisturbed run, bit
+for bit, and when each attempt that found a checkpoint went on from it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import platform
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from holdfast.inside import checkpoint_store
+from holdfast.inside.ring import TEXT, Reader
+from tests.inside.attempts import UNEDITED
+
+REFUSED = UNEDITED.with_name("resume_torch_refused.py")
+INTERVAL_S = 0.08
+ENVIRONMENT = {"EPOCHS": "5", "STEP_PAUSE_S": "0.002", "CUDA_VISIBLE_DEVICES": "-1"}
+PATIENCE_S = 120.0
+
+
+@dataclass
+class Outcome:
+    kind: str
+    kills: int = 0
+    restored: list[int] = field(default_factory=list)  # the steps that attempts went on from
+    paused_ms: list[float] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    answers: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        if self.answers:
+            return f"{self.kind:25} {'; '.join(self.problems) or 'right':8} {self.answers[0]}"
+        pauses = f"{sorted(self.paused_ms)[len(self.paused_ms) // 2]:.1f} ms" if self.paused_ms else "none"
+        told = f"{self.kills} kills, went on from steps {self.restored}, pause {pauses}"
+        return f"{self.kind:18} {'; '.join(self.problems) or 'right':8} {told}"
+
+
+def trial(kind: str, seed: int, kills: int, place: Path, script: Path = UNEDITED) -> Outcome:
+    chance, outcome = random.Random(f"{kind} {seed}"), Outcome(kind)
+    undisturbed = _finished(_forked(script, kind, place / "undisturbed", None), place / "undisturbed")
+    if not undisturbed:
+        outcome.problems.append("does not run by itself")
+        return outcome
+    for attempt in range(1, kills + 2):
+        folder, before = place / f"attempt-{attempt}", checkpoint_store.newest(str(place / "checkpoints"))
+        pid = _forked(script, kind, folder, place / "checkpoints")
+        if attempt <= kills and _killed(pid, folder, place / "checkpoints", chance):
+            outcome.kills += 1
+            _note(outcome, folder, before)
+            continue
+        report = _finished(pid, folder)
+        _note(outcome, folder, before)
+        outcome.problems += [f"{key} differs" for key in undisturbed if report.get(key) != undisturbed[key]]
+        outcome.problems += [report["failed"]] if "failed" in report else []
+        break
+    return outcome
+
+
+def answered(kind: str, place: Path) -> Outcome:
+    """A checkpoint is asked for while a loop runs that cannot be saved exactly: the answer says why, and it goes on as ever."""
+    outcome = Outcome(kind)
+    undisturbed = _finished(_forked(REFUSED, kind, place / "undisturbed", None), place / "undisturbed")
+    pid, until = _forked(REFUSED, kind, place / "asked", place / "checkpoints"), time.monotonic() + PATIENCE_S
+    while not outcome.answers and not _is_over(pid) and time.monotonic() < until:
+        for ring in (place / "asked/channel").glob("*.ring") if (place / "asked/ask").exists() else ():
+            with contextlib.suppress(OSError, ValueError):
+                Reader(str(ring)).send({"do": "checkpoint", "id": 1})
+        time.sleep(0.05)
+        outcome.answers = [event["result"] for event in events(place / "asked") if event["kind"] == "command.done"][:1]
+    report = _finished(pid, place / "asked")
+    _note(outcome, place / "asked", None)
+    outcome.problems += ["it did not train as ever"] if report != undisturbed or not undisturbed else []
+    outcome.problems += ["a checkpoint was saved"] if checkpoint_store.numbers(str(place / "checkpoints")) else []
+    return outcome
+
+
+def _is_over(pid: int) -> bool:
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def _killed(pid: int, folder: Path, checkpoints: Path, chance: random.Random) -> bool:
+    """Some time after its first checkpoint, so that there is something to go on from; False where it was over before."""
+    newest = max(checkpoint_store.numbers(str(checkpoints)), default=0) + chance.randrange(3)
+    until = time.monotonic() + PATIENCE_S
+    while max(checkpoint_store.numbers(str(checkpoints)), default=0) <= newest and time.monotonic() < until:
+        if _is_over(pid):
+            return False
+        time.sleep(0.005)
+    time.sleep(chance.uniform(0.0, 0.25))
+    if _is_over(pid):
+        return False
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    return True
+
+
+def _finished(pid: int, folder: Path) -> dict[str, Any]:
+    os.waitpid(pid, 0)
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        found: dict[str, Any] = json.loads((folder / "out").read_text().splitlines()[-1])
+        return found
+    return {"failed": (folder / "err").read_text()[-600:]} if (folder / "err").exists() else {}
+
+
+def _note(outcome: Outcome, folder: Path, before: dict[str, Any] | None) -> None:
+    told = events(folder)
+    restored = [event for event in told if event["kind"] == "checkpoint.restored"]
+    outcome.restored += [int(event["step"]) for event in restored]
+    outcome.paused_ms += [1000 * float(event["paused_s"]) for event in told if event["kind"] == "checkpoint.saved"]
+    wrong = [event for event in told if event["kind"] in ("checkpoint.mismatch", "inside.failed")]
+    outcome.problems += [f"{event['kind']}: {event.get('reason')}" for event in wrong]
+    outcome.problems += [] if told or before is None else ["it told nothing"]
+    if before is not None and [event["number"] for event in restored] != [before["number"]] and not wrong:
+        outcome.problems.append(f"checkpoint {before['number']} was there, went on from {restored}")
+
+
+def events(folder: Path) -> list[dict[str, Any]]:
+    rings = (folder / "channel").glob("*.ring")
+    return [json.loads(body) for ring in rings for kind, body in Reader(str(ring)).read(10**6) if kind == TEXT]
+
+
+class Child(BaseException):
+    """Raised in a forked process, up to the bottom of the stack: the script is run there, as it would be by itself."""
+
+    def __init__(self, script: Path, kind: str, checkpoints: Path | None) -> None:
+        super().__init__()
+        self.script, self.kind, self.checkpoints = script, kind, checkpoints
+
+    def run(self) -> None:
+        script = self.script
+        sys.argv = [str(script), self.kind]
+        sys.path.insert(0, str(script.parent))
+        main = type(sys)("__main__")
+        main.__file__ = str(script)
+        sys.modules["__main__"] = main
+        if self.checkpoints is not None:
+            _start_inside(self.checkpoints, 600.0 if script == REFUSED else INTERVAL_S)
+        exec(compile(script.read_text(), str(script), "exec"), vars(main))
+
+
+def _forked(script: Path, kind: str, folder: Path, checkpoints: Path | None) -> int:
+    folder.mkdir(parents=True)
+    pid = os.fork()
+    if pid:
+        return pid
+    os.setsid()
+    os.chdir(folder)
+    for number, name in ((1, "out"), (2, "err")):
+        os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT, 0o600), number)
+    raise Child(script, kind, checkpoints)
+
+
+def _start_inside(checkpoints: Path, interval_s: float) -> None:
+    channel = Path("channel").absolute()
+    channel.mkdir()
+    wanted = {"directory": str(checkpoints), "interval_s": interval_s, "resume": checkpoints.exists()}
+    settings = {"policy": "protect", "attempt": 1, "checkpoint": wanted}
+    (channel / "settings.json").write_text(json.dumps(settings))
+    os.environ["HOLDFAST_CHANNEL"] = str(channel)
+    from holdfast.inside import start
+
+    sys.modules["holdfast_inside.start"] = start
+    start.imported("torch", str(channel))
+
+
+def _import_the_rest() -> None:
+    """PyTorch loads its compiler with the first optimizer: two seconds that would be each attempt's."""
+    weight = torch.nn.Parameter(torch.zeros(1))
+    optimizer = torch.optim.Adam([weight])
+    weight.sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+
+
+def kinds_of(script: Path) -> list[str]:
+    text = script.read_text()
+    listed = text[text.index("KINDS = {") : text.index("}  # fmt: skip")]
+    return [word.strip() for word in listed[listed.index("in (") + 4 : listed.rindex(")")].split(",") if word.strip()]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("kinds", nargs="*")
+    parser.add_argument("--kills", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--refused", action="store_true")
+    options = parser.parse_args()
+    os.environ.update(ENVIRONMENT)
+    torch.set_num_threads(1)
+    _import_the_rest()
+    kinds = options.kinds or kinds_of(REFUSED if options.refused else UNEDITED)
+    print(f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, Python {platform.python_version()}, torch {torch.__version__}")
+    wrong, killed, parent = 0, 0, os.getpid()
+    for kind in kinds:
+        place = Path(tempfile.mkdtemp(prefix="holdfast-resume-"))
+        try:
+            outcome = answered(kind, place) if options.refused else trial(kind, options.seed, options.kills, place)
+        finally:
+            if os.getpid() == parent:
+                shutil.rmtree(place, ignore_errors=True)
+        wrong, killed = wrong + bool(outcome.problems), killed + outcome.kills
+        print(outcome, flush=True)
+    print(f"{len(kinds) - wrong} of {len(kinds)} loops right, {killed} kills")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    try:
+        ended = main()
+    except Child as child:
+        ended = 0
+        child.run()
+    sys.exit(ended)
