@@ -27,13 +27,14 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.inside import checkpoint_store
-from tests.inside.attempts import KINDS, LOOPS, UNEDITED, Attempt, Run
+from tests.inside.attempts import KINDS, LOOPS, ON_TORCH, UNEDITED, Attempt, Run
 from tests.workplace import wait_for
 
 SEEDED = (
     "arrays", "tf_data", "tf_data_repeat", "py_dataset", "py_dataset_workers", "generator", "two_fits", "two_models",
     "schedule", "mixed_precision", "steps_per_execution", "steps_per_execution_repeat",
 )  # fmt: skip
+KERAS_TORCH_KINDS = ("keras_torch_arrays", "keras_torch_loader", "keras_torch_dataset", "keras_torch_two_fits")
 LOOP_KINDS = ("torch_flat", "torch_nested", "torch_workers", "jax")
 TORCH_KINDS = (
     "plain", "accumulation", "mixed_precision", "gan", "schedulers", "own_sampler", "stream", "workers", "validation",
@@ -174,7 +175,8 @@ def _check_end(outcome: Outcome, last: Attempt, expected: dict[str, Any]) -> Non
 
 
 def script_of(kind: str) -> Path:
-    return UNEDITED if kind in TORCH_KINDS else LOOPS if kind in LOOP_KINDS else KINDS
+    scripts = {TORCH_KINDS: UNEDITED, LOOP_KINDS: LOOPS, KERAS_TORCH_KINDS: ON_TORCH}
+    return next((script for kinds, script in scripts.items() if kind in kinds), KINDS)
 
 
 def undisturbed(kind: str, aim: str, python: str = sys.executable) -> dict[str, Any]:
@@ -202,9 +204,8 @@ def main() -> int:
     parser.add_argument("--kinds", nargs="*", default=None)
     parser.add_argument("--place", type=Path, default=None, help="where the runs' folders are made")
     options = parser.parse_args()
-    kinds = options.kinds or (
-        ("arrays", "tf_data", "generator") if options.aim else (*SEEDED, *UNSEEDED, *LOOP_KINDS, *TORCH_KINDS)
-    )
+    every = (*SEEDED, *UNSEEDED, *KERAS_TORCH_KINDS, *LOOP_KINDS, *TORCH_KINDS)
+    kinds = options.kinds or (("arrays", "tf_data", "generator") if options.aim else every)
     runs = -(-options.kills // options.per_run)
     print(f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {platform.release()}, Python {platform.python_version()}")
     print(f"{options.kills} kills, {runs} runs, saved every {INTERVAL_S} s {options.aim and 'and killed in the save'}")

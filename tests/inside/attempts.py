@@ -19,6 +19,7 @@ from holdfast.inside.settings import FILE
 BOOTSTRAP = Path(__file__).parents[2] / "src/holdfast/inside/bootstrap"
 SCRIPTS = Path(__file__).parents[1] / "scripts"
 KINDS = SCRIPTS / "resume_kinds.py"  # Keras's fit
+ON_TORCH = SCRIPTS / "resume_keras_torch.py"  # the same on the torch backend
 LOOPS = SCRIPTS / "resume_loops.py"  # loops of one's own
 UNEDITED = SCRIPTS / "resume_torch.py"  # loops on PyTorch that know nothing of Holdfast
 
