@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, python, rule, says, shell, words
+from holdfast.causes.form import CauseRecord, near, python, rule, says, shell, words
 
 CORRUPT = (
     "invalid header or archive is corrupted",
@@ -97,7 +97,12 @@ CORRUPT = (
     "moov atom not found",
     "Invalid data found when processing input",
     "Format not recognised",
-    says("Error tokenizing data", ("pandas v3.1.0.dev0", "Error tokenizing data")),
+    says(
+        "Error tokenizing data(?!.{0,20}out of memory)",
+        ("pandas v3.1.0.dev0", "Error tokenizing data"),
+        near("pandas 3.0.6", "ParserError: Error tokenizing data. C error: out of memory"),
+    ),
+    says("No columns to parse from file", ("pandas 3.0.6", "EmptyDataError: No columns to parse from file")),
     "MDB_CORRUPTED",
     says("Error parsing message", ("protobuf 7.36.2", "Error parsing message: too many levels of nesting.")),
     "IDAT: (?:CRC|incorrect)",

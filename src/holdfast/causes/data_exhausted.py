@@ -45,7 +45,7 @@ CAUSE = CauseRecord(
             "is closed and has insufficient",
             types="OutOfRangeError StopIteration",
         ),
-        rule(0.78, "^", types="StopIteration"),
+        rule(0.78, "^", types="StopIteration", outside="importlib.metadata"),
         rule(
             0.75,
             "generator raised StopIteration",

@@ -51,6 +51,10 @@ VERSIONS = (
         ("transformers 5.22.2", "3 is required for a normal functioning of this module, but found 3==3.3"),
     ),
     "VersionConflict",
+    says(
+        "No package metadata was found for",
+        ("CPython 3.11.7", "PackageNotFoundError: No package metadata was found for apex"),
+    ),
     says("DistributionNotFound", ("pip 26.2.1", "DistributionNotFound: No matching distribution found for 3")),
     says(
         "dependency resolver",

@@ -37,6 +37,10 @@ CLASHES = (
     "mach-o.{0,60}(?:wrong|incompatible) architecture",
     says("wrong ELF class", ("glibc", "wrong ELF class: ELFCLASS32")),
     says("invalid ELF header", ("glibc", "invalid ELF header")),
+    says(
+        r"\.so[\d.]{0,12}: file too short",
+        ("glibc 2.36", "OSError: /home/user/project/ext.so: file too short"),
+    ),
     "multiple libomp",
     r"_ZN\d+\w{6,}",
 )

@@ -25,6 +25,10 @@ CAUSE = CauseRecord(
             "closing signal SIGHUP",
             "Received 1 death signal",
             says("^Hangup$", ("bash 5 with glibc 2.42", "Hangup")),
+            says(
+                r"^.{0,200}: line \d+: *\d+ Hangup\b",
+                ("bash 5.2", "job.sh: line 1: 28709 Hangup                  python train.py"),
+            ),
         ),
         rule(0.6, says("SIGHUP", ("bash", "shell receives a SIGHUP"))),
     ),

@@ -89,6 +89,13 @@ CAUSE = CauseRecord(
             "[Gg]raceful shutdown (?:initiated|requested|started)",
         ),
         rule(
+            0.9,
+            says(
+                "^timeout: sending signal TERM to command",
+                ("coreutils 9.1", "timeout: sending signal TERM to command ‘python’"),
+            ),
+        ),
+        rule(
             0.6,
             says("^Terminated(?:: 15)?$", ("bash 5 with glibc 2.42", "Terminated")),
             says(

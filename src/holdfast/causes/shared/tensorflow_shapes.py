@@ -5,6 +5,13 @@ from __future__ import annotations
 from holdfast.causes.form import says
 
 SHAPES_TF = (
+    says(
+        "Shapes used to initialize variables must be fully-defined",
+        (
+            "keras 3.15.1",
+            "ValueError: Shapes used to initialize variables must be fully-defined (no `None` dimensions). Received: shape=(None, 2) for variable path='dense/kernel'",
+        ),
+    ),
     r"Input \d+(?: of \w+)? (?:of layer|is incompatible with)[^\n]{0,120}(?:is )?incompatible with (?:the )?layer",
     says(
         "is incompatible with (?:the )?layer",
