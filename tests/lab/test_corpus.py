@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import tomllib
 from pathlib import Path
 
@@ -14,9 +15,10 @@ from lab.case import BadCase
 from lab.corpus import captured, program
 from lab.corpus.answers import Answer, Counts, answers, counts
 from lab.corpus.calibration import confident_border, fitted, report
-from lab.corpus.capture import words
+from lab.corpus.capture import CURRENT, Environment, NotKept, capture, environment, neutral, words
 from lab.corpus.captured import LARGEST_BYTES, Capture, shortened
 from lab.corpus.lab_outputs import FAMILY as LAB
+from lab.corpus.program import Program
 
 CORPUS = Path(captured.__file__).parent
 CAPTURES = captured.load_all()
@@ -113,3 +115,24 @@ def test_a_program_has_a_name_of_its_own(tmp_path: Path) -> None:
     (tmp_path / "b.toml").write_text(one)
     with pytest.raises(BadCase, match="two programs are called twice"):
         program.load_all(tmp_path)
+
+
+def test_paths_are_told_as_a_user_has_them_and_what_else_names_the_machine_is_not_kept() -> None:
+    here = Environment("torch-9", Path("/srv/envs/torch-9/bin/python"), ("/srv/envs/torch-9",), "/srv/python3.12", {})
+    text = 'File "/tmp/job-a1_b/train.py"\nFile "/srv/envs/torch-9/lib/x.py"\nFile "/srv/python3.12/lib/os.py"\n'
+    assert neutral(text, here) == (
+        'File "/home/user/project/train.py"\nFile "/home/user/venv/lib/x.py"\nFile "/usr/lib/os.py"\n'
+    )
+    with pytest.raises(NotKept, match="/root/secret"):
+        neutral("cannot open /root/secret", here)
+
+
+@pytest.mark.root
+def test_a_program_is_run_and_what_it_prints_is_kept_if_it_ended_as_it_is_labelled() -> None:
+    where = environment(CURRENT, Path(sys.executable))
+    failing = Program("slip", "system", ("unhandled-exception",), (CURRENT,), "print('epoch 1')\nprint(1 / 0)\n")
+    kept = capture(failing, where)
+    assert (kept.program, kept.causes, kept.exit_code) == ("slip", ("unhandled-exception",), 1)
+    assert kept.text.startswith("epoch 1\nTraceback") and 'File "/home/user/project/train.py", line 2' in kept.text
+    with pytest.raises(NotKept, match="exit code 1"):
+        capture(Program("slip", "system", (), (CURRENT,), failing.code), where)
