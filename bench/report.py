@@ -101,6 +101,13 @@ FIGURES = (
         LAB,
     ),
     Figure(
+        "captured outputs that no rule was written from: {failing} failing, {healthy} healthy",
+        r"at first sight: (?P<right>\d+) of (?P<failing>\d+) failing outputs right.* (?P<wrong>\d+) wrong, (?P<none>\d+) without an answer; "
+        r"(?P<alarms>\d+) false alarms on (?P<healthy>\d+) healthy outputs; (?P<surely>\d+) confidently wrong",
+        "{right} right, {none} without an answer, {wrong} wrong, {alarms} false alarms; {surely} confidently wrong ([docs/why.md](why.md))",
+        LAB,
+    ),
+    Figure(
         "watcher, relay or script killed at random instants",
         r"(?m)^(?P<right>\d+) of (?P<all>\d+) right$",
         "{right} of {all} endings and records right",

@@ -144,7 +144,8 @@ class Remedy:
     how: str
 
 
-LEVELS = {"confident": 0.8, "probable": 0.5, "guess": 0.0}  # the least confidence of each
+# The least confidence of each. Where "confident" begins is fitted: python -m lab.corpus.calibration
+LEVELS = {"confident": 0.85, "probable": 0.5, "guess": 0.0}
 
 
 @dataclass(frozen=True, slots=True)

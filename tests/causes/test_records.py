@@ -13,6 +13,7 @@ import pytest
 from holdfast.causes import CAUSES, FAMILIES
 from holdfast.causes.form import CauseRecord, Recipe
 from holdfast.causes.form.page import page
+from holdfast.causes.form.reached import not_reached
 from holdfast.diagnosis.remedies import remedies_for
 from holdfast.vocabulary import Evidence, Finding
 
@@ -59,7 +60,8 @@ def test_whoever_finds_a_cause_finds_one_that_has_a_record() -> None:
 
 def test_the_documents_tell_of_the_causes_there_are() -> None:
     assert (REPOSITORY / "docs" / "causes.md").read_text() == page()
-    assert f"cause of {len(CAUSES)}," in (REPOSITORY / "README.md").read_text()
+    reached = len(CAUSES) - len(not_reached(CAUSES.values()))
+    assert f"cause of {reached}," in (REPOSITORY / "README.md").read_text()
 
 
 @pytest.mark.parametrize("name", CAUSES)

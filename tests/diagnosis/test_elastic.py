@@ -134,3 +134,21 @@ def test_a_rank_that_only_lost_its_peer_is_not_believed_to_be_the_first() -> Non
 def test_ranks_that_end_well_are_not_asked() -> None:
     window = story(0, None, {"stderr": LOOKUP.encode()})
     assert diagnose(window, find_endings(window)).cause is None
+
+
+THREW = """\
+terminate called after throwing an instance of 'gloo::EnforceNotMet'
+  what():  [enforce fail at ../gloo/transport/tcp/pair.cc:456] op.preamble.length <= op.nbytes. 8 vs 4. Received data size doesn't match expected size. Is there a distributed collective mismatch in your code?
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (THREW + LOST + report(-6, "SIGABRT"), "rank-mismatch"),
+        (LOST + report(-6, "SIGABRT"), "native-crash"),  # what the other lost is an echo of it
+    ],
+)
+def test_of_a_log_how_the_first_rank_ended_is_no_reason_where_the_text_has_one(text: str, expected: str) -> None:
+    found = diagnose_log(excerpt(io.BytesIO(text.encode()))).cause
+    assert found is not None and found.id == expected

@@ -231,6 +231,18 @@ def test_it_abstains_where_the_text_does_not_decide(text: str) -> None:
     assert cause(text) is None
 
 
+@pytest.mark.parametrize("last", ["Training finished.", "training completed successfully", "The run is done!"])
+def test_an_error_before_a_run_that_says_it_finished_is_no_cause(last: str) -> None:
+    text = FRAME + "ValueError: Input X contains NaN.\nskipped that file\nepoch 1 loss 0.4\n"
+    assert cause(text + last + "\n") is None
+    assert cause(last + "\n" + text) == "bad-input-values"
+
+
+@pytest.mark.parametrize("last", ["done", "loading the data: done", "training was not finished", "finished epoch 1"])
+def test_words_that_do_not_say_that_the_run_finished_leave_it_one(last: str) -> None:
+    assert cause(FRAME + "ValueError: Input X contains NaN.\n" + last + "\n") == "bad-input-values"
+
+
 def test_an_error_that_was_handled_long_before_the_end_is_no_cause() -> None:
     went_on = "".join(f"step {i} loss {1 / (i + 1):.4f} on batch {'abcdefghij'[i % 10]}\n" for i in range(200))
     assert cause(FRAME + "ValueError: Input X contains NaN.\n" + went_on) is None

@@ -135,6 +135,13 @@ KERAS_OBJECTS = r"'(?:Sequential|Functional|Model|Adam|SGD|RMSprop|History|Tenso
 # What was written for Python 2 or for a library's own kind of dict.
 OF_ANOTHER_TIME = (
     says(
+        r"deprecated since version [\d.]{1,12} and is now removed",
+        (
+            "torch 2.13.0",
+            "RuntimeError: This function was deprecated since version 1.9 and is now removed. The default behavior has changed from using the upper triangular portion of the matrix by default to using the lower triangular portion.",
+        ),
+    ),
+    says(
         "'dict' object has no attribute '(?:iteritems|itervalues|iterkeys|has_key|unfreeze|freeze)'",
         ("CPython 3.11.7", "AttributeError: 'dict' object has no attribute 'iteritems'"),
     ),
@@ -195,7 +202,7 @@ CAUSE = CauseRecord(
     ),
     exceptions=(
         rule(0.86, *OF_ANOTHER_TIME),
-        rule(0.87, *MOVED, unless="partially initialized module|circular import|" + OWN_FILE),
+        rule(0.87, *MOVED, unless="partially initialized module|circular import|is not a package|" + OWN_FILE),
         rule(
             0.9,
             says(

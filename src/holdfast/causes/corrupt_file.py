@@ -155,12 +155,14 @@ CORRUPT = (
         ("soundfile 0.14.0", "soundfile.LibsndfileError: Error opening 'clip_17.wav': Format not recognised."),
     ),
     says(
-        "Error tokenizing data",
+        "Error tokenizing data(?!.{0,20}out of memory)",
         (
             "pandas 3.1.1",
             "pandas.errors.ParserError: Error tokenizing data. C error: Expected 2 fields in line 3, saw 3\n",
         ),
+        near("pandas 3.0.6", "ParserError: Error tokenizing data. C error: out of memory"),
     ),
+    says("No columns to parse from file", ("pandas 3.0.6", "EmptyDataError: No columns to parse from file")),
     says("MDB_CORRUPTED", ("lmdb 3.0.0", "lmdb.CorruptedError: mdb_get: MDB_CORRUPTED: Located page was wrong type")),
     says("Error parsing message", ("protobuf 7.36.2", "Error parsing message: too many levels of nesting.")),
     says("cannot mmap an empty file", ("CPython 3.11.7", "ValueError: cannot mmap an empty file")),

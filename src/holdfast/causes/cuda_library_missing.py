@@ -90,6 +90,10 @@ CAUSE = CauseRecord(
                 "Torch not compiled with CUDA enabled",
                 ("torch 2.13.0", "AssertionError: Torch not compiled with CUDA enabled"),
             ),
+            says(
+                "Distributed package doesn't have NCCL built in",
+                ("torch 2.13.0", "RuntimeError: Distributed package doesn't have NCCL built in"),
+            ),
         ),
         rule(
             0.58,

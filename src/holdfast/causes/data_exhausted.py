@@ -57,6 +57,7 @@ CAUSE = CauseRecord(
                 ),
             ),
             types="StopIteration",
+            outside="importlib.metadata",
         ),
         rule(
             0.75,

@@ -205,6 +205,17 @@ CAUSE = CauseRecord(
             ),
         ),
         rule(
+            0.88,
+            says(
+                "with (?:a bool|two bool) tensors? is not supported",
+                (
+                    "torch 2.13.0",
+                    "RuntimeError: Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` operator instead.",
+                ),
+            ),
+            says("too many dimensions 'str'", ("torch 2.13.0", "ValueError: too many dimensions 'str'")),
+        ),
+        rule(
             0.62,
             says(
                 "must have (?:identical|equal|the same) types, (?:got|but)",

@@ -68,6 +68,13 @@ CAUSE = CauseRecord(
         rule(0.9, *HOST_WORDS, unless=SHM + "|CUDA|static TLS"),
         rule(
             0.9,
+            says(
+                "Error tokenizing data.{0,20}out of memory",
+                ("pandas 3.0.6", "ParserError: Error tokenizing data. C error: out of memory"),
+            ),
+        ),
+        rule(
+            0.9,
             says("Java heap space", ("Java 8", "java.lang.OutOfMemoryError: Java heap space")),
             says("GC overhead limit", ("Java 8", "java.lang.OutOfMemoryError: GC overhead limit exceeded")),
         ),

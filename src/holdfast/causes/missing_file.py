@@ -63,6 +63,10 @@ MISSING = (
         ),
     ),
     says(
+        "No valid checkpoint found in",
+        ("transformers 5.22.2", "ValueError: No valid checkpoint found in output directory (out)"),
+    ),
+    says(
         "is not a valid checkpoint: ",
         ("tensorflow 2.21.0", "ValueError: The passed save_path is not a valid checkpoint: logs/model.ckpt-5000"),
     ),
@@ -186,7 +190,7 @@ CAUSE = CauseRecord(
                 ),
             ),
             says(
-                r"No (?:images|files|data|samples|labels|annotations)\b.{0,40}(?:found|in)",
+                r"No (?:images|files|data|samples|labels|annotations)\b.{0,40}\b(?:found|in)\b",
                 (
                     "keras 3.15.1",
                     "ValueError: No images found in directory .. Allowed formats: ('.bmp', '.gif', '.jpeg', '.jpg', '.png')",

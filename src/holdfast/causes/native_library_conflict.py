@@ -111,6 +111,10 @@ CLASHES = (
     ),
     says("wrong ELF class", ("glibc 2.36", "OSError: /usr/lib32/libcudart.so.11.0: wrong ELF class: ELFCLASS32")),
     says("invalid ELF header", ("glibc 2.36", "OSError: /usr/lib/x86_64-linux-gnu/libc.so: invalid ELF header")),
+    says(
+        r"\.so[\d.]{0,12}: file too short",
+        ("glibc 2.36", "OSError: /home/user/project/ext.so: file too short"),
+    ),
 )
 CAUSE = CauseRecord(
     id="native-library-conflict",

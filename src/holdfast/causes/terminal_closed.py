@@ -49,6 +49,10 @@ CAUSE = CauseRecord(
                 ),
             ),
             says("^Hangup$", ("bash 5 with glibc 2.42", "Hangup")),
+            says(
+                r"^.{0,200}: line \d+: *\d+ Hangup\b",
+                ("bash 5.2", "job.sh: line 1: 28709 Hangup                  python train.py"),
+            ),
         ),
         rule(0.6, says("SIGHUP", ("torch 2.13.0", "  traceback : Signal 1 (SIGHUP) received by PID 25298"))),
     ),

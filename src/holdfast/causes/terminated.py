@@ -155,6 +155,13 @@ CAUSE = CauseRecord(
             says("caught SIGTERM", ("slurm slurm-25-05-0-1", "Caught SIGTERM. Shutting down.")),
         ),
         rule(
+            0.9,
+            says(
+                "^timeout: sending signal TERM to command",
+                ("coreutils 9.1", "timeout: sending signal TERM to command ‘python’"),
+            ),
+        ),
+        rule(
             0.6,
             says("^Terminated(?:: 15)?$", ("bash 5 with glibc 2.42", "Terminated")),
             says(

@@ -28,6 +28,10 @@ VERSIONS = (
         ),
     ),
     says(
+        "No package metadata was found for",
+        ("CPython 3.11.7", "PackageNotFoundError: No package metadata was found for apex"),
+    ),
+    says(
         "DistributionNotFound",
         (
             "setuptools 65",

@@ -6,6 +6,13 @@ from holdfast.causes.form import says
 
 SHAPES_TF = (
     says(
+        "Shapes used to initialize variables must be fully-defined",
+        (
+            "keras 3.15.1",
+            "ValueError: Shapes used to initialize variables must be fully-defined (no `None` dimensions). Received: shape=(None, 2) for variable path='dense/kernel'",
+        ),
+    ),
+    says(
         "is incompatible with (?:the )?layer",
         (
             "keras 2.11",

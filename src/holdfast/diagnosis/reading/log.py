@@ -26,6 +26,12 @@ TOLD = 0.5
 LINES_OF_A_SHAPE = 3  # a line that comes ten thousand times is read at its first and last occurrences only
 TRIAL_FAILED = re.compile(r"\b[Tt]rial \w{1,40} (?:failed|errored)")
 TRIAL_FINISHED = re.compile(r"\b[Tt]rial \w{1,40} (?:finished|completed|done)")
+# As a log's last words; "done" by itself may be said of loading the data, and a buffer written out after the error.
+FINISHED = re.compile(
+    r"\W*(?:\w+ ){0,2}(?:training|run|job|search|experiment|script|fit) (?:is |was |has )?(?:been )?"
+    r"(?:finished|completed?|done)(?: successfully| in .{1,30})?\W*",
+    re.IGNORECASE,
+)
 DIGITS = str.maketrans("", "", "0123456789")
 
 
@@ -54,6 +60,10 @@ def clues_of(lines: Sequence[Line]) -> list[Clue]:
     rest = [line for line in lines if id(line) not in covered]
     found = [_unless_it_went_on(clue, rest) for clue in found]
     found += [_unless_it_trained(clue, rest) for clue in _of_lines(rest)]
+    if _finished(lines):
+        found = [
+            _handled(clue) if clue.kind in ("exception", "line") and not _goes_on(clue) else clue for clue in found
+        ]
     if not any(clue.finding.confidence >= TOLD for clue in found):
         found += _of_messages(rest)
         found += [Clue(finding, lines[-1].number, lines[-1].who, None, "line") for finding in of_the_last_frame(lines)]
@@ -88,21 +98,30 @@ def _of_voice(said: Sequence[Line], covered: set[int]) -> Iterable[Clue]:
 def _unless_it_went_on(clue: Clue, rest: Sequence[Line]) -> Clue:
     """Many ordinary lines after it, and the same voice among them: the script handled it."""
     after = sum(1 for line in rest if line.number > clue.number and line.who == clue.who and line.text.strip())
-    if after <= WENT_ON_LINES or clue.kind != "exception":
-        return clue
-    finding = replace(clue.finding, confidence=min(clue.finding.confidence, HANDLED))
-    return replace(clue, finding=finding)
+    return clue if after <= WENT_ON_LINES or clue.kind != "exception" else _handled(clue)
+
+
+def _finished(lines: Sequence[Line]) -> bool:
+    """The script's own last words: what it said before did not end it."""
+    last = next((line.text.strip() for line in reversed(lines) if line.text.strip()), "")
+    return FINISHED.fullmatch(last) is not None
+
+
+def _handled(clue: Clue) -> Clue:
+    return replace(clue, finding=replace(clue.finding, confidence=min(clue.finding.confidence, HANDLED)))
+
+
+def _goes_on(clue: Clue) -> bool:
+    cause = CAUSES[clue.finding.cause]
+    return (cause.slows or cause.goes_on) and not cause.of_the_installation
 
 
 def _unless_it_trained(clue: Clue, rest: Sequence[Line]) -> Clue:
     cause = CAUSES[clue.finding.cause]
-    never_ends = (cause.slows or cause.goes_on) and not cause.of_the_installation
-    if never_ends or clue.finding.confidence <= HANDLED:
+    if _goes_on(clue) or clue.finding.confidence <= HANDLED:
         return clue
     reports = sum(1 for line in rest if line.number > clue.number and is_progress(line.text))
-    if reports < (REPORTS if cause.of_the_installation else MANY_REPORTS):
-        return clue
-    return replace(clue, finding=replace(clue.finding, confidence=min(clue.finding.confidence, HANDLED)))
+    return clue if reports < (REPORTS if cause.of_the_installation else MANY_REPORTS) else _handled(clue)
 
 
 def _searched_on(lines: Sequence[Line]) -> set[int]:

@@ -24,6 +24,7 @@ SLIPS = CERTAIN_SLIPS | {
 # Messages of libraries that tell of nothing but how they were called.
 MISUSED = re.compile(
     r"No gradients provided for any variable|must compile your model before|backward through the graph a second time|does not require grad and does not have a grad_fn|only for scalar outputs"
+    r"|No `\w{1,40}\(\)` method defined|conditioned on metric .{1,60} which is not available|needs PRNG for"
 )
 # What the interpreter itself says of a slip, whoever pasted it without its place.
 INTERPRETER = re.compile(
