@@ -21,6 +21,9 @@ MAY_CATCH_EVERYTHING = {
     "inside/never_raise.py": 5,
     "probes/runner.py": 1,
 }
+# Findings are recorded for people: written by the watcher, shown by `log`. Nobody else may read them back; what was found in
+# a run is found again from its readings (`cli/replay.py`).
+MAY_KNOW_RECORDED_FINDINGS = {"recorded_events.py", "supervisor/tick.py", "views/log_text.py"}
 
 
 def test_there_is_source_to_look_at() -> None:
@@ -36,6 +39,20 @@ def test_a_file_is_read_in_one_sitting_and_catches_everything_only_where_it_may(
     assert len(list(broad_excepts(tree))) <= MAY_CATCH_EVERYTHING.get(str(path.relative_to(SOURCE)), 0), (
         "an error that nobody foresaw is swallowed here"
     )
+
+
+def test_findings_that_were_recorded_are_shown_and_never_read_back() -> None:
+    assert {
+        str(path.relative_to(SOURCE)) for path in FILES if knows_recorded_findings(ast.parse(path.read_text()))
+    } == (MAY_KNOW_RECORDED_FINDINGS)
+    for reading in ('window.events("finding")', "from holdfast.recorded_events import Exit, RecordedFinding"):
+        assert knows_recorded_findings(ast.parse(reading))
+
+
+def knows_recorded_findings(tree: ast.Module) -> bool:
+    constants = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+    imported = {name.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for name in node.names}
+    return "finding" in constants or "RecordedFinding" in imported
 
 
 def too_long(tree: ast.Module) -> Iterator[str]:

@@ -22,7 +22,7 @@ from holdfast.probes.vmstat import Vmstat
 from holdfast.recorded_events import Exit, RecordedDecision
 from holdfast.vocabulary import DecisionKind, Diagnosis, Event, Sample, Window
 
-READ = detectors.READ_AT_THE_END | diagnosis.READS | ruled_out.reads
+READ = detectors.READ_WHILE_RUNNING | detectors.READ_AT_THE_END | diagnosis.READS | ruled_out.reads
 UNDIAGNOSED = "Holdfast cannot say: its own diagnosis failed, as is told below."
 
 
@@ -54,7 +54,7 @@ def read_run(run: Path) -> Recording:
 def _replayed(journal: Journal, events: Sequence[Event], today: Sequence[Sample | Event]) -> Replay:
     """Each attempt as if it had been the only one. `today`: what the machine says of it now."""
     pause_s = (events[-1].at - events[0].at) / LOOKS if events else 0.0
-    replay = Replay(READ, _restarts(events), lambda since, until: journal.output(since=since, until=until), pause_s)
+    replay = Replay(READ, restarts_in(events), lambda since, until: journal.output(since=since, until=until), pause_s)
     for at, readings in turns(journal.samples(READ), events):
         replay.turn(at, readings)
     if today:
@@ -79,7 +79,7 @@ def _diagnosed(attempt: Attempt, runner: DetectorRunner) -> Diagnosis:
     return runner.alone("diagnosis", judged, attempt.window, otherwise)
 
 
-def _restarts(events: Iterable[Event]) -> list[float]:
+def restarts_in(events: Iterable[Event]) -> list[float]:
     """When another attempt was decided on and came to pass, or was stopped while it was waited for."""
     moments: list[float] = []
     decided: float | None = None

@@ -51,7 +51,7 @@ class Replay:
 
         Between two looks at least `pause_s` of the run's time pass.
         """
-        self._window = WindowBuilder(declared | detectors.READ_WHILE_RUNNING)
+        self._window = WindowBuilder(declared)
         self._restarts = deque(restarts)
         self._printed = printed
         self._began = float("-inf")
