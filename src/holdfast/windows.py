@@ -6,6 +6,7 @@ in each. What it has not declared it cannot read: its window raises, wherever it
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -288,5 +289,13 @@ class _Course:
         self._extremes = (lowest, highest)
 
     def samples(self) -> list[Sample]:
-        kept = {id(sample): sample for sample in (*self._older, *(self._extremes or ()))}
-        return [*sorted(kept.values(), key=lambda sample: (sample.at, sample.step or 0)), *self._latest]
+        kept = [*self._older, *self._latest]
+        for extreme in self._extremes or ():
+            place = bisect_right(kept, _moment(extreme), key=_moment)
+            if not place or kept[place - 1] is not extreme:
+                kept.insert(place, extreme)
+        return kept
+
+
+def _moment(sample: Sample) -> tuple[float, int]:
+    return sample.at, sample.step or 0
