@@ -16,7 +16,7 @@ from holdfast.diagnosis.plain_text import Line
 from holdfast.diagnosis.reading.combined_clues import PROBABLY_MEMORY
 from holdfast.diagnosis.reading.frameworks import framework_in
 from holdfast.diagnosis.reading.log import clues_of, read_excerpt
-from holdfast.diagnosis.reading.ranking import findings_of
+from holdfast.diagnosis.reading.ranking import findings_of, first_seen
 from holdfast.diagnosis.reading.scan import Excerpt
 from holdfast.diagnosis.remedies import remedies_for
 from holdfast.diagnosis.survived import rescued
@@ -124,7 +124,9 @@ def _first_to_fail(lines: Sequence[Line], findings: Sequence[Finding]) -> list[F
 def diagnose_log(excerpt: Excerpt) -> Diagnosis:
     """The same for a log of which nothing but the text is known."""
     lines = read_excerpt(excerpt)
-    findings = _first_to_fail(lines, findings_of(clues_of(lines), lines))
+    clues = clues_of(lines)
+    found = ranked(findings_of(clues, lines), first_seen(clues), only_text=True)
+    findings = _first_to_fail(lines, [replace(f, confidence=round(f.confidence, 2)) for f in found])
     causes = [_in_words(finding, framework_in(lines)) for finding in findings]
     if not causes or causes[0].confidence < SURE:
         nothing = "There is no text in it." if not any(line.text.strip() for line in lines) else CANNOT_TELL_LOG
