@@ -55,6 +55,20 @@ def knows_recorded_findings(tree: ast.Module) -> bool:
     return "finding" in constants or "RecordedFinding" in imported
 
 
+def test_what_is_told_is_ranked_once() -> None:
+    """Texts, kernel, driver and detectors beside each other: one call for a recorded run, one for a pasted log."""
+    calls = {
+        str(path.relative_to(SOURCE)): found
+        for path in FILES
+        if (found := sum(_calls(node, "ranked") for node in ast.walk(ast.parse(path.read_text()))))
+    }
+    assert calls == {"diagnosis/verdict.py": 2}
+
+
+def _calls(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
+
+
 def too_long(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):

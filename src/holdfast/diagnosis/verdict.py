@@ -125,9 +125,8 @@ def diagnose_log(excerpt: Excerpt) -> Diagnosis:
     """The same for a log of which nothing but the text is known."""
     lines = read_excerpt(excerpt)
     clues = clues_of(lines)
-    found = ranked(findings_of(clues, lines), first_seen(clues), only_text=True)
-    findings = _first_to_fail(lines, [replace(f, confidence=round(f.confidence, 2)) for f in found])
-    causes = [_in_words(finding, framework_in(lines)) for finding in findings]
+    found = ranked(_first_to_fail(lines, findings_of(clues, lines)), first_seen(clues), only_text=True)
+    causes = [_in_words(finding, framework_in(lines)) for finding in found]
     if not causes or causes[0].confidence < SURE:
         nothing = "There is no text in it." if not any(line.text.strip() for line in lines) else CANNOT_TELL_LOG
         return Diagnosis("unknown", None, tuple(causes), nothing)

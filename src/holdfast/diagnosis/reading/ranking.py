@@ -1,4 +1,4 @@
-"""Clues of one log -> findings: cause before symptom, the first before its echoes."""
+"""Clues of one text -> findings, one of each cause, for `weighing` to rank beside all others."""
 
 from __future__ import annotations
 
