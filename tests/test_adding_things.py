@@ -26,11 +26,28 @@ DETECTOR = '''
 """The script said that it gives up."""
 
 from holdfast.vocabulary import Evidence, Finding, Window
+from holdfast.windows import reads
 
 
+@reads(output=True)
 def find(window: Window) -> Finding | None:
     said = b"I give up" in window.output("stdout")
     return Finding("terminated", 0.97, (Evidence("it said: I give up", "stdout"),)) if said else None
+'''
+LIVE_DETECTOR = '''
+"""The script has lived long enough: its processor time since its first process was seen."""
+
+from holdfast.vocabulary import Evidence, Finding, Window
+from holdfast.windows import reads
+
+
+@reads(course=["job.cpu_s"], events=["process.appeared"])
+def find(window: Window) -> Finding | None:
+    course, first = window.series("job.cpu_s"), window.events("process.appeared")[:1]
+    if len(course) < 3 or not first:
+        return None
+    text = f"{len(course)} readings since {first[0].data['name']} appeared"
+    return Finding("cpu-oversubscribed", 0.9, (Evidence(text, "telemetry", course[-1].at),))
 '''
 PROBE = '''
 """How many files lie where the job runs."""
@@ -104,11 +121,11 @@ class Copy:
     def run(self, script: str) -> tuple[dict[str, Any], Journal]:
         (self.place / "train.py").write_text(script)
         (self.place / "tinyframe.py").write_text(FRAMEWORK)
-        self._holdfast("run", "--", sys.executable, "train.py")
-        why = json.loads(self._holdfast("why", "--json"))
+        self.holdfast("run", "--", sys.executable, "train.py")
+        why = json.loads(self.holdfast("why", "--json"))
         return why, Journal(self.place / ".holdfast" / "runs" / why["run"] / "journal")
 
-    def _holdfast(self, *words: str) -> str:
+    def holdfast(self, *words: str) -> str:
         environment = {**os.environ, "PYTHONPATH": str(self.package.parent)}
         done = subprocess.run(
             [sys.executable, "-m", "holdfast", *words], cwd=self.place, env=environment, capture_output=True, text=True, timeout=100, check=False
@@ -141,6 +158,24 @@ def test_a_detector_is_one_file_and_one_line(copy: Copy) -> None:
     assert after["cause"]["id"] == "terminated"
     assert [line["text"] for line in after["cause"]["evidence"]][:1] == ["it said: I give up"]
     assert copy.lines_changed() == {listing: 1}
+
+
+def test_a_live_detector_that_reads_events_and_a_whole_course_is_one_file_and_one_line(copy: Copy) -> None:
+    copy.add("detectors/lived_enough.py", LIVE_DETECTOR)
+    listing = "detectors/__init__.py"
+    copy.enlist(listing, "WHILE_RUNNING", '_detector("lived-enough", "lived_enough.find"),')
+    why, journal = copy.run("import time; time.sleep(3.5)\n")
+    (told,) = journal.events("finding")
+    assert told.data["evidence"][0].startswith("3 readings since python"), "while it ran"
+    assert [cause["id"] for cause in why["noticed"]] == ["cpu-oversubscribed"], "and from the record"
+    assert copy.lines_changed() == {listing: 1}
+
+
+def test_a_detector_without_a_declaration_cannot_be_listed(copy: Copy) -> None:
+    copy.add("detectors/giving_up.py", DETECTOR.replace("@reads(output=True)\n", ""))
+    copy.enlist("detectors/__init__.py", "FOR_DIAGNOSIS", '_detector("giving-up", "giving_up.find"),')
+    with pytest.raises(AssertionError, match=r"giving_up\.find does not declare what it reads"):
+        copy.holdfast("why")
 
 
 def test_a_probe_is_one_file_and_one_line(copy: Copy) -> None:

@@ -21,6 +21,9 @@ MAY_CATCH_EVERYTHING = {
     "inside/never_raise.py": 5,
     "probes/runner.py": 1,
 }
+# Findings are recorded for people: written by the watcher, shown by `log`. Nobody else may read them back; what was found in
+# a run is found again from its readings (`cli/replay.py`).
+MAY_KNOW_RECORDED_FINDINGS = {"recorded_events.py", "supervisor/tick.py", "views/log_text.py"}
 
 
 def test_there_is_source_to_look_at() -> None:
@@ -36,6 +39,34 @@ def test_a_file_is_read_in_one_sitting_and_catches_everything_only_where_it_may(
     assert len(list(broad_excepts(tree))) <= MAY_CATCH_EVERYTHING.get(str(path.relative_to(SOURCE)), 0), (
         "an error that nobody foresaw is swallowed here"
     )
+
+
+def test_findings_that_were_recorded_are_shown_and_never_read_back() -> None:
+    assert {
+        str(path.relative_to(SOURCE)) for path in FILES if knows_recorded_findings(ast.parse(path.read_text()))
+    } == (MAY_KNOW_RECORDED_FINDINGS)
+    for reading in ('window.events("finding")', "from holdfast.recorded_events import Exit, RecordedFinding"):
+        assert knows_recorded_findings(ast.parse(reading))
+
+
+def knows_recorded_findings(tree: ast.Module) -> bool:
+    constants = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+    imported = {name.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for name in node.names}
+    return "finding" in constants or "RecordedFinding" in imported
+
+
+def test_what_is_told_is_ranked_once() -> None:
+    """Texts, kernel, driver and detectors beside each other: one call for a recorded run, one for a pasted log."""
+    calls = {
+        str(path.relative_to(SOURCE)): found
+        for path in FILES
+        if (found := sum(_calls(node, "ranked") for node in ast.walk(ast.parse(path.read_text()))))
+    }
+    assert calls == {"diagnosis/verdict.py": 2}
+
+
+def _calls(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
 
 
 def too_long(tree: ast.Module) -> Iterator[str]:

@@ -9,7 +9,7 @@ import pytest
 from holdfast.detectors import find_endings
 from holdfast.detectors.leak import NAMED, SUSPECTED, find_gpu, find_host
 from holdfast.diagnosis.verdict import diagnose
-from holdfast.vocabulary import Event, Sample, Window
+from holdfast.vocabulary import Detail, Event, Evidence, Finding, Sample, Window
 from tests.story import START, kernel, story
 
 MIB = float(1 << 20)
@@ -162,19 +162,10 @@ def test_a_leak_of_hundreds_of_megabytes_a_second_is_seen_though_it_lasts_half_a
 
 
 def test_what_was_named_while_it_ran_is_not_forgotten() -> None:
-    told = Event(
-        "finding",
-        START + 10,
-        {
-            "cause": "host-memory-leak",
-            "confidence": NAMED,
-            "evidence": ["memory grows 2 MiB a step"],
-            "headline": "Leak",
-            "holder": "Trainer.averages",
-        },
-    )
-    window = story(137, 9, events=[told, kernel(KILLED)])
-    answer = diagnose(window, find_endings(window))
+    seen = (Evidence("memory grows 2 MiB a step", "telemetry", START + 10),)
+    found = Finding("host-memory-leak", NAMED, seen, {Detail.HOLDER: "Trainer.averages"}, headline="Leak")
+    window = story(137, 9, events=[kernel(KILLED)])
+    answer = diagnose(window, find_endings(window), [found])
     assert answer.cause is not None and answer.cause.title == "Leak"
     assert any("Trainer.averages" in remedy.how for remedy in answer.cause.remedies)
 

@@ -12,6 +12,7 @@ from holdfast.detectors import WHILE_RUNNING, runner
 from holdfast.detectors.runner import Detector, DetectorRunner, HeldUp, held_up
 from holdfast.recorded_events import DetectorOff
 from holdfast.vocabulary import Evidence, Finding, Window
+from holdfast.windows import reads
 
 SEEN = Finding("disk-full", 0.6, (Evidence("full", "telemetry"),))
 
@@ -110,6 +111,17 @@ def test_an_endless_loop_does_not_keep_its_processor() -> None:
         time.sleep(0.02)
     assert ended.wait(60)
     assert detectors.find(Window()) == [] and _off(detectors) == []
+
+
+def test_one_that_reads_what_it_has_not_declared_is_switched_off_with_the_reason() -> None:
+    @reads(events=["script.exit"])
+    def greedy(window: Window) -> None:
+        window.value("host.memory_available_bytes")
+
+    detectors = DetectorRunner([Detector("greedy", greedy, greedy.reads), Detector("good", _well)])
+    assert detectors.find(Window()) == [SEEN]
+    (off,) = _off(detectors)
+    assert (off.detector, off.reason) == ("greedy", "UndeclaredRead: signal host.memory_available_bytes")
 
 
 def test_two_slow_calls_long_ago_are_forgiven() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from holdfast.detectors import find_endings
 from holdfast.diagnosis.verdict import diagnose
 from holdfast.inside.out_of_memory import ran_out_on, wanted
-from holdfast.vocabulary import Cause, Event
+from holdfast.vocabulary import Cause, Event, Evidence, Finding, Window
 from tests.story import GIB, START, kernel, story
 
 KILLED = "Memory cgroup out of memory: Killed process 100 (python) total-vm:9kB, anon-rss:8kB"
@@ -24,17 +26,17 @@ def longest(shape: list[int], step: int) -> Event:
     return Event("train.longest", START + step, {"shape": shape, "step": step})
 
 
-def killed(events: list[Event], **series: list[float | None]) -> Cause:
+def killed(events: list[Event], while_running: Sequence[Finding] = (), **series: list[float | None]) -> Cause:
     told = [KERAS, kernel(KILLED), *events]
-    return cause_of(story(137, 9, None, told, **series))
+    return cause_of(story(137, 9, None, told, **series), while_running)
 
 
 def on_the_gpu(events: list[Event], **series: list[float | None]) -> Cause:
     return cause_of(story(1, None, {"stderr": ON_GPU}, [TORCH, *events], **series))
 
 
-def cause_of(window: object) -> Cause:
-    answer = diagnose(window, find_endings(window))  # type: ignore[arg-type]
+def cause_of(window: Window, while_running: Sequence[Finding] = ()) -> Cause:
+    answer = diagnose(window, find_endings(window), while_running)
     assert answer.cause is not None
     return answer.cause
 
@@ -112,11 +114,8 @@ def test_memory_that_is_free_in_pieces_only() -> None:
 
 
 def test_a_leak_stands_before_all_of_them() -> None:
-    leak = Event(
-        "finding", START + 50,
-        {"cause": "host-memory-leak", "confidence": 0.85, "evidence": ["memory grows 3 MiB a step"], "headline": "Memory leaks"},
-    )  # fmt: skip
-    cause = killed([phase("train", 6), leak], train__steps_count=[1.0, 300.0])
+    leak = Finding("host-memory-leak", 0.85, (Evidence("memory grows 3 MiB a step", "telemetry", START + 50),))
+    cause = killed([phase("train", 6)], [leak], train__steps_count=[1.0, 300.0])
     assert cause.id == "host-memory-leak"
 
 

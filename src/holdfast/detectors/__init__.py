@@ -5,20 +5,24 @@ from __future__ import annotations
 from functools import partial
 from importlib import import_module
 
-from holdfast.detectors.exhaustion import EDGES, find_edge
+from holdfast.detectors.exhaustion import EDGES, find_edge, pace_s
 from holdfast.detectors.runner import Detector
 from holdfast.vocabulary import Finding, Window
+from holdfast.windows import Reader, all_of
 
 
 def _detector(name: str, function: str) -> Detector:
     """`function` is MODULE.NAME in this folder: so a new detector is its file and a line below."""
     module, _, attribute = function.partition(".")
-    return Detector(name, getattr(import_module(f"{__name__}.{module}"), attribute))
+    find = getattr(import_module(f"{__name__}.{module}"), attribute)
+    if not isinstance(find, Reader):
+        raise TypeError(f"{function} does not declare what it reads: put @reads(…) of holdfast.windows above it")
+    return Detector(name, find, find.reads)
 
 
 # Memory first: the cheapest, and the ones whose warning must not wait for anything.
 WHILE_RUNNING: tuple[Detector, ...] = (
-    *(Detector(f"filling: {edge.what}", partial(find_edge, edge=edge)) for edge in EDGES),
+    *(Detector(f"filling: {edge.what}", partial(find_edge, edge=edge), edge.reads) for edge in EDGES),
     _detector("host-memory-leak", "leak.find_host"),
     _detector("gpu-memory-leak", "leak.find_gpu"),
     _detector("input-starvation", "starvation.find"),
@@ -47,6 +51,9 @@ FOR_DIAGNOSIS: tuple[Detector, ...] = (
     _detector("data-exhausted", "data_exhausted.find_ending"),
     _detector("leak", "leak.find_ending"),
 )
+# What the window of each has to hold.
+READ_WHILE_RUNNING = all_of((pace_s.reads, *(one.reads for one in (*WHILE_RUNNING, *ONCE_AFTER_EXIT))))
+READ_AT_THE_END = all_of(one.reads for one in FOR_DIAGNOSIS)
 
 
 def find_endings(window: Window) -> list[Finding]:

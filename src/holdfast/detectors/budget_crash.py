@@ -8,11 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from holdfast.detectors import reported_out_of_memory
-from holdfast.detectors.endings import ALLOCATION_CRASHES, Ending, ending
-from holdfast.detectors.held_memory import most_held
+from holdfast.detectors.endings import ALLOCATION_CRASHES, ENDING, Ending, ending
+from holdfast.detectors.held_memory import HELD, most_held
 from holdfast.detectors.reported_out_of_memory import device
 from holdfast.detectors.units import amount
 from holdfast.vocabulary import Evidence, Finding, Window
+from holdfast.windows import reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,7 @@ class Thresholds:
     after_rescue_s: float = 60.0  # from an error that was caught to the crash
 
 
+@reads(ENDING, HELD, reported_out_of_memory.find.reads, latest=["job.memory_budget_bytes"], events=["rescue.caught"])
 def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
     how = ending(window)
     if how is None or how.signal not in ALLOCATION_CRASHES:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from holdfast.vocabulary import Detail, Evidence, Finding, Window
+from holdfast.windows import reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,12 @@ class Thresholds:
     steady_ratio: float = 0.7  # of the readings are above; start-up and validation pass
 
 
+@reads(
+    latest=[
+        "job.cpu_wanting_count", "job.cores_count", "job.processes_count", "job.threads_count",
+        "pressure.cpu_some_percent", "train.step_s",
+    ]
+)  # fmt: skip
 def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
     newest, cores = window.last("job.cpu_wanting_count"), window.value("job.cores_count")
     if newest is None or not cores:

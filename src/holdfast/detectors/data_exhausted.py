@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from holdfast.detectors.endings import ending
+from holdfast.detectors.endings import ENDING, ending
 from holdfast.vocabulary import Event, Evidence, Finding, Window
+from holdfast.windows import reads
 
 RAISED = (b"StopIteration", b"OutOfRangeError", b"End of sequence")
 LAST_WORDS = 4000  # bytes at the end of the output
 
 
+@reads(events=["train.data_exhausted"])
 def find(window: Window) -> Finding | None:
     event = next((event for event in window.events("train.data_exhausted") if _fell_short(event)), None)
     if event is None:
@@ -37,6 +39,7 @@ def _fell_short(event: Event) -> bool:
     return bool(event.data.get("steps_asked")) or event.data.get("steps_done") == 0
 
 
+@reads(ENDING, find.reads, output=True)
 def find_ending(window: Window) -> Finding | None:
     """For a run that failed afterwards: certain where its error says so, otherwise a guess."""
     found, how = find(window), ending(window)

@@ -5,10 +5,21 @@ from __future__ import annotations
 import re
 import signal
 
-from holdfast.detectors.endings import Ending, ending, kernel_kills, kills_may_be_ours, last_moments
+from holdfast.detectors.endings import (
+    ENDING,
+    KERNEL_KILLS,
+    KILL_COUNTS,
+    PROCESSES,
+    Ending,
+    ending,
+    kernel_kills,
+    kills_may_be_ours,
+    last_moments,
+)
 from holdfast.detectors.units import amount
 from holdfast.recorded_events import GuardAct
 from holdfast.vocabulary import Event, Evidence, Finding, Window, signal_name
+from holdfast.windows import Reads, reads
 
 ASKED = {
     signal.SIGTERM: ("terminated", "Asked to stop (SIGTERM)"),
@@ -28,8 +39,10 @@ TIMEOUT_GIVEN = re.compile(
 SECONDS_IN = {"m": 60.0, "h": 3600.0, "d": 86400.0}
 LATE_S = 2.0  # start and end of a process are each seen up to a second late
 SOON_S = 60.0  # a script that handles SIGTERM may save before it leaves
+TIME_LIMIT = ENDING | KERNEL_KILLS | Reads(events=(*PROCESSES, GuardAct.STOPPED))
 
 
+@reads(TIME_LIMIT, events=["signal.received", "preemption"])
 def find_asked(window: Window) -> Finding | None:
     how = ending(window)
     if how is None or how.code == 0:
@@ -52,9 +65,7 @@ def find_asked(window: Window) -> Finding | None:
 
 def _at_the_limit_of_timeout(window: Window, how: Ending) -> Finding | None:
     """`timeout 2h python train.py` ends its child with SIGTERM and exits with 124; with `-k` or `-s KILL` it kills it."""
-    started = [
-        event for event in window.events("process.appeared", "process.gone") if event.data.get("name") == "timeout"
-    ]
+    started = [event for event in window.events(*PROCESSES) if event.data.get("name") == "timeout"]
     if how.code == TIMED_OUT and started:
         text = f"exit code {TIMED_OUT} of `timeout`: its time was over, and it ended the script"
     elif _killed_for_nothing_else(window, how) and any(_was_over(event, how) for event in started):
@@ -110,6 +121,13 @@ def _sender(event: Event) -> Evidence:
     return Evidence(f"{signal_name(number)} arrived{who}", "signal", event.at, number)
 
 
+@reads(
+    TIME_LIMIT,
+    KILL_COUNTS,
+    latest=["host.memory_available_bytes"],
+    course=["host.oom_kill_count"],
+    events=["inside.hello"],
+)
 def find_killed(window: Window) -> Finding | None:
     how = ending(window)
     if how is None or how.signal != signal.SIGKILL or kernel_kills(window) or _at_the_limit_of_timeout(window, how):

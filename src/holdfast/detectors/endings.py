@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from holdfast.recorded_events import Exit
 from holdfast.vocabulary import Evidence, Window, signal_name
+from holdfast.windows import Reads
 
 # What the kernel writes when it kills for memory, in two forms: one line of keys and one sentence.
 OOM_KEYS = re.compile(
@@ -21,6 +22,12 @@ OOM_SENTENCE = re.compile(r"Killed process (?P<pid>\d+) \((?P<name>[^)]*)\)")
 ALLOCATION_CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS)
 STARTS = ("run.start", "attempt.start")
 LAST_S = 60.0  # a trainer may take that long to notice that a worker died
+PROCESSES = ("process.appeared", "process.gone")
+# What the functions below read, for the declarations of those who call them.
+ENDING = Reads(events=(Exit.KIND,))
+KERNEL_LINES = Reads(events=("kernel.line", *STARTS, *PROCESSES))
+KERNEL_KILLS = ENDING | KERNEL_LINES | Reads(events=("machine", "cgroup.found"))
+KILL_COUNTS = ENDING | Reads(course=("cgroup.oom_kill_count",), events=("machine", "probe.missing", "probe.failed"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +134,7 @@ def pids_are_the_kernels(window: Window) -> bool:
 
 
 def job_names(window: Window) -> set[str]:
-    return {str(event.data["name"]) for event in window.events("process.appeared", "process.gone")}
+    return {str(event.data["name"]) for event in window.events(*PROCESSES)}
 
 
 def job_group(window: Window) -> str:
@@ -138,7 +145,7 @@ def job_group(window: Window) -> str:
 
 def job_pids(window: Window) -> set[int]:
     pids = {int(event.data["script_pid"]) for event in window.events(*STARTS)}
-    return pids | {int(event.data["pid"]) for event in window.events("process.appeared", "process.gone")}
+    return pids | {int(event.data["pid"]) for event in window.events(*PROCESSES)}
 
 
 def kernel_lines(window: Window, pattern: str) -> Iterator[Evidence]:

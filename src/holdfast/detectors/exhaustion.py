@@ -13,6 +13,7 @@ from itertools import pairwise
 from holdfast.detectors.slope import slope
 from holdfast.detectors.units import amount, duration
 from holdfast.vocabulary import Evidence, Finding, Sample, Window, unit_of
+from holdfast.windows import DeclaredWindow, Reads, reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,10 @@ class Exhaustible:
     ours_of: str = ""  # what the job's part is compared with, where that is not the whole
     ours_ratio: float = 0.01
     patience_s: float = 2.0  # a trend lasts at least this long; a framework may allocate a whole GPU in a second or two
+
+    @property
+    def reads(self) -> Reads:
+        return Reads(latest=tuple(filter(None, (self.level, self.whole, self.slows_from, self.ours, self.ours_of))))
 
 
 EDGES = (
@@ -100,10 +105,12 @@ def find_edges(window: Window) -> list[Finding]:
 
 
 def find_edge(window: Window, edge: Exhaustible, thresholds: Thresholds = Thresholds()) -> list[Finding]:  # noqa: B008 - frozen
+    window = DeclaredWindow(window, edge.reads)
     findings = (_find(window, instance, thresholds) for instance in _instances(window, edge))
     return [finding for finding in findings if finding is not None]
 
 
+@reads(*(edge.reads for edge in MEMORY_EDGES))
 def pace_s(window: Window) -> float:
     """Seconds until the next look: one at rest, down to a twentieth as memory gets tight.
 

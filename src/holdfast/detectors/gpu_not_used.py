@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from holdfast.vocabulary import Evidence, Finding, Window
+from holdfast.windows import reads
 
 STEPS = 20  # a script may build on the CPU, try a step there, and then move to the GPU
 
 
+@reads(latest=["train.steps_count"], events=["train.device", "gpu.found", "inside.hello"])
 def find(window: Window) -> Finding | None:
     trains_on, steps = window.event("train.device"), window.value("train.steps_count")
     if trains_on is None or (steps or 0) < STEPS or not str(trains_on.data.get("device", "")).lower().startswith("cpu"):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from holdfast.detectors.endings import ending
+from holdfast.detectors.endings import ENDING, ending
 from holdfast.detectors.units import amount
 from holdfast.recorded_events import GuardAct
 from holdfast.vocabulary import Evidence, Finding, Window
+from holdfast.windows import reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +17,7 @@ class Thresholds:
     stalled_s: float = 1.0  # everybody waited for memory so long: the machine was swapping
 
 
+@reads(ENDING, events=[GuardAct.STOPPED])
 def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
     how, stopped = ending(window), window.event(GuardAct.STOPPED)
     if stopped is None or (how is not None and how.code == 0):

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from holdfast.vocabulary import Sample, Window
+from holdfast.windows import Reads
+
+HELD = Reads(course=("job.held_bytes", "job.rss_bytes"))
 
 
 def held_series(window: Window, since: float = float("-inf")) -> Sequence[Sample]:

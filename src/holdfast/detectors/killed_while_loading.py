@@ -17,6 +17,7 @@ from holdfast.detectors.units import amount
 from holdfast.inside.frameworks import FRAMEWORKS
 from holdfast.inside.library_paths import is_library
 from holdfast.vocabulary import Event, Evidence, Finding, Window
+from holdfast.windows import reads
 
 CAUSE = "dataset-in-memory"
 SEES_STEPS = {one.module for one in FRAMEWORKS if one.counts_steps}  # elsewhere "no step was seen" says nothing
@@ -92,6 +93,14 @@ WEAK_WORDS = re.compile(
 )
 
 
+@reads(
+    memory_kill.find.reads,
+    guard_stop.find.reads,
+    latest=["train.steps_count", "cgroup.memory_limit_bytes", "host.memory_total_bytes"],
+    events=[
+        "checkpoint.restored", "framework.loaded", "startup.stack", "startup.files", "train.begun", "train.phase"
+    ],
+)  # fmt: skip
 def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
     killed = memory_kill.find(window) or guard_stop.find(window)
     if killed is None or killed.confidence < 0.5 or window.last("train.steps_count") is not None:

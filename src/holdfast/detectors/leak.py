@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from holdfast.detectors import trend
-from holdfast.detectors.endings import ending
+from holdfast.detectors.endings import ENDING, ending
 from holdfast.detectors.trend import Growth, growth, points, points_by_clock
 from holdfast.detectors.units import amount
-from holdfast.recorded_events import RecordedFinding
-from holdfast.vocabulary import Detail, Event, Evidence, Finding, MemoryGrowth, Window
+from holdfast.vocabulary import Detail, Evidence, Finding, MemoryGrowth, Window
+from holdfast.windows import Reads, reads
 
 LEAKS = HOST, GPU = "host-memory-leak", "gpu-memory-leak"
 SUSPECTED, NAMED = 0.4, 0.85  # confidence
@@ -25,6 +25,7 @@ KEPT_RATIO = 0.3  # of the growth: if allocations rose by less, an existing buff
 TAKEN_RATIO, TAKEN_BYTES, TAKEN_RISES = 0.5, 64 << 20, 4.0  # of the room, at least, and in at least so many rises
 SHORT_RUN = trend.Thresholds(warm_up_steps=3, points=6, steps=12, seconds=0.15, grown_bytes=64 << 20, grown_ratio=0.1)
 NEVER_ON_PURPOSE = {"graph", "trace", "variable"}
+WHAT_GROWS = Reads(course=("train.kept_bytes",), events=("examined", "train.compiled", "script.exit", "aftermath"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,9 @@ def find_leaks(window: Window) -> list[Finding]:
     return [finding for finding in (find_host(window), find_gpu(window)) if finding is not None]
 
 
+@reads(
+    trend.BY_CLOCK, WHAT_GROWS, course=["train.rss_bytes", "job.rss_bytes", "train.not_kept_bytes"]
+)  # fmt: skip
 def find_host(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
     inside = growth(points(window, "train.rss_bytes"))
     if inside is not None:
@@ -57,19 +61,19 @@ def find_host(window: Window, thresholds: Thresholds = Thresholds()) -> Finding 
     return replace(found, growth=replace(found.growth, in_helpers=True)) if found.growth is not None else found
 
 
+@reads(trend.BY_STEP, WHAT_GROWS, course=["train.allocated_bytes"])
 def find_gpu(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
     found = growth(points(window, "train.allocated_bytes"))
     return None if found is None else _finding(window, GPU, "GPU memory", found, thresholds)
 
 
+@reads(ENDING, find_host.reads, find_gpu.reads, latest=["cgroup.memory_limit_bytes"])
 def find_ending(window: Window) -> list[Finding]:
-    """After a run that failed: what was reported while it ran, or can be found in its record."""
+    """After a run that failed. What was found while it ran is known beside it."""
     how = ending(window)
     if how is not None and how.code == 0:
         return []
-    told = {RecordedFinding.of(event).cause: event for event in window.events(RecordedFinding.KIND)}
-    recorded = [_recorded(told[cause]) for cause in (HOST, GPU) if cause in told]
-    return recorded or [_surer(window, finding) for finding in _find_at_the_end(window)]
+    return [_surer(window, finding) for finding in _find_at_the_end(window)]
 
 
 def _find_at_the_end(window: Window, thresholds: Thresholds = Thresholds()) -> list[Finding]:  # noqa: B008 - frozen
@@ -98,12 +102,6 @@ def _surer(window: Window, finding: Finding) -> Finding:
     if growth.rises < TAKEN_RISES or growth.bounded or growth.in_helpers:
         return finding
     return replace(finding, confidence=BY_SLOPE)
-
-
-def _recorded(event: Event) -> Finding:
-    told = RecordedFinding.of(event)
-    evidence = tuple(Evidence(text, "telemetry", event.at) for text in told.evidence)
-    return Finding(told.cause, told.confidence, evidence, _details(told.holder), headline=told.headline)
 
 
 def _details(holder: str) -> dict[str, str]:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import signal
 from dataclasses import dataclass
 
-from holdfast.detectors.endings import ending, last_moments
+from holdfast.detectors.endings import ENDING, ending, last_moments
 from holdfast.detectors.units import amount
 from holdfast.vocabulary import Detail, Evidence, Finding, Window
+from holdfast.windows import reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,7 @@ class Thresholds:
     before_s: float = 30.0  # the end
 
 
+@reads(ENDING, events=["disk.full"])
 def find_disk(window: Window) -> Finding | None:
     if not _failed(window):
         return None
@@ -40,6 +42,7 @@ def find_disk(window: Window) -> Finding | None:
     return Finding("disk-full", 0.55, evidence, {Detail.WHERE: where}, headline=f"The disk is full ({where})")
 
 
+@reads(ENDING, latest=["shm.total_bytes"], course=["shm.free_bytes"])
 def find_shared_memory(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
     how, total = ending(window), window.value("shm.total_bytes")
     if how is None or how.code == 0 or not total:
@@ -64,6 +67,7 @@ def find_shared_memory(window: Window, thresholds: Thresholds = Thresholds()) ->
     )
 
 
+@reads(ENDING, latest=["job.open_files_count", "job.open_files_limit_count"])
 def find_open_files(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
     used, limit = window.last("job.open_files_count"), window.value("job.open_files_limit_count")
     if not _failed(window) or used is None or not used.value or not limit:
@@ -74,6 +78,7 @@ def find_open_files(window: Window, thresholds: Thresholds = Thresholds()) -> Fi
     return Finding("too-many-open-files", 0.5, (Evidence(text, "telemetry", used.at, used.value),))
 
 
+@reads(ENDING, latest=["cgroup.pids_limit_count"], course=["cgroup.pids_refused_count"])
 def find_processes(window: Window) -> Finding | None:
     refused, last = (
         window.rise("cgroup.pids_refused_count", last_moments(window)),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from holdfast.vocabulary import Evidence, Finding, Window
+from holdfast.windows import reads
 
 
+@reads(events=["machine", "aftermath", "script.exit"])
 def find(window: Window) -> Finding | None:
     machine, aftermath = window.event("machine"), window.event("aftermath")
     if window.event("script.exit") is not None or machine is None or aftermath is None:

@@ -6,10 +6,21 @@ import math
 import signal
 from dataclasses import dataclass
 
-from holdfast.detectors.endings import Ending, KernelKill, ending, kernel_kills, kills_may_be_ours, last_moments
-from holdfast.detectors.held_memory import held_series, most_held
+from holdfast.detectors.endings import (
+    ENDING,
+    KERNEL_KILLS,
+    KILL_COUNTS,
+    Ending,
+    KernelKill,
+    ending,
+    kernel_kills,
+    kills_may_be_ours,
+    last_moments,
+)
+from holdfast.detectors.held_memory import HELD, held_series, most_held
 from holdfast.detectors.units import amount
 from holdfast.vocabulary import JOB_GROUP_PREFIX, Detail, Evidence, Finding, Window
+from holdfast.windows import reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +33,17 @@ CONTAINER = "container-memory-limit"
 HOST = "host-memory-exhausted"
 
 
+@reads(
+    ENDING,
+    KERNEL_KILLS,
+    KILL_COUNTS,
+    HELD,
+    latest=[
+        "cgroup.memory_limit_bytes", "cgroup.memory_peak_bytes", "host.memory_available_bytes",
+        "host.memory_total_bytes", "job.memory_budget_bytes",
+    ],
+    course=["cgroup.memory_working_bytes", "cgroup.limit_hit_count", "host.oom_kill_count"],
+)  # fmt: skip
 def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
     how = ending(window)
     if how is not None and how.code == 0:

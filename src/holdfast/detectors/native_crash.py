@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import signal
 
-from holdfast.detectors.endings import ending, kernel_lines
+from holdfast.detectors.endings import ENDING, KERNEL_LINES, ending, kernel_lines
 from holdfast.vocabulary import Finding, Window, signal_name
+from holdfast.windows import reads
 
 CRASHES = {
     signal.SIGSEGV: "Segmentation fault in native code",
@@ -16,6 +17,7 @@ CRASHES = {
 }
 
 
+@reads(ENDING, KERNEL_LINES)
 def find(window: Window) -> Finding | None:
     how = ending(window)
     if how is None:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from holdfast.detectors.endings import ALLOCATION_CRASHES, Ending, ending
+from holdfast.detectors.endings import ALLOCATION_CRASHES, ENDING, Ending, ending
 from holdfast.detectors.units import amount
 from holdfast.vocabulary import Event, Evidence, Finding, Window
+from holdfast.windows import reads
 
 CAUSES = {"gpu": "gpu-memory-exhausted", "container": "container-memory-limit"}
 OUTPUT_BYTES = 256 << 10  # a dump of the allocator's chunks takes thousands of lines
@@ -32,6 +33,7 @@ class Thresholds:
     raised_s: float = 60.0  # …to the end by the exception itself
 
 
+@reads(ENDING, events=["rescue.caught", "rescue.needs"], output=True)
 def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
     how = ending(window)
     if how is None or how.code == 0:

@@ -19,6 +19,7 @@ from typing import TypeVar
 
 from holdfast.recorded_events import DetectorOff
 from holdfast.vocabulary import Event, Finding, Window
+from holdfast.windows import NOTHING, Reads
 
 SLOW_S = 0.2  # the pace of a watcher that sees memory get tight; all detectors together take about 2 ms
 SLOW_CALLS = 3
@@ -34,6 +35,7 @@ T = TypeVar("T")
 class Detector:
     name: str
     find: Callable[[Window], Finding | Sequence[Finding] | None]
+    reads: Reads = NOTHING
 
     def findings(self, window: Window) -> Sequence[Finding]:
         found = self.find(window)

@@ -7,6 +7,7 @@ from statistics import mean, median
 
 from holdfast.detectors.units import amount
 from holdfast.vocabulary import Evidence, Finding, Sample, Window
+from holdfast.windows import reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,14 @@ class Thresholds:
     busy_cores: float = 0.3  # low, since on a shared machine a busy loader does not get a whole core
 
 
+@reads(
+    latest=[
+        "train.wait_ratio", "train.step_s", "disk.read_bytes", "net.received_bytes", "job.cpu_s",
+        "pressure.io_some_percent", "job.blocked_count",
+    ],
+    course=["train.steps_count"],
+    events=["train.phase"],
+)  # fmt: skip
 def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
     waits = _steady_waits(window, thresholds)
     if not waits or waits[-1].at - waits[0].at < 0.9 * thresholds.seconds or len(waits) < thresholds.samples:

@@ -9,8 +9,12 @@ from itertools import pairwise
 
 from holdfast.detectors.slope import slope
 from holdfast.vocabulary import Window
+from holdfast.windows import Reads
 
 MOST_POINTS = 48  # pairwise slopes of more points cost milliseconds and give the same answer
+
+BY_STEP = Reads(course=("train.epoch_count",))  # what `points` reads beside the signal it is given
+BY_CLOCK = BY_STEP | Reads(course=("train.steps_count",))
 
 
 @dataclass(frozen=True, slots=True)

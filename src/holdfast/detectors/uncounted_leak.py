@@ -17,6 +17,7 @@ from holdfast.detectors import guard_stop, killed_while_loading, memory_kill
 from holdfast.detectors.units import amount, duration
 from holdfast.inside.library_paths import is_library
 from holdfast.vocabulary import Event, Evidence, Finding, Window
+from holdfast.windows import reads
 
 CAUSE = "host-memory-leak"
 # Library code that runs a model or computes its gradient, called from the script's own line.
@@ -41,6 +42,12 @@ class Thresholds:
     confidence: float = 0.7
 
 
+@reads(
+    memory_kill.find.reads,
+    guard_stop.find.reads,
+    latest=["train.steps_count", "cgroup.memory_limit_bytes", "host.memory_total_bytes"],
+    events=["train.begun", "startup.stack"],
+)
 def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
     killed = memory_kill.find(window) or guard_stop.find(window)
     if killed is None or killed.confidence < 0.5 or window.last("train.steps_count") is not None:

@@ -6,14 +6,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from holdfast.causes import CAUSES, GENERIC, SAYS_MORE
+from holdfast.causes import CAUSES, SAYS_MORE
 from holdfast.diagnosis.elastic import of_the_first_to_fail
 from holdfast.diagnosis.plain_text import lines_of, read_lines
-from holdfast.diagnosis.reading.clues import TAKEN_CARE_OF, from_chain, from_fatal, from_line
-from holdfast.diagnosis.reading.log import clues_of
+from holdfast.diagnosis.reading.clues import TAKEN_CARE_OF
+from holdfast.diagnosis.reading.log import Clue, clues_of
 from holdfast.diagnosis.reading.ranking import findings_of
-from holdfast.diagnosis.tracebacks import FatalError, Raised, last_chain, last_fatal
-from holdfast.diagnosis.weighing import SURE
+from holdfast.diagnosis.tracebacks import Raised, last_chain
+from holdfast.diagnosis.weighing import SURE, at_most
 from holdfast.recorded_events import Exit
 from holdfast.vocabulary import Finding, Window
 
@@ -38,7 +38,7 @@ RAISED_AT_THE_END = 0.9
 
 
 def find_errors(window: Window) -> list[Finding]:
-    """What the last words of each stream tell."""
+    """What the end of each stream tells, read as a pasted log is; the exit says which traceback ended the script."""
     end = window.event(Exit.KIND)
     code = Exit.of(end).code if end else 1
     texts = {name: lines_of(window.output(name)) for name in window.streams()}
@@ -50,16 +50,8 @@ def find_errors(window: Window) -> list[Finding]:
         if code and (first := of_the_first_to_fail(read_lines(window.output(name)))):
             findings += [_from_stream(finding, name, end.at if end else None) for finding in first]
             continue
-        found = [_at_most(_surely_raised(finding), trust[name]) for finding in from_chain(chains[name])]
-        fatal = last_fatal(lines)
-        found += from_fatal(fatal)
-        if trust[name] > HANDLED:
-            around = [_at_most(finding, trust[name]) for finding in _as_a_log(chains[name], lines)]
-            found = _likelier(found, around)
-        words = _from_words(_beside(chains[name], fatal, lines))
-        if trust[name] > HANDLED:
-            words += _of_its_own(chains[name], lines, {f.cause for f in found if f.confidence >= SURE})
-        found += [_at_most(finding, words_trust) for finding in words]
+        words = trust[name] if trust[name] > HANDLED else words_trust
+        found = _of_the_end(chains[name], lines, trust[name], words)
         if any(ON_THE_CPU.search(raised.message) for raised in chains[name]):
             found = [finding for finding in found if finding.cause not in OF_THE_CARD]
         elif _without_a_card(window) and not ON_A_GPU.search(" ".join(raised.message for raised in chains[name])):
@@ -67,6 +59,23 @@ def find_errors(window: Window) -> list[Finding]:
         at = end.at if end and trust[name] > HANDLED else None
         findings += [_from_stream(finding, name, at) for finding in found]
     return _without_guessed_kills(window, findings)
+
+
+def _of_the_end(chain: Sequence[Raised], lines: Sequence[str], trust: float, words: float) -> list[Finding]:
+    """The last traceback with what stands around it, or the last lines."""
+    around = chain[0].start_line - AROUND_LINES if chain and trust > HANDLED else len(lines)
+    begin = max(0, min(around, len(lines) - WORDS_LINES))
+    said = read_lines("\n".join(lines[begin:]).encode(), begin + 1)
+    last = chain[-1].last_line + 1 if chain else 0
+    clues = [_trusted(clue, trust, words, last) for clue in clues_of(said)]
+    return [_unnumbered(finding) for finding in findings_of(clues, said, only_the_text=False)]
+
+
+def _trusted(clue: Clue, trust: float, words: float, last: int) -> Clue:
+    """`last`: the line that ends the last traceback; an exception told below it, or without any, is no more than words."""
+    if clue.kind != "exception" or clue.number > last:
+        return replace(clue, finding=at_most(clue.finding, words))
+    return replace(clue, finding=at_most(_surely_raised(clue.finding), trust))
 
 
 def _without_a_card(window: Window) -> bool:
@@ -112,26 +121,6 @@ def _trust(chain: Sequence[Raised], lines: Sequence[str], code: int) -> float:
     return 1.0 if after <= CLOSE_LINES else PROBABLY if after <= AFTER_LINES else HANDLED
 
 
-def _as_a_log(chain: Sequence[Raised], lines: Sequence[str]) -> list[Finding]:
-    """What stands around the traceback that ended the script: a worker's own before it, the telling line of a message."""
-    begin = max(0, chain[0].start_line - AROUND_LINES)
-    said = read_lines("\n".join(lines[begin:]).encode())
-    found = findings_of(clues_of(said), said, only_the_text=False)
-    return [_unnumbered(finding) for finding in found if finding.cause not in GENERIC and finding.confidence >= SURE]
-
-
-def _likelier(found: Sequence[Finding], around: Sequence[Finding]) -> list[Finding]:
-    """The same text read twice makes nothing surer: of each cause the likelier reading, with the evidence of the first."""
-    known = list(found)
-    for finding in around:
-        place = next((i for i, before in enumerate(known) if before.cause == finding.cause), None)
-        if place is None:
-            known.append(finding)
-        else:
-            known[place] = replace(known[place], confidence=max(known[place].confidence, finding.confidence))
-    return known
-
-
 def _unnumbered(finding: Finding) -> Finding:
     """The lines of a piece have other numbers than those of the whole."""
     evidence = tuple(replace(item, text=NUMBER.sub("", item.text)) for item in finding.evidence)
@@ -148,34 +137,5 @@ def _surely_raised(finding: Finding) -> Finding:
     return replace(finding, confidence=max(finding.confidence, RAISED_AT_THE_END))
 
 
-def _at_most(finding: Finding, confidence: float) -> Finding:
-    return replace(finding, confidence=min(finding.confidence, confidence))
-
-
 def _from_stream(finding: Finding, stream: str, at: float | None) -> Finding:
     return replace(finding, evidence=tuple(replace(item, source=stream, at=at) for item in finding.evidence))
-
-
-def _beside(chain: Sequence[Raised], fatal: FatalError | None, lines: Sequence[str]) -> Sequence[str]:
-    """The last lines without those of the traceback; and what stood before a native crash, whose stacks
-    of all threads may be long."""
-    before = lines[max(0, fatal.line - CLOSE_LINES) : fatal.line] if fatal is not None else []
-    if chain:
-        lines = [*lines[: chain[0].start_line], *lines[chain[-1].last_line + 1 :]]
-    return [*before, *lines[-WORDS_LINES:]]
-
-
-def _of_its_own(chain: Sequence[Raised], lines: Sequence[str], known: set[str]) -> list[Finding]:
-    """What the traceback's own last lines say is evidence for what it was read as, and for nothing else: it knows more."""
-    own = lines[chain[0].start_line : chain[-1].last_line + 1]
-    return [finding for finding in _from_words(own[-WORDS_LINES:]) if finding.cause in known]
-
-
-def _from_words(lines: Sequence[str]) -> list[Finding]:
-    """Of each cause the line that says it best, and of several the last."""
-    found: dict[str, Finding] = {}
-    for line in lines:
-        for finding in from_line(line):
-            if finding.cause not in found or finding.confidence >= found[finding.cause].confidence:
-                found[finding.cause] = finding
-    return list(found.values())

@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from holdfast.causes import CAUSES
 from holdfast.diagnosis.event_clues import card_faults
 from holdfast.diagnosis.plain_text import read_lines
 from holdfast.diagnosis.reading.log import clues_of
 from holdfast.diagnosis.reading.ranking import of_the_courses
-from holdfast.recorded_events import RecordedFinding
-from holdfast.vocabulary import Detail, Event, Evidence, Finding, Window
+from holdfast.vocabulary import Finding, Window
 
 SURE = 0.5
 LAST_BYTES = 256 << 10  # of a stream: what it says of itself it says again and again
 
 
-def noticed(window: Window) -> list[Finding]:
+def noticed(window: Window, while_running: Sequence[Finding]) -> list[Finding]:
     """Worst first: what would end a run before what slows it, and the surer one first. Each cause once, as told last."""
-    told = [
-        *(_recorded(event) for event in window.events(RecordedFinding.KIND)),
-        *card_faults(window),
-        *_in_output(window),
-    ]
+    told = [*while_running, *card_faults(window), *_in_output(window)]
     latest = {finding.cause: finding for finding in told if finding.confidence >= SURE}
     return sorted(latest.values(), key=lambda finding: (CAUSES[finding.cause].slows, -finding.confidence))
-
-
-def _recorded(event: Event) -> Finding:
-    """What a detector told while the run was going."""
-    told = RecordedFinding.of(event)
-    evidence = tuple(Evidence(text, "telemetry", event.at) for text in told.evidence)
-    details: dict[str, str] = {Detail.HOLDER: told.holder} if told.holder else {}
-    return Finding(told.cause, told.confidence, evidence, details, headline=told.headline)
 
 
 def _in_output(window: Window) -> list[Finding]:

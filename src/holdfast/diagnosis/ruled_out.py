@@ -7,10 +7,24 @@ from collections.abc import Callable, Iterator
 from holdfast.causes import CAUSES
 from holdfast.causes.form import Below, NotSeen, Room, Unmoved
 from holdfast.vocabulary import Diagnosis, Window
+from holdfast.windows import Reads, reads
 
 ROOM = 0.1  # of the whole was always left
 
 
+def _read_for(absence: Room | Unmoved | Below | NotSeen) -> Reads:
+    match absence:
+        case Room(left, whole, _):
+            return Reads(latest=(whole,), course=(left,))
+        case Unmoved(counters, _):
+            return Reads(course=counters)
+        case Below(used, limit, _):
+            return Reads(latest=(limit,), course=(used,))
+        case NotSeen(event, _):
+            return Reads(events=("run.start", event))
+
+
+@reads(*(_read_for(absence) for record in CAUSES.values() for absence in record.ruled_out))
 def ruled_out(window: Window, diagnosis: Diagnosis) -> list[str]:
     named = {cause.id for cause in (diagnosis.cause, *diagnosis.also) if cause and cause.confidence > 0.3}
     return [text for cause, text in _reasons(window) if cause not in named]

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from holdfast.causes import CAUSES, EXPLAINS
+from holdfast.diagnosis import READS
 from holdfast.diagnosis.elastic import of_the_first_to_fail
 from holdfast.diagnosis.errors import find_errors
 from holdfast.diagnosis.event_clues import find_in_events
@@ -15,7 +16,7 @@ from holdfast.diagnosis.plain_text import Line
 from holdfast.diagnosis.reading.combined_clues import PROBABLY_MEMORY
 from holdfast.diagnosis.reading.frameworks import framework_in
 from holdfast.diagnosis.reading.log import clues_of, read_excerpt
-from holdfast.diagnosis.reading.ranking import findings_of
+from holdfast.diagnosis.reading.ranking import findings_of, first_seen
 from holdfast.diagnosis.reading.scan import Excerpt
 from holdfast.diagnosis.remedies import remedies_for
 from holdfast.diagnosis.survived import rescued
@@ -23,19 +24,23 @@ from holdfast.diagnosis.weighing import GUESS, SURE, Moment, merged, ranked
 from holdfast.inside.frameworks import BY_MODULE
 from holdfast.recorded_events import Exit
 from holdfast.vocabulary import Cause, Diagnosis, Finding, Window
+from holdfast.windows import reads
 
 A_GUESS, WELL_SEEN = 0.6, 0.8  # of a run's attempts: what the last one hardly tells, an earlier one may have told
 CANNOT_TELL_LOG = "The text does not say what ended the run."
 
 
-def diagnose(window: Window, findings: Iterable[Finding]) -> Diagnosis:
-    """Of one attempt."""
+@reads(READS)
+def diagnose(window: Window, findings: Iterable[Finding], while_running: Sequence[Finding] = ()) -> Diagnosis:
+    """Of one attempt: what detectors found of its end, and what they found while it went on."""
     outcome, code = _outcome(window)
     if outcome == "running":
-        return Diagnosis(outcome, None, summary="The run is still going.", noticed=_noticed(window))
+        return Diagnosis(outcome, None, summary="The run is still going.", noticed=_noticed(window, while_running))
     if outcome == "completed":
-        return _completed(window)
-    found = merged(with_circumstances(window, merged([*findings, *find_errors(window), *find_in_events(window)])))
+        return _completed(window, while_running)
+    led_there = {finding.cause: finding for finding in while_running if finding.cause in EXPLAINS}
+    ended = [*led_there.values(), *(finding for finding in findings if finding.cause not in led_there)]
+    found = merged(with_circumstances(window, merged([*ended, *find_errors(window), *find_in_events(window)])))
     causes = [_in_words(finding, _framework(window)) for finding in ranked(found, _seen(found), only_text=False)]
     sure = [cause for cause in causes if cause.confidence >= SURE]
     if not sure:
@@ -94,16 +99,16 @@ def _each_once(causes: Iterable[Cause], but: Cause | None) -> tuple[Cause, ...]:
     return tuple(cause for cause in reversed(first.values()) if but is None or cause.id != but.id)
 
 
-def _completed(window: Window) -> Diagnosis:
+def _completed(window: Window, while_running: Sequence[Finding]) -> Diagnosis:
     """An attempt that finished names what it had to survive, if anything."""
     if (rescue := rescued(window)) is None:
-        return Diagnosis("completed", None, summary="The run finished.", noticed=_noticed(window))
+        return Diagnosis("completed", None, summary="The run finished.", noticed=_noticed(window, while_running))
     cause = _in_words(with_circumstances(window, [rescue])[-1], _framework(window))
-    return Diagnosis("recovered", cause, summary=cause.title, noticed=_noticed(window, cause))
+    return Diagnosis("recovered", cause, summary=cause.title, noticed=_noticed(window, while_running, cause))
 
 
-def _noticed(window: Window, but: Cause | None = None) -> tuple[Cause, ...]:
-    found = [finding for finding in noticed(window) if but is None or finding.cause != but.id]
+def _noticed(window: Window, while_running: Sequence[Finding], but: Cause | None = None) -> tuple[Cause, ...]:
+    found = [finding for finding in noticed(window, while_running) if but is None or finding.cause != but.id]
     return tuple(_in_words(finding, _framework(window)) for finding in found)
 
 
@@ -130,8 +135,9 @@ def _explained(first: Sequence[Finding], findings: Sequence[Finding]) -> bool:
 def diagnose_log(excerpt: Excerpt) -> Diagnosis:
     """The same for a log of which nothing but the text is known."""
     lines = read_excerpt(excerpt)
-    findings = _first_to_fail(lines, findings_of(clues_of(lines), lines))
-    causes = [_in_words(finding, framework_in(lines)) for finding in findings]
+    clues = clues_of(lines)
+    found = ranked(_first_to_fail(lines, findings_of(clues, lines)), first_seen(clues), only_text=True)
+    causes = [_in_words(finding, framework_in(lines)) for finding in found]
     if not causes or causes[0].confidence < SURE:
         nothing = "There is no text in it." if not any(line.text.strip() for line in lines) else CANNOT_TELL_LOG
         return Diagnosis("unknown", None, tuple(causes), nothing)

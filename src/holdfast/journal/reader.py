@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterator, Sequence
+import heapq
+from collections.abc import Callable, Container, Iterator, Sequence
 from functools import lru_cache
 from math import inf, isfinite, isnan, nan, nextafter
 from typing import TYPE_CHECKING
@@ -86,13 +87,12 @@ class Journal:
                     found.append(record)
         return sorted(found, key=lambda event: event.at)
 
-    def samples(self, names: Collection[str] | None = None, since: float = -inf) -> Iterator[Sample]:
-        """Stream by stream, each in its order. A thinned stretch gives its minima, maxima and last values."""
-        wanted = None if names is None else frozenset(names)
-        for stream in self._streams():
-            for record, given_until in self._records(stream, READINGS):
-                if isinstance(record, (Row, Bucket)):
-                    yield from samples_of(record, wanted, max(since, given_until))
+    def samples(self, names: Container[str] | None = None, since: float = -inf) -> Iterator[Sample]:
+        """All streams in the order of time. A thinned stretch gives its minima, maxima and last values."""
+        streams = [self._records(stream, READINGS) for stream in self._streams()]
+        for record, given_until in heapq.merge(*streams, key=lambda given: given[0].at):
+            if isinstance(record, (Row, Bucket)):
+                yield from samples_of(record, names, max(since, given_until))
 
     def output(self, limit_bytes: int = 262144, since: float = -inf, until: float = inf) -> dict[str, bytes]:
         """The end of what was printed in that time, by stream name."""

@@ -9,13 +9,13 @@ import time
 from collections.abc import Mapping
 from functools import partial
 
-from holdfast import detectors
+from holdfast import detectors, diagnosis
 from holdfast.detectors.endings import ending
 from holdfast.detectors.runner import DetectorRunner
 from holdfast.inside import checkpoint_store
 from holdfast.policy import restart
 from holdfast.policy.restart import Attempt
-from holdfast.recorded_events import GuardAct, MicroBatches
+from holdfast.recorded_events import Exit, GuardAct, MicroBatches
 from holdfast.supervisor import signals
 from holdfast.supervisor.known_micro_batches import newest
 from holdfast.supervisor.launch import Launcher
@@ -23,10 +23,20 @@ from holdfast.supervisor.run_spec import PLACEHOLDER, RunSpec
 from holdfast.supervisor.script_checkpoints import newest_own
 from holdfast.supervisor.tick import Watch
 from holdfast.vocabulary import Cause, Decision, Diagnosis, Event, RestartAdvice, Window
+from holdfast.windows import DeclaredWindow, Reads
 
 JUDGING_S = 5.0  # for each detector; all of them together take some milliseconds, and nothing runs meanwhile
 UNDIAGNOSED = Diagnosis("unknown", None)
 GRACE_S = 900.0  # schedulers send SIGTERM first and SIGKILL minutes later: that kill is not an accident
+OF_AN_ATTEMPT = Reads(
+    course=("train.steps_count",),
+    events=(
+        Exit.KIND, GuardAct.STOPPED, MicroBatches.KIND, "adapter.ready", "checkpoint.restored", "checkpoint.saved",
+        "key.interrupt", "rescue.caught", "rescue.exhausted", "rescue.needs", "rescue.ready", "rescue.refused",
+        "signal.received", "train.phase",
+    ),
+)  # fmt: skip
+READ_AT_THE_END = OF_AN_ATTEMPT | detectors.READ_AT_THE_END | diagnosis.READS
 # What exit code 128+N implies where a shell passed it on and nothing else is known.
 IMPLIED: dict[int, str] = {
     signal.SIGKILL: "killed",
@@ -56,9 +66,10 @@ class Attempts:
 
         window = watch.attempt_window(ended)
         findings = self._detectors.find(window)
-        diagnosis = self._detectors.alone("diagnosis", partial(diagnose, findings=findings), window, UNDIAGNOSED)
+        judged = partial(diagnose, findings=findings, while_running=watch.told)
+        verdict = self._detectors.alone("diagnosis", judged, window, UNDIAGNOSED)
         watch.report_switched_off(self._detectors.switched_off(time.time()), time.time())
-        self._ended.append(self._known(window, diagnosis, ended, RESTARTS))
+        self._ended.append(self._known(DeclaredWindow(window, OF_AN_ATTEMPT), verdict, ended, RESTARTS))
         return restart.decide(self._ended, self._spec.policy, self._spec.max_restarts)
 
     def _known(
@@ -146,7 +157,7 @@ def _is_evaluating(window: Window) -> bool:
 
 
 def _micro_batches(window: Window, handed: int | None) -> int:
-    taken = newest(window.events())
+    taken = newest(window.events(MicroBatches.KIND))
     return max(1, taken or (handed if _can_shrink(window) else None) or 1)
 
 

@@ -20,23 +20,26 @@ from holdfast.inside import ring_location
 from holdfast.policy import examine, not_working, warn
 from holdfast.recorded_events import Exit, RecordedAction, RecordedDecision, RecordedFinding
 from holdfast.supervisor import known_micro_batches, notices
-from holdfast.supervisor.attempt_record import AttemptRecord
 from holdfast.supervisor.guard_questions import GuardQuestions
 from holdfast.supervisor.journal_thread import JournalThread
-from holdfast.supervisor.live_window import LiveWindow
 from holdfast.supervisor.run_spec import RunSpec
 from holdfast.supervisor.run_start import opening_events, started_at
 from holdfast.supervisor.sources import Sources
 from holdfast.supervisor.unanswered_signals import UnansweredSignals
 from holdfast.vocabulary import Decision, DecisionKind, Event, Finding, Output, Sample, Window
+from holdfast.windows import NOTHING, Reads, WindowBuilder
 
 QUIET_PACE_S = 1.0  # between two turns while nothing is tight
+GOODBYE = "inside.goodbye"
 
 
 class Watch:
     """Watches and records one run: in the watcher or, where that was killed, in the relay."""
 
-    def __init__(self, spec: RunSpec, stream: str, script_pid: int, say: Callable[[str], bool]) -> None:
+    def __init__(
+        self, spec: RunSpec, stream: str, script_pid: int, say: Callable[[str], bool], read_at_the_end: Reads = NOTHING
+    ) -> None:
+        """`read_at_the_end`: what is asked of an attempt's window once it is over, by whoever judges it."""
         self._spec = spec
         self.policy = spec.policy
         self.say = say
@@ -45,7 +48,8 @@ class Watch:
         self._last_detectors = DetectorRunner(detectors.ONCE_AFTER_EXIT)
         self.guard_questions = GuardQuestions()
         self._decided_at: dict[str, float] = {}
-        self._attempt = AttemptRecord()
+        self._told: dict[str, Finding] = {}
+        self._window = WindowBuilder(detectors.READ_WHILE_RUNNING | read_at_the_end | Reads(events=(GOODBYE,)))
         self._begin(script_pid)
         for event in opening_events(spec, script_pid, time.time()):
             self.record(event)
@@ -56,7 +60,7 @@ class Watch:
         """Returns the seconds until the next one."""
         readings = self._sources.read(now)
         events = self._record(readings, now)
-        window = self._window.window()
+        window = self._window.window(detectors.READ_WHILE_RUNNING)
         findings = self._detectors.find(window)
         events += self._record(self._detectors.switched_off(now), now)
         for decision in self._decide(findings, events, now):
@@ -66,7 +70,7 @@ class Watch:
     def closing_look(self, now: float) -> None:
         """The last turn, right after the script has ended."""
         events = self._record(self._sources.read_at_the_end(now), now)
-        findings = self._last_detectors.find(self._window.window())
+        findings = self._last_detectors.find(self._window.window(detectors.READ_WHILE_RUNNING))
         events += self._record(self._last_detectors.switched_off(now), now)
         for decision in self._decide(findings, events, now):
             self._act(decision, findings, now)
@@ -75,7 +79,7 @@ class Watch:
         """Into the window and the journal, and to whoever waits for one of the events; returns those."""
         samples = [reading for reading in readings if isinstance(reading, Sample)]
         events = [reading for reading in readings if isinstance(reading, Event)]
-        self._window.take(readings)
+        self._window.take(samples)
         if self._journal and samples:
             self._journal.samples(now, samples)
         for event in events:
@@ -101,6 +105,7 @@ class Watch:
         self._decided_at[decision.key] = now
         for finding in findings:
             if finding.key == decision.key:
+                self._told[finding.cause] = finding
                 self.record(RecordedFinding.by(finding).event(time.time()))
         self.decided(decision)
         self.acted(decision, self._carry_out(decision))
@@ -124,14 +129,14 @@ class Watch:
     def _begin(self, script_pid: int) -> None:
         """What is known of one attempt's processes is of no use for the next."""
         self._sources = Sources(self._spec, script_pid)
-        self._window = LiveWindow()
         self.unanswered_signals = UnansweredSignals(script_pid, self._spec.channel)
         self.guard_questions.forget()
 
     def next_attempt(self, number: int, script_pid: int, reason: str) -> None:
         self._sources.close()
         self.unanswered_signals.close()
-        self._attempt.begin_again()
+        self._window.begin_again()
+        self._told.clear()
         self._begin(script_pid)
         # Memory growth starts from zero in a new process, so it is examined and told again.
         anew = (examine.KEY, *LEAKS)
@@ -141,7 +146,13 @@ class Watch:
 
     def attempt_window(self, ended: Event) -> Window:
         """This attempt, as `why` would read it, had it been the last."""
-        return self._attempt.window(self._window.series(), ended)
+        self._window.take([ended])
+        return self._window.window()
+
+    @property
+    def told(self) -> list[Finding]:
+        """What was found while this attempt went on, each cause as it was told last."""
+        return list(self._told.values())
 
     def report_switched_off(self, events: Sequence[Event], now: float) -> None:
         """Detectors that failed elsewhere, where an attempt was judged."""
@@ -161,12 +172,12 @@ class Watch:
         self.record(Event(kind, time.time(), data))
 
     def record(self, event: Event) -> None:
-        self._attempt.event(event)
+        self._window.take([event])
         if self._journal:
             self._journal.event(event)
 
     def output(self, piece: Output) -> None:
-        self._attempt.output(piece)
+        self._window.take([piece])
         if self._journal:
             self._journal.output(piece)
 
@@ -179,7 +190,7 @@ class Watch:
     def script_gone(self) -> None:
         """For a process that is not our child: its exit status is unknown, and a goodbye from inside means success."""
         gone = Event("script.gone", time.time())
-        self.record(Exit(0).event(time.time()) if self._attempt.said_goodbye else gone)
+        self.record(Exit(0).event(time.time()) if self._window.window().event(GOODBYE) else gone)
 
     def close(self, patience_s: float = 2.0) -> int:
         """Returns how many records could not be written."""

@@ -16,7 +16,7 @@ from holdfast.actions.job_cgroups import Groups
 from holdfast.recorded_events import Exit
 from holdfast.supervisor import signals
 from holdfast.supervisor.after_exit import after_the_script, leave_nothing_behind, look_for_the_reason
-from holdfast.supervisor.attempts import Attempts
+from holdfast.supervisor.attempts import READ_AT_THE_END, Attempts
 from holdfast.supervisor.guard import guard_events
 from holdfast.supervisor.guard.cgroup_placement import let_go
 from holdfast.supervisor.guard.guard_link import GuardLink
@@ -65,7 +65,9 @@ class Watcher:
         self._selector = selectors.DefaultSelector()
         self._selector.register(link, selectors.EVENT_READ, None)
         self._listen_to_signals()
-        self._watch = Watch(spec, "watcher", script_pid, say=lambda text: link.tell("say", text=text))
+        self._watch = Watch(
+            spec, "watcher", script_pid, lambda text: link.tell("say", text=text), read_at_the_end=READ_AT_THE_END
+        )
         self._attempts = Attempts(spec, launcher)
         self._settles_at = time.monotonic() + SETTLED_S
         self._guard = guard

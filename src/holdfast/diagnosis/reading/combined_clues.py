@@ -48,7 +48,7 @@ def together(found: dict[str, Finding], clues: Sequence[Clue], lines: Sequence[L
     _killed_for_memory(found, lines, only_the_text)
     if only_the_text:
         _written_short(found)
-    _stopped_by_the_notebook(found, lines)
+        _stopped_by_the_notebook(found, lines)
     _crashed_at_import(found, lines)
     _numpy_had_warned(found, lines)
     _ended_early(found, lines)
@@ -83,10 +83,12 @@ def _killed_for_memory(found: dict[str, Finding], lines: Sequence[Line], only_th
         return
     if any("system memory" in item.text for item in host.evidence):
         found["host-memory-exhausted"] = replace(host, confidence=max(host.confidence, 0.72))
-    elif host.confidence < SURE and _last_was_kill(lines):
+    elif not only_the_text or host.confidence >= SURE:
+        return
+    elif _last_was_kill(lines):
         # A bare `Killed` of the shell: in training logs the kernel's memory killer far more often than a person.
         found["host-memory-exhausted"] = replace(host, confidence=PROBABLY_MEMORY)
-    elif host.confidence < SURE and only_the_text and any(LAUNCHERS_CHILD.search(line.text) for line in lines[-60:]):
+    elif any(LAUNCHERS_CHILD.search(line.text) for line in lines[-60:]):
         found["host-memory-exhausted"] = replace(host, confidence=PROBABLY_MEMORY - 0.03)  # the same, by its launcher
 
 

@@ -1,4 +1,4 @@
-"""Clues of one log -> findings: cause before symptom, the first before its echoes."""
+"""Clues of one text -> findings, one of each cause, for `weighing` to rank beside all others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from holdfast.diagnosis.reading.printed_figures import (
     of_the_waiting,
 )
 from holdfast.diagnosis.reading.stacks import of_the_threads
-from holdfast.diagnosis.weighing import NEVER, SURE, ranked
+from holdfast.diagnosis.weighing import SURE, Moment
 from holdfast.vocabulary import Evidence, Finding
 
 MOST = 0.97
@@ -38,7 +38,7 @@ WITHOUT_AN_END = (
 
 
 def findings_of(clues: Sequence[Clue], lines: Sequence[Line], only_the_text: bool = True) -> list[Finding]:
-    """`only_the_text`: nothing else is known of the run, so that what is usual counts."""
+    """Of each cause one, not ranked. `only_the_text`: nothing else is known of the run, so that what is usual counts."""
     causes = dict.fromkeys(clue.finding.cause for clue in clues)
     merged = {cause: _merged([clue for clue in clues if clue.finding.cause == cause]) for cause in causes}
     together(merged, clues, lines, only_the_text)
@@ -47,11 +47,12 @@ def findings_of(clues: Sequence[Clue], lines: Sequence[Line], only_the_text: boo
         for finding in of_the_courses(lines, raised):
             if finding.confidence > merged.get(finding.cause, finding).confidence or finding.cause not in merged:
                 merged[finding.cause] = finding
-    seen = {
-        cause: min((clue.order() for clue in clues if clue.finding.cause == cause), default=NEVER) for cause in merged
-    }
-    found = ranked(list(merged.values()), seen, only_text=True)
-    return [replace(finding, confidence=round(finding.confidence, 2)) for finding in found]
+    return list(merged.values())
+
+
+def first_seen(clues: Sequence[Clue]) -> dict[str, Moment]:
+    causes = {clue.finding.cause for clue in clues}
+    return {cause: min(clue.order() for clue in clues if clue.finding.cause == cause) for cause in causes}
 
 
 def of_the_courses(lines: Sequence[Line], raised: bool) -> list[Finding]:
