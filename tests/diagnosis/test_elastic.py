@@ -152,3 +152,4 @@ terminate called after throwing an instance of 'gloo::EnforceNotMet'
 def test_of_a_log_how_the_first_rank_ended_is_no_reason_where_the_text_has_one(text: str, expected: str) -> None:
     found = diagnose_log(excerpt(io.BytesIO(text.encode()))).cause
     assert found is not None and found.id == expected
+    assert cause(text).id == expected, "of a recorded run"

@@ -10,7 +10,7 @@ import signal
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from holdfast.causes import those
+from holdfast.causes import CAUSES, those
 from holdfast.diagnosis.plain_text import Line
 from holdfast.diagnosis.reading.clues import from_chain, from_fatal
 from holdfast.diagnosis.tracebacks import last_chain, last_fatal
@@ -54,6 +54,13 @@ def of_the_first_to_fail(lines: Sequence[Line]) -> list[Finding]:
         if found and not lost_its_peer:
             return [replace(finding, evidence=(*finding.evidence, failure.evidence())) for finding in found]
     return []
+
+
+def explained(first: Sequence[Finding], findings: Sequence[Finding]) -> bool:
+    """Only how it ended is known of the first rank, a symptom, and the text says why: gloo throws, and the rank aborts."""
+    reasons = [f for f in findings if f.confidence >= SURE and not CAUSES[f.cause].symptom]
+    best = max(reasons, key=lambda finding: finding.confidence, default=None)
+    return best is not None and not CAUSES[best.cause].echo and all(CAUSES[f.cause].symptom for f in first)
 
 
 def _failures(lines: Sequence[str]) -> list[Failure]:

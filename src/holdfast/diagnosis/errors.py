@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from holdfast.causes import CAUSES, SAYS_MORE
-from holdfast.diagnosis.elastic import of_the_first_to_fail
+from holdfast.diagnosis.elastic import explained, of_the_first_to_fail
 from holdfast.diagnosis.plain_text import lines_of, read_lines
 from holdfast.diagnosis.reading.clues import TAKEN_CARE_OF
 from holdfast.diagnosis.reading.log import Clue, clues_of
@@ -47,8 +47,11 @@ def find_errors(window: Window) -> list[Finding]:
     words_trust = HANDLED if max(trust.values(), default=0.0) > HANDLED else 1.0
     findings: list[Finding] = []
     for name, lines in texts.items():
-        if code and (first := of_the_first_to_fail(read_lines(window.output(name)))):
-            findings += [_from_stream(finding, name, end.at if end else None) for finding in first]
+        said = read_lines(window.output(name))
+        if code and (first := of_the_first_to_fail(said)):
+            whole = [_unnumbered(finding) for finding in findings_of(clues_of(said), said, only_the_text=False)]
+            ended = whole if explained(first, whole) else first
+            findings += [_from_stream(finding, name, end.at if end else None) for finding in ended]
             continue
         words = trust[name] if trust[name] > HANDLED else words_trust
         found = _of_the_end(chains[name], lines, trust[name], words)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from holdfast.causes import CAUSES, EXPLAINS
 from holdfast.diagnosis import READS
-from holdfast.diagnosis.elastic import of_the_first_to_fail
+from holdfast.diagnosis.elastic import explained, of_the_first_to_fail
 from holdfast.diagnosis.errors import find_errors
 from holdfast.diagnosis.event_clues import find_in_events
 from holdfast.diagnosis.memory_kinds import with_circumstances
@@ -116,7 +116,7 @@ def _first_to_fail(lines: Sequence[Line], findings: Sequence[Finding]) -> list[F
     """What torchrun's own report says comes first. Who killed a rank it does not know: where nothing else is known, memory."""
     told = [f for f in of_the_first_to_fail(lines) if f.confidence >= SURE and f.cause != "terminated"]
     first = [f if f.cause != "killed" else Finding("host-memory-exhausted", PROBABLY_MEMORY, f.evidence) for f in told]
-    if not first or _explained(first, findings):
+    if not first or explained(first, findings):
         return [
             *findings,
             *(replace(f, confidence=GUESS) for f in first if f.cause not in {one.cause for one in findings}),
@@ -124,12 +124,6 @@ def _first_to_fail(lines: Sequence[Line], findings: Sequence[Finding]) -> list[F
     known = {finding.cause for finding in first}
     rest = [replace(f, confidence=min(f.confidence, GUESS)) for f in findings]
     return [*first, *(finding for finding in rest if finding.cause not in known)]
-
-
-def _explained(first: Sequence[Finding], findings: Sequence[Finding]) -> bool:
-    """Only how it ended is known of the first rank, a symptom, and the text says why: gloo throws, and the rank aborts."""
-    best = CAUSES[findings[0].cause] if findings and findings[0].confidence >= SURE else None
-    return best is not None and not best.symptom and not best.echo and all(CAUSES[f.cause].symptom for f in first)
 
 
 def diagnose_log(excerpt: Excerpt) -> Diagnosis:
