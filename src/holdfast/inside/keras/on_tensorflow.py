@@ -100,3 +100,8 @@ class TensorFlowState:
         return made(
             distribute_strategy=model.distribute_strategy, steps_per_execution=model.steps_per_execution, **given
         )
+
+    def build(self, model: Any, epoch_iterator: Any) -> None:
+        trace = getattr(model.train_function, "prepare_for", None)
+        if trace is not None:
+            trace(seams.dataset_of(epoch_iterator))

@@ -71,3 +71,6 @@ class TorchState:
 
     def epoch_iterator(self, model: Any, **given: Any) -> Any:
         return seams.torch_epoch_iterator_class()(steps_per_execution=model.steps_per_execution, **given)
+
+    def build(self, model: Any, epoch_iterator: Any) -> None:
+        seams.build(model, epoch_iterator)

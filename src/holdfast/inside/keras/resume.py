@@ -156,6 +156,8 @@ class Fits:
             if epoch_iterator is seams.evaluation_iterator(model):
                 self._evaluates(call, epoch_iterator)
             return
+        if self.keeper.state.pulls_in_walk and not call.callbacks:
+            return  # Keras looks at a batch to build the model, and begins again
         if call.likeness is None:
             call.likeness = likeness(epoch_iterator)
             if call.restore is not None:
@@ -278,9 +280,7 @@ class Fits:
 
     def _put_model(self, kept: Saved, model: Any, epoch_iterator: Any) -> None:
         model.make_train_function()
-        trace = getattr(model.train_function, "prepare_for", None)
-        if trace is not None:
-            trace(seams.dataset_of(epoch_iterator))
+        self.keeper.state.build(model, epoch_iterator)
         put_variables(variables_of(model), kept.rest["index"], os.path.join(kept.path, ARRAYS), self.keeper.state)
 
     def _number_of(self, model: Any) -> int:

@@ -72,6 +72,7 @@ ON_TORCH = (
     *TO_SAVE,
     Seam(f"{_TORCH}.trainer", "TorchTrainer", (CHECKPOINT, RESUME), assigned="_eval_epoch_iterator"),
     Seam(f"{_TORCH}.trainer", "TorchEpochIterator", (CHECKPOINT, RESUME)),
+    Seam(f"{_SRC}.trainers.trainer", "Trainer._symbolic_build", (RESUME,)),
     Seam(
         f"{_ADAPTERS}.torch_data_loader_adapter", "TorchDataLoaderAdapter", (CHECKPOINT, RESUME), assigned="_dataloader"
     ),
@@ -203,6 +204,11 @@ def takes_training(model: Any) -> bool:
 
 def compute_loss(model: Any, **data: Any) -> Any:
     return model._compute_loss(**data)
+
+
+def build(model: Any, epoch_iterator: Any) -> None:
+    """Model, metrics and optimizer, by the shapes of a batch."""
+    model._symbolic_build(iterator=epoch_iterator)
 
 
 def nested_metrics(model: Any) -> List[Any]:
