@@ -34,7 +34,7 @@ class Case:
     @property
     def rename(self) -> str:
         """An identifier where one is private; else the module moves: public names mostly stay."""
-        package, *_, module = self.seam.module.split(".")
+        package, module = self.seam.module.split(".")[0], self.seam.module.split(".")[-1]
         parts = [*self.seam.name.split("."), self.seam.assigned]
         private = [part for part in parts if part.startswith("_") and not part.startswith("__")]
         return f"{package}:{self.seam.inner or (private[-1] if private else f'{module}.py')}"
