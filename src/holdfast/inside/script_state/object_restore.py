@@ -125,7 +125,7 @@ class Restoration:
         if ref in self._made:
             return self._made[ref]
         node = self.nodes[ref]
-        if node.kind == "left" or (node.kind in ("function", "named") and ref in self.bound):
+        if node.kind == "left" or (node.kind == "named" and ref in self.bound):
             return self._as_it_is(ref, node)
         if node.kind in IMMUTABLE:
             found = self._immutable(ref, node)

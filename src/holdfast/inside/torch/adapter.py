@@ -32,7 +32,7 @@ def install(recorder: Recorder) -> None:
     telemetry = Telemetry(recorder, torch, Compiling(recorder))
     # The order is fixed: what comes first is nearest to the user's own call.
     rescue = guarded(rescuing)(recorder, torch)
-    keep = guarded(keeping)(recorder, torch, wanted)
+    keep = guarded(keeping)(recorder, torch, wanted, telemetry.loading.went_on)
     missing = step.take_over(torch, [one for one in (keep, rescue, telling(telemetry)) if one is not None])
     if missing:
         recorder.event("adapter.partial", framework="torch", missing=missing)

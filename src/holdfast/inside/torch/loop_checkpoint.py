@@ -12,7 +12,7 @@ import weakref
 from types import FrameType
 from typing import Any, Callable, List, Optional
 
-from .. import checkpoint_store
+from .. import checkpoint_store, relieve
 from ..background_save import Done, Saver
 from ..headroom import left
 from ..never_raise import guarded, outcome
@@ -38,9 +38,12 @@ WITHOUT_LOADER = 10  # gradients were cleared so often and no batch came: the lo
 
 
 class LoopCheckpoints:
-    def __init__(self, recorder: Recorder, torch: Any, wanted: Any, iterate: Any, following: Any) -> None:
+    def __init__(
+        self, recorder: Recorder, torch: Any, wanted: Any, iterate: Any, following: Any, went_on: Callable[[int], None]
+    ) -> None:
         self.recorder = recorder
         self.torch = torch
+        self._went_on = went_on  # told the epoch
         self._iterate, self._following = iterate, following  # PyTorch's own
         self.saver = Saver(recorder, str(wanted["directory"]))
         self.pace = Pace(wanted.get("interval_s"))
@@ -109,8 +112,12 @@ class LoopCheckpoints:
 
     def _begin(self) -> None:
         self.recorder.on_command("checkpoint", self._asked)
+        relieve.GIVEN_BACK.append(self._let_go_of_block)
         Preemption(self.recorder, self._save_then).install()
         self.next_at = self.pace.began(now())
+
+    def _let_go_of_block(self) -> None:
+        self._block = None
 
     # -- saving
 
@@ -240,6 +247,7 @@ class LoopCheckpoints:
         else:
             plan.resumed_items = 0
         self.recorder.steps = int(goal.manifest["step"])
+        self._went_on(int(goal.manifest["epoch"]))
         told = {key: goal.manifest[key] for key in ("number", "step", "fit", "epoch", "batch")}
         self.recorder.event("checkpoint.restored", **told)
 

@@ -32,6 +32,8 @@ class TorchKinds:
         stateful += [getattr(scaler, "GradScaler", None)]
         averaged: Any = sys.modules.get("torch.optim.swa_utils")
         stateful += [getattr(averaged, "SWALR", None)]
+        self._subset_class: Any = torch.utils.data.Subset
+        stateful += [self._subset_class]
         self._stateful = tuple(one for one in stateful if one is not None)
 
     def kinds(self) -> List[Kind]:
@@ -71,10 +73,16 @@ class TorchKinds:
         if isinstance(owner, (self._torch.nn.Module, self._torch.optim.Optimizer)) and "_hooks" in name:
             return True
         if isinstance(owner, self._loader_class):
-            return name not in LOADER_PARTS or (name == "dataset" and not is_users(type(value)))
+            return name not in LOADER_PARTS or (name == "dataset" and not self._is_kept_dataset(value))
+        if isinstance(owner, self._subset_class):
+            return name == "dataset" and not self._is_kept_dataset(value)
         if isinstance(owner, self._dataset_class):
             return not _is_small(value)
         return isinstance(owner, self._sampler_class) and isinstance(value, self._dataset_class)
+
+    def _is_kept_dataset(self, value: Any) -> bool:
+        """Which rows a subset has may have been drawn from the operating system's random numbers."""
+        return is_users(type(value)) or isinstance(value, self._subset_class)
 
     # -- tensors
 

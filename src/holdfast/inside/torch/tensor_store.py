@@ -9,7 +9,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 FILE = "tensors.bin"
 ALIGNED = 64
-KEPT_BYTES = 256 << 20
+KEPT_BYTES = 1 << 30
 
 
 class Entry(NamedTuple):
