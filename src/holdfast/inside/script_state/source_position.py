@@ -68,7 +68,8 @@ def _found(frame: FrameType) -> Standing:
     if span[1] == LINES_ONLY:
         _check_one_call(path[-1])
     _check_nothing_is_half_evaluated(path)
-    active = [node for node in path if isinstance(node, (ast.Call, ast.YieldFrom))]
+    inner = path if span[1] != LINES_ONLY else ast.walk(path[-1])
+    active = [node for node in inner if isinstance(node, (ast.Call, ast.YieldFrom))]
     around = [loop for loop in loops if _in_body(loop, path)]
     return Standing(around, None, body, active[-1] if active else None)
 

@@ -96,7 +96,8 @@ class LoopCheckpoints:
         """An optimizer is about to change the weights."""
         if self.goal is not None:
             place = self.goal.chain[-1].words
-            raise self.stop(f"it trains before it comes to {place}, where it was")
+            edited = f"the code at {place} was edited since"
+            raise self.stop(edited if self.goal.is_edited else f"it trains before it comes to {place}, where it was")
         if self.pending is not None:
             self.decide()
         if not self.training:

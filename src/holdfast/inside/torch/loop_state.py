@@ -115,6 +115,7 @@ class SavedLoop:
     def __init__(self, torch: Any, manifest: Dict[str, Any]) -> None:
         self._torch = torch
         self.manifest = manifest
+        self.is_edited = False
         path = str(manifest["path"])
         checkpoint_store.check_owner(path)
         with open(os.path.join(path, REST), "rb") as file:
@@ -129,8 +130,12 @@ class SavedLoop:
         """Whether the script stands where it stood."""
         found = frames.innermost_user(frame)
         if found is None or frames.stand_of(found) != self.chain[-1]:
+            self.is_edited = self.is_edited or (found is not None and self._was_edited(frames.key_of(found.f_code)))
             return False
         return frames.stands(frames.users(found)) == self.chain
+
+    def _was_edited(self, key: frames.CodeKey) -> bool:
+        return any(stand.key[:2] == key[:2] and stand.key != key for stand in self.chain)
 
     def put_back(
         self, frame: FrameType, current: Optional[Any], positions: List[Position], iterate: Any, following: Any
