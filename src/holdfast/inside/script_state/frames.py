@@ -13,7 +13,7 @@ from ..library_paths import is_library
 from .refusal import CannotTake
 
 # Frames of these may stand between the user's and the call that is followed: they keep nothing that training depends on.
-TRANSPARENT = ("tqdm", "torch/utils/data", "torch/utils/_contextlib", "torch/optim", "torch/nn/modules/module")
+TRANSPARENT = ("tqdm", "torch/")
 # These call a function of the user's once: command lines, decorators.
 CALLERS = (
     "click", "typer", "hydra", "absl", "fire", "runpy", "<frozen runpy>", "functools", "contextlib", "importlib",

@@ -19,7 +19,7 @@ from ..never_raise import guarded, outcome
 from ..preemption import Preemption
 from ..save_interval import Pace
 from ..script_state.begun_further_on import BegunFurtherOn
-from ..script_state.frames import innermost_user, stand_of
+from ..script_state.frames import check_callers, innermost_user, stand_of
 from ..script_state.refusal import CannotTake
 from ..telemetry import LATER, Recorder, now
 from .loader_position import ATTRIBUTE, Made, Position, follow_indices, made_of
@@ -112,6 +112,11 @@ class LoopCheckpoints:
             self.next_at = 0.0
 
     def _begin(self) -> None:
+        try:
+            check_callers(sys._getframe())
+        except CannotTake as error:  # a trainer of a library's has checkpoints of its own; its signals are its own, too
+            self.recorder.event("checkpoint.not_made", reason=str(error))
+            return
         self.recorder.on_command("checkpoint", self._asked)
         relieve.GIVEN_BACK.append(self._let_go_of_block)
         Preemption(self.recorder, self._save_then).install()
