@@ -144,6 +144,7 @@ class SavedLoop:
         kinds = TorchKinds(self._torch, saved=self._tensors)
         restoration = Restoration(rest["nodes"], [*numpy_kinds.kinds(), *kinds.kinds()], kinds.traits())
         variables.bind(restoration, rest["variables"], found)
+        kinds.check_layers(restoration)
         self._bring_loaders_forward(restoration, current, positions, iterate, following)
         variables.put_back(restoration, rest["variables"], found)
         for node, entry in rest["gradients"]:

@@ -84,6 +84,17 @@ class TorchKinds:
         """Which rows a subset has may have been drawn from the operating system's random numbers."""
         return is_users(type(value)) or isinstance(value, self._subset_class)
 
+    def check_layers(self, restoration: Restoration) -> None:
+        """A model that was built otherwise is not turned into the saved one."""
+        for number, live in restoration.bound.items():
+            if isinstance(live, self._torch.nn.Module):
+                attributes = restoration.nodes[number].parts[0]
+                for name in ("_modules", "_parameters"):
+                    saved = restoration.keys_of(attributes[name]) if name in attributes else list(vars(live)[name])
+                    if saved != list(vars(live)[name]):
+                        words = f"{saved} was saved, this process has {list(vars(live)[name])}"
+                        raise CannotPutBack(f"the parts of {type(live).__name__} differ: {words}")
+
     # -- tensors
 
     def _take(self, tensor: Any, graph: Graph) -> Tuple[Any, Any]:
@@ -102,6 +113,12 @@ class TorchKinds:
 
     def _fits(self, node: Node, live: Any) -> bool:
         same = (tuple(live.shape), str(live.dtype), str(live.device)) == node.of[1:4]
+        if not same and type(live) is self._torch.nn.Parameter:
+            saved, now = (
+                f"{node.of[1]} {node.of[2]} on {node.of[3]}",
+                f"{tuple(live.shape)} {live.dtype} on {live.device}",
+            )
+            raise CannotPutBack(f"weights of {saved} were saved, this process has {now}")
         fits = same and live.grad_fn is None and not _overlaps(live)
         if fits:
             self._saved.storages.setdefault(node.parts[1][0], live)
