@@ -30,6 +30,7 @@ class Made(NamedTuple):
     """What an iterator's order depends on."""
 
     random: Dict[str, Any]
+    anew: bool  # workers that persist: whether they were started then
     parts: List[Dict[str, Any]]  # plain values and random generators of the loader, its samplers and its data set
 
 
@@ -92,7 +93,8 @@ def _followed(indices: Any, position: Position) -> Iterator[Any]:
 
 
 def made_of(torch: Any, loader: Any) -> Made:
-    return Made(random_state.capture(torch), [_plain_state(torch, one) for one in _parts(loader)])
+    anew = getattr(loader, "_iterator", None) is None
+    return Made(random_state.capture(torch), anew, [_plain_state(torch, one) for one in _parts(loader)])
 
 
 def _parts(loader: Any) -> List[Any]:
@@ -146,6 +148,8 @@ def bring_forward(torch: Any, iterator: Any, loader: Any, record: Dict[str, Any]
     for owner, state in zip(_parts(loader), made.parts):
         if owner is not None:
             _put_plain_state(torch, owner, state)
+    if made.anew and loader.persistent_workers:
+        loader._iterator = None
     fresh = iterate(loader)
     if fresh is not iterator:
         if type(fresh) is not type(iterator):
@@ -153,6 +157,8 @@ def bring_forward(torch: Any, iterator: Any, loader: Any, record: Dict[str, Any]
         ours = {name: value for name, value in vars(iterator).items() if name.startswith("_holdfast")}
         fresh.__dict__, iterator.__dict__ = iterator.__dict__, fresh.__dict__
         vars(iterator).update(ours)
+        if loader.persistent_workers:
+            loader._iterator = iterator
     if record["first"] is not None:
         random_state.restore(torch, record["first"])
     position = getattr(iterator, ATTRIBUTE)

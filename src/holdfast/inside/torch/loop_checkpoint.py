@@ -117,6 +117,9 @@ class LoopCheckpoints:
         except CannotTake as error:  # a trainer of a library's has checkpoints of its own; its signals are its own, too
             self.recorder.event("checkpoint.not_made", reason=str(error))
             return
+        if not self.saver.claim():  # `holdfast.keep` in this process, or another one
+            self.saver.complain("another process of this run trains and saves already")
+            return
         self.recorder.on_command("checkpoint", self._asked)
         relieve.GIVEN_BACK.append(self._let_go_of_block)
         Preemption(self.recorder, self._save_then).install()
@@ -136,10 +139,6 @@ class LoopCheckpoints:
                 self.next_at = now() + RETRY_S
                 return
             self.saver.wait()
-        if not self.saver.claim():
-            self.saver.complain("another process of this run trains and saves already")
-            self.next_at = NEVER
-            return
         began = now()
         self.next_at = self.pace.saved(began, 0.0, self.saver.write_s)  # also where the state cannot be taken
         try:
