@@ -94,6 +94,7 @@ def answered(kind: str, place: Path) -> Outcome:
     report = _finished(pid, place / "asked")
     _note(outcome, place / "asked", None)
     outcome.problems += ["it did not train as ever"] if report != undisturbed or not undisturbed else []
+    outcome.problems += ["nothing was answered"] if outcome.answers in ([], ["unknown"]) else []
     outcome.problems += ["a checkpoint was saved"] if checkpoint_store.numbers(str(place / "checkpoints")) else []
     return outcome
 

@@ -20,7 +20,7 @@ from ..script_state.refusal import CannotPutBack
 from . import random_state
 
 ATTRIBUTE = "_holdfast_position"
-LOOKED_AT = 256  # bytes of a batch, at its beginning
+LOOKED_AT, LEAVES = 64, 4  # values of a tensor, tensors of a batch: for a batch to be known by
 MAP_STYLE = 0
 INDICES, BATCHES = "indices", "batches"
 OWN_SAMPLERS = "torch.utils.data"
@@ -65,7 +65,7 @@ class Position:
         self.likeness = 0
 
     def note(self, batch: Any) -> None:
-        self.likeness = zlib.crc32(_beginning(batch), self.likeness)
+        self.likeness = zlib.crc32(_sample(batch), self.likeness)
 
     def record(self) -> Dict[str, Any]:
         kept = ("number", "made", "first", "count", "likeness", "stand", "checked")
@@ -182,16 +182,31 @@ def _skip(iterator: Any, position: Position, following: Any) -> None:
         iterator._num_yielded += 1
 
 
-def _beginning(batch: Any) -> bytes:
-    """A few bytes of the first tensor or value in a batch."""
-    while isinstance(batch, (list, tuple, dict)) and batch:
-        batch = next(iter(batch.values())) if isinstance(batch, dict) else batch[0]
-    if hasattr(batch, "data_ptr"):
-        if batch.device.type != "cpu" or not batch.numel():
-            return b""
-        flat = batch.detach().reshape(-1)[: LOOKED_AT // batch.element_size()]
-        return bytes(flat.view(_byte_type(flat)).numpy().tobytes())
-    return repr(batch)[:LOOKED_AT].encode("utf-8", "replace") if type(batch) in PLAIN else b""
+def _sample(batch: Any) -> bytes:
+    """A few values from all over a batch. What lies on a GPU is not waited for."""
+    found = b""
+    for leaf in _leaves(batch, []):
+        if hasattr(leaf, "data_ptr"):
+            if leaf.device.type == "cpu" and leaf.numel():
+                flat = leaf.detach().reshape(-1)[:: max(1, leaf.numel() // LOOKED_AT)].contiguous()
+                found += bytes(flat.view(_byte_type(flat)).numpy().tobytes())
+        elif hasattr(leaf, "tobytes") and leaf.size:
+            found += bytes(leaf.reshape(-1)[:: max(1, leaf.size // LOOKED_AT)].tobytes())
+        elif type(leaf) in PLAIN:
+            found += repr(leaf)[:LOOKED_AT].encode("utf-8", "replace")
+    return found
+
+
+def _leaves(batch: Any, found: List[Any]) -> List[Any]:
+    if len(found) < LEAVES:
+        if isinstance(batch, dict):
+            batch = list(batch.values())
+        if isinstance(batch, (list, tuple)):
+            for one in batch[:LEAVES]:
+                _leaves(one, found)
+        else:
+            found.append(batch)
+    return found
 
 
 def _byte_type(tensor: Any) -> Any:

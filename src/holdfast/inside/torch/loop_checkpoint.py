@@ -20,7 +20,7 @@ from ..preemption import Preemption
 from ..save_interval import Pace
 from ..script_state.begun_further_on import BegunFurtherOn
 from ..script_state.frames import check_callers, innermost_user, stand_of
-from ..script_state.refusal import CannotTake
+from ..script_state.refusal import CannotTake, RunByALibrary
 from ..telemetry import LATER, Recorder, now
 from .loader_position import ATTRIBUTE, Made, Position, follow_indices, made_of
 from .loop_state import Here, SavedLoop, Snapshot, where
@@ -114,9 +114,13 @@ class LoopCheckpoints:
     def _begin(self) -> None:
         try:
             check_callers(sys._getframe())
-        except CannotTake as error:  # a trainer of a library's has checkpoints of its own; its signals are its own, too
+        except (
+            RunByALibrary
+        ) as error:  # a trainer of a library's has checkpoints of its own; its signals are its own, too
             self.recorder.event("checkpoint.not_made", reason=str(error))
             return
+        except CannotTake:
+            pass  # that is seen again, and told, where a checkpoint is due
         if not self.saver.claim():  # `holdfast.keep` in this process, or another one
             self.saver.complain("another process of this run trains and saves already")
             return
