@@ -99,9 +99,10 @@ def answered(kind: str, place: Path) -> Outcome:
     return outcome
 
 
-def changed(kind: str, seed: int, place: Path) -> Outcome:
-    """Killed, then edited: the script ends in one line before it trains, with exit code 2, and its checkpoint is kept."""
-    outcome = Outcome("edited")
+def changed(what: str, seed: int, place: Path) -> Outcome:
+    """Killed, then edited, or begun with another model: the script ends in one line before it trains, with exit code 2, and
+    its checkpoint is kept."""
+    kind, outcome = "plain", Outcome(what)
     other = place / "edited" / UNEDITED.name
     other.parent.mkdir()
     other.write_text(UNEDITED.read_text().replace("lr=0.01, momentum=0.9", "lr=0.02, momentum=0.9"))
@@ -109,7 +110,10 @@ def changed(kind: str, seed: int, place: Path) -> Outcome:
     pid = _forked(UNEDITED, kind, place / "attempt-1", place / "checkpoints")
     outcome.kills += _killed(pid, place / "attempt-1", place / "checkpoints", random.Random(seed))
     before = checkpoint_store.newest(str(place / "checkpoints"))
-    _, status = os.waitpid(_forked(other, kind, place / "attempt-2", place / "checkpoints"), 0)
+    script = other if what == "edited" else UNEDITED
+    os.environ["WIDTH"] = "32" if what == "edited" else "33"
+    _, status = os.waitpid(_forked(script, kind, place / "attempt-2", place / "checkpoints"), 0)
+    del os.environ["WIDTH"]
     outcome.answers = (place / "attempt-2/err").read_text().splitlines()
     outcome.problems += [] if os.waitstatus_to_exitcode(status) == 2 else [f"ended with {status}"]
     outcome.problems += [] if len(outcome.answers) == 1 else [f"{len(outcome.answers)} lines were said"]
@@ -228,8 +232,8 @@ def kinds_of(script: Path) -> list[str]:
 
 
 def outcome_of(kind: str, seed: int, kills: int, place: Path) -> Outcome:
-    if kind == "edited":
-        return changed("plain", seed, place)
+    if kind in ("edited", "other_model"):
+        return changed(kind, seed, place)
     if kind == "own":
         return trial(kind, seed, kills, place, OWN)
     return answered(kind, place) if kind in kinds_of(REFUSED) else trial(kind, seed, kills, place)
@@ -244,7 +248,7 @@ def main() -> int:
     os.environ.update(ENVIRONMENT)
     torch.set_num_threads(1)
     _import_the_rest()
-    kinds = options.kinds or [*kinds_of(UNEDITED), "own", "edited", *kinds_of(REFUSED)]
+    kinds = options.kinds or [*kinds_of(UNEDITED), "own", "edited", "other_model", *kinds_of(REFUSED)]
     print(f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, Python {platform.python_version()}, torch {torch.__version__}")
     wrong, killed, parent = 0, 0, os.getpid()
     for kind in kinds:

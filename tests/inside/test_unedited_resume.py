@@ -13,7 +13,7 @@ from holdfast.inside import checkpoint_store
 pytest.importorskip("torch")
 
 ROOT = Path(__file__).parents[2]
-QUICK = ("plain", "validation", "own", "edited", "counted_by_zip", "graph_kept_for_later")
+QUICK = ("plain", "validation", "own", "edited", "other_model", "counted_by_zip", "graph_kept_for_later")
 
 
 def outcomes(*words: str) -> tuple[int, str]:
@@ -31,6 +31,7 @@ def test_killed_loops_end_as_if_nothing_had_happened_and_others_are_refused_in_w
     for kind in ("plain", "validation"):
         assert "1 kills, went on from steps [" in lines[kind] and "[]" not in lines[kind]
     assert "from its own checkpoint 1 times" in lines["own"]
+    assert "weights of (32, 8) torch.float32 on cpu were saved, this process has (33, 8)" in lines["other_model"]
     assert "was edited since. Nothing was trained, the checkpoint is kept." in said
     assert "range(5)" in lines["counted_by_zip"]
     assert "graph is still to be run backward" in lines["graph_kept_for_later"]

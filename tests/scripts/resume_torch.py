@@ -39,7 +39,7 @@ class Noisy(Dataset):
         return x[i] + 0.1 * torch.randn(8) + float(np.random.normal(scale=0.01)), y[i]
 
 
-def network(width=32):
+def network(width=int(os.environ.get("WIDTH", "32"))):
     return nn.Sequential(nn.Linear(8, width), nn.ReLU(), nn.Dropout(0.2), nn.BatchNorm1d(width), nn.Linear(width, 1))
 
 

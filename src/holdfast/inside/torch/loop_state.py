@@ -145,8 +145,9 @@ class SavedLoop:
         restoration = Restoration(rest["nodes"], [*numpy_kinds.kinds(), *kinds.kinds()], kinds.traits())
         variables.bind(restoration, rest["variables"], found)
         kinds.check_layers(restoration)
+        variables.put_back(restoration, rest["variables"], found)  # workers are started with the data set as it is then
         self._bring_loaders_forward(restoration, current, positions, iterate, following)
-        variables.put_back(restoration, rest["variables"], found)
+        variables.put_back(restoration, rest["variables"], found)  # what the samplers have moved on
         for node, entry in rest["gradients"]:
             parameter = restoration.object_of(node)
             parameter.grad = self._gradients.elements(entry).to(parameter.device, copy=True)
