@@ -38,7 +38,7 @@ KERAS_TORCH_KINDS = ("keras_torch_arrays", "keras_torch_loader", "keras_torch_da
 LOOP_KINDS = ("torch_flat", "torch_nested", "torch_workers", "jax")
 TORCH_KINDS = (
     "plain", "accumulation", "mixed_precision", "gan", "schedulers", "own_sampler", "stream", "workers", "validation",
-    "trainer_class", "progress_bar", "slices", "steps_of_a_cycle", "folds", "two_loaders",
+    "trainer_class", "progress_bar", "slices", "steps_of_a_cycle", "persistent_workers", "folds", "two_loaders",
 )  # fmt: skip
 UNSEEDED = ("unseeded_arrays", "unseeded_tf_data")
 EXACT = ("weights", "record", "next", "uses", "history", "epochs", "batches", "iterations")

@@ -1,12 +1,12 @@
 """kill -9 of unedited PyTorch loops at seeded random instants, gone on with each time: do they end as if nothing had happened?
 
-python -m tests.crash.resume_torch --kills 2 --seed 1                 every loop of tests/scripts/resume_torch.py
-python -m tests.crash.resume_torch --kills 5 --seed 1 gan workers     some of them
-python -m tests.crash.resume_torch --refused                          loops that cannot be saved exactly: what is answered
+python -m tests.crash.resume_torch --kills 2 --seed 1               every loop of tests/scripts/resume_torch*.py
+python -m tests.crash.resume_torch --kills 5 --seed 1 gan workers   some of them
 
 PyTorch is imported once; each attempt is a process forked from there, in which the part inside is started as the bootstrap
 would. A loop is right when its weights, its own record and the random numbers after it are those of the undisturbed run, bit
-for bit, and when each attempt that found a checkpoint went on from it.
+for bit, and when each attempt that found a checkpoint went on from it. Of a loop that cannot be saved exactly a checkpoint is
+asked for: it is right when the answer says why, and when it trains as ever.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from holdfast.inside import checkpoint_store
 from holdfast.inside.ring import TEXT, Reader
 from tests.inside.attempts import UNEDITED
 
+OWN = UNEDITED.with_name("resume_torch_own.py")
 REFUSED = UNEDITED.with_name("resume_torch_refused.py")
 INTERVAL_S = 0.08
 ENVIRONMENT = {"EPOCHS": "5", "STEP_PAUSE_S": "0.002", "CUDA_VISIBLE_DEVICES": "-1"}
@@ -47,12 +48,14 @@ class Outcome:
     paused_ms: list[float] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     answers: list[str] = field(default_factory=list)
+    own: int = 0  # attempts in which the script went on from a checkpoint of its own
 
     def __str__(self) -> str:
         if self.answers:
             return f"{self.kind:25} {'; '.join(self.problems) or 'right':8} {self.answers[0]}"
         pauses = f"{sorted(self.paused_ms)[len(self.paused_ms) // 2]:.1f} ms" if self.paused_ms else "none"
         told = f"{self.kills} kills, went on from steps {self.restored}, pause {pauses}"
+        told += f", from its own checkpoint {self.own} times" if self.own else ""
         return f"{self.kind:18} {'; '.join(self.problems) or 'right':8} {told}"
 
 
@@ -91,7 +94,30 @@ def answered(kind: str, place: Path) -> Outcome:
     report = _finished(pid, place / "asked")
     _note(outcome, place / "asked", None)
     outcome.problems += ["it did not train as ever"] if report != undisturbed or not undisturbed else []
+    outcome.problems += ["nothing was answered"] if outcome.answers in ([], ["unknown"]) else []
     outcome.problems += ["a checkpoint was saved"] if checkpoint_store.numbers(str(place / "checkpoints")) else []
+    return outcome
+
+
+def changed(what: str, seed: int, place: Path) -> Outcome:
+    """Killed, then edited, or begun with another model: the script ends in one line before it trains, with exit code 2, and
+    its checkpoint is kept."""
+    kind, outcome = "plain", Outcome(what)
+    other = place / "edited" / UNEDITED.name
+    other.parent.mkdir()
+    other.write_text(UNEDITED.read_text().replace("lr=0.01, momentum=0.9", "lr=0.02, momentum=0.9"))
+    shutil.copy(UNEDITED.with_name("resume_torch_engine.py"), other.parent)
+    pid = _forked(UNEDITED, kind, place / "attempt-1", place / "checkpoints")
+    outcome.kills += _killed(pid, place / "attempt-1", place / "checkpoints", random.Random(seed))
+    before = checkpoint_store.newest(str(place / "checkpoints"))
+    script = other if what == "edited" else UNEDITED
+    os.environ["WIDTH"] = "32" if what == "edited" else "33"
+    _, status = os.waitpid(_forked(script, kind, place / "attempt-2", place / "checkpoints"), 0)
+    del os.environ["WIDTH"]
+    outcome.answers = (place / "attempt-2/err").read_text().splitlines()
+    outcome.problems += [] if os.waitstatus_to_exitcode(status) == 2 else [f"ended with {status}"]
+    outcome.problems += [] if len(outcome.answers) == 1 else [f"{len(outcome.answers)} lines were said"]
+    outcome.problems += [] if checkpoint_store.newest(str(place / "checkpoints")) == before else ["not kept"]
     return outcome
 
 
@@ -131,7 +157,13 @@ def _note(outcome: Outcome, folder: Path, before: dict[str, Any] | None) -> None
     wrong = [event for event in told if event["kind"] in ("checkpoint.mismatch", "inside.failed")]
     outcome.problems += [f"{event['kind']}: {event.get('reason')}" for event in wrong]
     outcome.problems += [] if told or before is None else ["it told nothing"]
-    if before is not None and [event["number"] for event in restored] != [before["number"]] and not wrong:
+    outcome.own += sum(event["kind"] == "checkpoint.own" for event in told)
+    if (
+        before is not None
+        and not outcome.own
+        and [event["number"] for event in restored] != [before["number"]]
+        and not wrong
+    ):
         outcome.problems.append(f"checkpoint {before['number']} was there, went on from {restored}")
 
 
@@ -199,23 +231,30 @@ def kinds_of(script: Path) -> list[str]:
     return [word.strip() for word in listed[listed.index("in (") + 4 : listed.rindex(")")].split(",") if word.strip()]
 
 
+def outcome_of(kind: str, seed: int, kills: int, place: Path) -> Outcome:
+    if kind in ("edited", "other_model"):
+        return changed(kind, seed, place)
+    if kind == "own":
+        return trial(kind, seed, kills, place, OWN)
+    return answered(kind, place) if kind in kinds_of(REFUSED) else trial(kind, seed, kills, place)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("kinds", nargs="*")
+    parser.add_argument("kinds", nargs="*", help="all of them without a name")
     parser.add_argument("--kills", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--refused", action="store_true")
     options = parser.parse_args()
     os.environ.update(ENVIRONMENT)
     torch.set_num_threads(1)
     _import_the_rest()
-    kinds = options.kinds or kinds_of(REFUSED if options.refused else UNEDITED)
+    kinds = options.kinds or [*kinds_of(UNEDITED), "own", "edited", "other_model", *kinds_of(REFUSED)]
     print(f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, Python {platform.python_version()}, torch {torch.__version__}")
     wrong, killed, parent = 0, 0, os.getpid()
     for kind in kinds:
         place = Path(tempfile.mkdtemp(prefix="holdfast-resume-"))
         try:
-            outcome = answered(kind, place) if options.refused else trial(kind, options.seed, options.kills, place)
+            outcome = outcome_of(kind, options.seed, options.kills, place)
         finally:
             if os.getpid() == parent:
                 shutil.rmtree(place, ignore_errors=True)

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.timeout(240)
     ("name", "lost"),
     [
         pytest.param("EpochIterator._steps_seen", "no checkpoint, no resume", marks=needs_keras),
-        pytest.param("_BaseDataLoaderIter.__next__", "no telemetry", marks=needs_torch),
+        pytest.param("_BaseDataLoaderIter.__next__", "no telemetry, no checkpoint, no resume", marks=needs_torch),
         pytest.param("Module._forward_pre_hooks", "no rescue", marks=needs_torch),
     ],
 )

@@ -39,7 +39,7 @@ class Noisy(Dataset):
         return x[i] + 0.1 * torch.randn(8) + float(np.random.normal(scale=0.01)), y[i]
 
 
-def network(width=32):
+def network(width=int(os.environ.get("WIDTH", "32"))):
     return nn.Sequential(nn.Linear(8, width), nn.ReLU(), nn.Dropout(0.2), nn.BatchNorm1d(width), nn.Linear(width, 1))
 
 
@@ -382,6 +382,19 @@ def steps_of_a_cycle():
     return [model], len(optimizer.param_groups)
 
 
+def persistent_workers():
+    loader = DataLoader(TensorDataset(x, y), batch_size=BATCH, shuffle=True, num_workers=1, persistent_workers=True)
+    model = network()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for epoch in range(EPOCHS):
+        for inputs, targets in loader:
+            optimizer.zero_grad()
+            F.mse_loss(model(inputs), targets).backward()
+            optimizer.step()
+            paced()
+    return [model], epoch
+
+
 def folds():
     """Cross validation: a new model in each turn of the outer loop."""
     scores, models = {}, []
@@ -424,7 +437,7 @@ KINDS = {
     one.__name__: one
     for one in (
         plain, accumulation, mixed_precision, gan, schedulers, own_sampler, stream, workers, validation, trainer_class,
-        progress_bar, slices, steps_of_a_cycle, folds, two_loaders,
+        progress_bar, slices, steps_of_a_cycle, persistent_workers, folds, two_loaders,
     )
 }  # fmt: skip
 

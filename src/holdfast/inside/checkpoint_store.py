@@ -58,9 +58,11 @@ def mismatch(recorder: Any, reason: Union[str, Exception]) -> SystemExit:
     return _ending(recorder, "this script does not match the checkpoint it should go on from", reason)
 
 
-def cannot_resume(recorder: Any, reason: str) -> SystemExit:
-    """The same where it is Holdfast that cannot, with this version of a framework."""
-    return _ending(recorder, "the checkpoint this run should go on from cannot be put back here", reason)
+def refuse_to_resume(recorder: Any, wanted: dict[str, Any], framework: str, reason: str) -> None:
+    """With a version of a framework that cannot put a state back: training anew would look like going on."""
+    saved = newest(str(wanted["directory"])) if wanted.get("resume") and reason else None
+    if saved is not None and saved.get("framework") == framework:
+        raise _ending(recorder, "the checkpoint this run should go on from cannot be put back here", reason)
 
 
 def _ending(recorder: Any, what: str, reason: Union[str, Exception]) -> SystemExit:

@@ -34,8 +34,8 @@ def install(recorder: Recorder) -> None:
     keeps, rescue = recorder.settings.get("checkpoint"), Rescue(recorder, tf, can.can(RESCUE))
     asked = {TELEMETRY: True, CHECKPOINT: keeps, RESUME: keeps, RESCUE: rescue.asked}
     can.tell(recorder, "keras", [ability for ability, is_asked in asked.items() if is_asked], backend=backend)
-    if keeps and keeps.get("resume") and not can.can(RESUME):
-        _refuse_to_resume(recorder, str(keeps["directory"]), can.why_not(RESUME))
+    if keeps:
+        checkpoint_store.refuse_to_resume(recorder, keeps, "keras", can.why_not(RESUME))
     guarded(hide_frames)(seams.TRACEBACKS)
     values = Values(recorder, tf, backend)
     fit = Fit(recorder, values)
@@ -59,13 +59,6 @@ def _abilities(version: str, backend: str) -> Abilities:
     for ability in (CHECKPOINT, RESUME) if backend not in names else ():
         can.cannot(ability, f"not made for Keras on {backend} yet")
     return can
-
-
-def _refuse_to_resume(recorder: Recorder, directory: str, reason: str) -> None:
-    """Training anew beside a checkpoint would look like going on from it."""
-    saved = checkpoint_store.newest(directory)
-    if saved is not None and saved.get("framework") == "keras":
-        raise checkpoint_store.cannot_resume(recorder, reason)
 
 
 def _take_over_steps(fit: Fit, tf: Any, fits: Optional[Fits], rescue: Rescue) -> None:

@@ -30,6 +30,7 @@ class BegunFurtherOn:
         self._given: List[Dict[str, Any]] = []
         self._done: Set[Tuple[int, int, int]] = set()  # loops that were begun: frame, line, column
         self._looking: Set[str] = set()
+        self.users = frames.users
         self.resumed_items: Optional[int] = None  # so many items had the innermost loop taken
 
     # -- in the script's modules
@@ -84,7 +85,7 @@ class BegunFurtherOn:
         frame = frames.innermost_user(caller)
         if frame is None or self.resumed_items is not None:
             return whole
-        outer = frames.users(frame)
+        outer = self.users(frame)
         level = len(outer) - 1
         if level >= len(self._chain) or frames.key_of(frame.f_code) != self._chain[level].key:
             return whole

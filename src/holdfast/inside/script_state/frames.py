@@ -10,10 +10,10 @@ from types import CodeType, FrameType
 from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
 
 from ..library_paths import is_library
-from .refusal import CannotTake
+from .refusal import CannotTake, RunByALibrary
 
 # Frames of these may stand between the user's and the call that is followed: they keep nothing that training depends on.
-TRANSPARENT = ("tqdm", "torch/utils/data", "torch/utils/_contextlib", "torch/optim", "torch/nn/modules/module")
+TRANSPARENT = ("tqdm", "torch/")
 # These call a function of the user's once: command lines, decorators.
 CALLERS = (
     "click", "typer", "hydra", "absl", "fire", "runpy", "<frozen runpy>", "functools", "contextlib", "importlib",
@@ -89,7 +89,7 @@ def check_callers(frame: Optional[FrameType]) -> None:
             if not _is_ours(path) and not any(f"/{part}" in path or path.startswith(part) for part in allowed):
                 if seen_user and innermost_user(frame) is None:
                     return  # what started the script
-                raise CannotTake(f"the loop is run by a library ({_short(path)})")
+                raise RunByALibrary(f"the loop is run by a library ({_short(path)})")
         else:
             if frame.f_code.co_name in INNER:
                 raise CannotTake(f"a loop inside an expression ({frame.f_code.co_name}, line {frame.f_lineno})")

@@ -15,6 +15,7 @@ _LOADS = ("LOAD_FAST", "LOAD_DEREF", "LOAD_NAME", "LOAD_CLASSDEREF", "LOAD_GLOBA
 _STORES = ("STORE_FAST", "STORE_NAME", "STORE_GLOBAL")
 _ENDS = ("RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE")
 _JUMPS_ALWAYS = ("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_ABSOLUTE", "JUMP_BACKWARD_NO_INTERRUPT", "JUMP")
+READS_ANY = {"locals", "globals", "vars", "eval", "exec", "dir"}  # variables by names that the code does not show
 
 
 class _Step:
@@ -28,6 +29,8 @@ class _Step:
 
 def live_after(code: CodeType, instruction: int) -> Set[str]:
     """Names of variables, cells and globals that may be read after this instruction (an offset, `f_lasti`)."""
+    if READS_ANY.intersection(code.co_names):
+        return {*code.co_names, *code.co_varnames, *code.co_cellvars, *code.co_freevars}
     steps, handlers = _flow(code)
     live: Dict[int, Set[str]] = {offset: set() for offset in steps}
     changed = True

@@ -142,12 +142,14 @@ class Graph:
 
 
 def _list(graph: Graph, value: Any) -> Node:
-    if len(value) > 16 and PLAIN.issuperset(map(type, value)):
-        return Node("list", ("builtins", "list"), [(one,) for one in value])
+    if PLAIN.issuperset(map(type, value)):
+        return Node("flat", type_name(type(value)), list(value))
     return Node("list", ("builtins", "list"), [graph.take(one) for one in list(value)])
 
 
 def _dict(graph: Graph, value: Any) -> Node:
+    if type(value) is dict and PLAIN.issuperset(map(type, value)) and PLAIN.issuperset(map(type, value.values())):
+        return Node("flat", type_name(dict), dict(value))
     factory = graph.take(value.default_factory) if isinstance(value, collections.defaultdict) else None
     items = [(graph.take(key), graph.take(one)) for key, one in list(value.items())]
     return Node("dict", type_name(type(value)), (items, factory))

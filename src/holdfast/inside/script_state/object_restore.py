@@ -117,6 +117,15 @@ class Restoration:
         parts = self.nodes[number].parts
         return tuple(one[0] for one in parts) if all(isinstance(one, tuple) for one in parts) else None
 
+    def keys_of(self, ref: Ref) -> List[Any]:
+        """Of a saved dict, the plain ones."""
+        node = self.nodes[ref] if isinstance(ref, int) else None
+        if node is None or node.kind not in ("dict", "flat"):
+            return []
+        return (
+            list(node.parts) if node.kind == "flat" else [key[0] for key, _ in node.parts[0] if isinstance(key, tuple)]
+        )
+
     # -- the objects
 
     def object_of(self, ref: Ref) -> Any:
@@ -125,7 +134,7 @@ class Restoration:
         if ref in self._made:
             return self._made[ref]
         node = self.nodes[ref]
-        if node.kind == "left" or (node.kind in ("function", "named") and ref in self.bound):
+        if node.kind == "left" or (node.kind == "named" and ref in self.bound):
             return self._as_it_is(ref, node)
         if node.kind in IMMUTABLE:
             found = self._immutable(ref, node)
@@ -185,8 +194,8 @@ class Restoration:
         special = self._kinds.get(node.kind)
         if special is not None:
             return special.make(node, self)
-        if node.kind == "list":
-            return []
+        if node.kind in ("list", "flat"):
+            return {} if isinstance(node.parts, dict) else []
         if node.kind == "deque":
             return collections.deque(maxlen=node.of)
         if node.kind == "bytearray":
@@ -215,20 +224,8 @@ class Restoration:
         special = self._kinds.get(node.kind)
         if special is not None:
             special.fill(node, live, self)
-        elif node.kind == "list":
-            live[:] = self._items(node.parts)
-        elif node.kind == "deque":
-            content = self._items(node.parts)
-            live.clear()
-            live.extend(content)
-        elif node.kind == "dict":
-            self._fill_dict(node, live)
-        elif node.kind == "set" and not isinstance(live, frozenset):
-            members = set(self._items(node.parts))
-            set.clear(live)
-            set.update(live, members)
-        elif node.kind == "bytearray":
-            live[:] = node.parts
+        elif node.kind in ("list", "flat", "deque", "dict", "set", "bytearray"):
+            self._fill_container(node, live)
         elif node.kind == "random":
             live.setstate(node.parts)
         elif node.kind == "function":
@@ -240,6 +237,19 @@ class Restoration:
             self.fill_attributes(node.parts[0], live)
             if node.parts[1] is not None:
                 self._fill(node.parts[1], live)
+
+    def _fill_container(self, node: Node, live: Any) -> None:
+        if node.kind == "dict":
+            self._fill_dict(node, live)
+        elif isinstance(live, dict):  # flat
+            dict.clear(live)
+            dict.update(live, node.parts)
+        elif isinstance(live, (list, bytearray)):
+            live[:] = self._items(node.parts) if node.kind == "list" else node.parts
+        elif not isinstance(live, frozenset):
+            content = self._items(node.parts)
+            live.clear()
+            live.update(content) if isinstance(live, set) else live.extend(content)
 
     def _items(self, refs: List[Ref]) -> List[Any]:
         try:

@@ -7,5 +7,9 @@ class CannotTake(Exception):
     """The state at this place cannot be taken exactly; another place may do."""
 
 
+class RunByALibrary(CannotTake):
+    """A part of the loop's state lies in variables of a library's."""
+
+
 class CannotPutBack(Exception):
     """What was saved does not fit what this process has built."""

@@ -18,6 +18,7 @@ from .refusal import CannotTake
 Function = Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.Module]
 Span = Tuple[int, int, int, int]  # line, column, end line, end column; columns -1 where Python does not tell
 LINES_ONLY = -1
+KEEPS_RANDOM_STATE = ("fork_rng",)  # contexts that end with what they found at their beginning
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
@@ -62,13 +63,15 @@ def _found(frame: FrameType) -> Standing:
     span = _span(code, frame)
     at_head = _opname(code, instruction_of(frame)) == "FOR_ITER"
     path = _path_to(body, span, at_head)
+    _check_contexts(path)
     loops = [node for node in path if isinstance(node, ast.For)]
     if at_head and loops and _is_head(loops[-1], span):
         return Standing(loops[:-1], loops[-1], body)
     if span[1] == LINES_ONLY:
         _check_one_call(path[-1])
     _check_nothing_is_half_evaluated(path)
-    active = [node for node in path if isinstance(node, (ast.Call, ast.YieldFrom))]
+    inner = path if span[1] != LINES_ONLY else ast.walk(path[-1])
+    active = [node for node in inner if isinstance(node, (ast.Call, ast.YieldFrom))]
     around = [loop for loop in loops if _in_body(loop, path)]
     return Standing(around, None, body, active[-1] if active else None)
 
@@ -184,6 +187,13 @@ def _check_nothing_is_half_evaluated(path: List[ast.AST]) -> None:
                 raise CannotTake(
                     f"`{_text(node)}` was read before the call on line {_line(path)} and is needed after it"
                 )
+
+
+def _check_contexts(path: List[ast.AST]) -> None:
+    for node in path:
+        for item in node.items if isinstance(node, (ast.With, ast.AsyncWith)) else ():
+            if any(word in ast.unparse(item.context_expr) for word in KEEPS_RANDOM_STATE):
+                raise CannotTake(f"`{_text(item.context_expr)}` on line {node.lineno} will put random state back")  # type: ignore[attr-defined]
 
 
 def _check_one_call(statement: ast.AST) -> None:

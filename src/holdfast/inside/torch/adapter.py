@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from .. import randomness
+from .. import checkpoint_store, randomness
 from ..never_raise import guarded
 from ..seams import CHECKPOINT, RESCUE, RESUME, TELEMETRY, Abilities
 from ..settings import rescue_wanted
@@ -27,14 +27,16 @@ def install(recorder: Recorder) -> None:
     can = Abilities("PyTorch", str(torch.__version__), seams.SEEN, seams.OF_TORCH)
     asked = {TELEMETRY: True, CHECKPOINT: wanted, RESUME: wanted, RESCUE: rescue_wanted(recorder.settings)}
     can.tell(recorder, "torch", [ability for ability, is_asked in asked.items() if is_asked])
+    if wanted:
+        checkpoint_store.refuse_to_resume(recorder, wanted, "torch", can.why_not(RESUME))
     if recorder.settings.get("policy") == "protect":
         limit_gpu(torch, (recorder.settings.get("rescue") or {}).get("gpu_budget_bytes"))
     if recorder.settings.get("policy") == "advise":
         oom_advice.install()
     # The order is fixed: what comes first is nearest to the user's own call.
-    keep = guarded(keeping)(recorder, torch, wanted) if can.can(CHECKPOINT) and can.can(RESUME) else None
-    rescue = guarded(rescuing)(recorder, torch) if can.can(RESCUE) else None
-    aspects = [aspect for aspect in (keep, rescue) if aspect is not None]
-    if can.can(TELEMETRY):
-        aspects.append(telling(Telemetry(recorder, torch, Compiling(recorder))))
-    step.take_over(torch, aspects)
+    telemetry = Telemetry(recorder, torch, Compiling(recorder)) if can.can(TELEMETRY) else None
+    keep, rescue = None, guarded(rescuing)(recorder, torch) if can.can(RESCUE) else None
+    if telemetry is not None and can.can(CHECKPOINT) and can.can(RESUME):
+        keep = guarded(keeping)(recorder, torch, wanted, telemetry.loading.went_on)
+    told = telling(telemetry) if telemetry is not None else None
+    step.take_over(torch, [aspect for aspect in (keep, rescue, told) if aspect is not None])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 from dataclasses import replace
-from typing import Any, Dict, Optional
+from typing import Any, Callable, Dict, Optional
 
 from ..never_raise import guarded
 from ..telemetry import Recorder, now
@@ -16,13 +16,15 @@ from .own_files import OwnFiles
 from .step import Aspect, Call, Step, in_turn
 
 
-def keeping(recorder: Recorder, torch: Any, wanted: Optional[Dict[str, Any]]) -> Optional[Aspect]:
+def keeping(
+    recorder: Recorder, torch: Any, wanted: Optional[Dict[str, Any]], went_on: Callable[[int], None]
+) -> Optional[Aspect]:
     """None where no checkpoints are kept."""
     if not wanted or recorder.settings.get("policy") != "protect":
         return None
 
     def aspect(step: Step) -> Step:
-        kept = LoopCheckpoints(recorder, torch, wanted, step.iterate, step.next_batch)
+        kept = LoopCheckpoints(recorder, torch, wanted, step.iterate, step.next_batch, went_on)
         own = OwnFiles(str(wanted["directory"]))
         if kept.goal is not None:
             torch.load = functools.wraps(torch.load)(_load(kept, own, torch.load))

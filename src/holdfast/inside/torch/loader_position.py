@@ -17,11 +17,10 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 from ..script_state.frames import Stand
 from ..script_state.object_graph import PLAIN
 from ..script_state.refusal import CannotPutBack
-from . import random_state
+from . import random_state, seams
 
 ATTRIBUTE = "_holdfast_position"
-LOOKED_AT = 256  # bytes of a batch, at its beginning
-MAP_STYLE = 0
+LOOKED_AT, LEAVES = 64, 4  # values of a tensor, tensors of a batch: for a batch to be known by
 INDICES, BATCHES = "indices", "batches"
 OWN_SAMPLERS = "torch.utils.data"
 
@@ -30,6 +29,7 @@ class Made(NamedTuple):
     """What an iterator's order depends on."""
 
     random: Dict[str, Any]
+    anew: bool  # workers that persist: whether they were started then
     parts: List[Dict[str, Any]]  # plain values and random generators of the loader, its samplers and its data set
 
 
@@ -64,7 +64,7 @@ class Position:
         self.likeness = 0
 
     def note(self, batch: Any) -> None:
-        self.likeness = zlib.crc32(_beginning(batch), self.likeness)
+        self.likeness = zlib.crc32(_sample(batch), self.likeness)
 
     def record(self) -> Dict[str, Any]:
         kept = ("number", "made", "first", "count", "likeness", "stand", "checked")
@@ -73,7 +73,7 @@ class Position:
 
 def what_is_compared(loader: Any) -> str:
     """Where the order of the indices alone does not give the data, or not PyTorch's own sampler draws them."""
-    if loader.num_workers > 0 or loader._dataset_kind != MAP_STYLE:
+    if loader.num_workers > 0 or not seams.is_map_style(loader):
         return BATCHES
     samplers = [loader.sampler, loader.batch_sampler, getattr(loader.batch_sampler, "sampler", None)]
     own = all(one is None or type(one).__module__.startswith(OWN_SAMPLERS) for one in samplers)
@@ -82,7 +82,7 @@ def what_is_compared(loader: Any) -> str:
 
 def follow_indices(iterator: Any, position: Position) -> None:
     if position.checked == INDICES:
-        iterator._sampler_iter = _followed(iterator._sampler_iter, position)
+        seams.follow_indices(iterator, lambda indices: _followed(indices, position))
 
 
 def _followed(indices: Any, position: Position) -> Iterator[Any]:
@@ -92,7 +92,8 @@ def _followed(indices: Any, position: Position) -> Iterator[Any]:
 
 
 def made_of(torch: Any, loader: Any) -> Made:
-    return Made(random_state.capture(torch), parts_state(torch, loader))
+    anew = seams.kept_iterator(loader) is None
+    return Made(random_state.capture(torch), anew, parts_state(torch, loader))
 
 
 def parts_state(torch: Any, loader: Any) -> List[Dict[str, Any]]:
@@ -154,6 +155,8 @@ def bring_forward(torch: Any, iterator: Any, loader: Any, record: Dict[str, Any]
     made: Made = record["made"]
     random_state.restore(torch, made.random)
     put_parts_state(torch, loader, made.parts)
+    if made.anew and loader.persistent_workers:
+        seams.keep_iterator(loader, None)
     fresh = iterate(loader)
     if fresh is not iterator:
         if type(fresh) is not type(iterator):
@@ -161,6 +164,8 @@ def bring_forward(torch: Any, iterator: Any, loader: Any, record: Dict[str, Any]
         ours = {name: value for name, value in vars(iterator).items() if name.startswith("_holdfast")}
         fresh.__dict__, iterator.__dict__ = iterator.__dict__, fresh.__dict__
         vars(iterator).update(ours)
+        if loader.persistent_workers:
+            seams.keep_iterator(loader, iterator)
     if record["first"] is not None:
         random_state.restore(torch, record["first"])
     position = getattr(iterator, ATTRIBUTE)
@@ -180,20 +185,34 @@ def _skip(iterator: Any, position: Position, following: Any) -> None:
     if position.checked == BATCHES:
         position.note(following(iterator))
     else:
-        iterator._next_index()
-        iterator._num_yielded += 1
+        seams.skip_batch(iterator)
 
 
-def _beginning(batch: Any) -> bytes:
-    """A few bytes of the first tensor or value in a batch."""
-    while isinstance(batch, (list, tuple, dict)) and batch:
-        batch = next(iter(batch.values())) if isinstance(batch, dict) else batch[0]
-    if hasattr(batch, "data_ptr"):
-        if batch.device.type != "cpu" or not batch.numel():
-            return b""
-        flat = batch.detach().reshape(-1)[: LOOKED_AT // batch.element_size()]
-        return bytes(flat.view(_byte_type(flat)).numpy().tobytes())
-    return repr(batch)[:LOOKED_AT].encode("utf-8", "replace") if type(batch) in PLAIN else b""
+def _sample(batch: Any) -> bytes:
+    """A few values from all over a batch. What lies on a GPU is not waited for."""
+    found = b""
+    for leaf in _leaves(batch, []):
+        if hasattr(leaf, "data_ptr"):
+            if leaf.device.type == "cpu" and leaf.numel():
+                flat = leaf.detach().reshape(-1)[:: max(1, leaf.numel() // LOOKED_AT)].contiguous()
+                found += bytes(flat.view(_byte_type(flat)).numpy().tobytes())
+        elif hasattr(leaf, "tobytes") and leaf.size:
+            found += bytes(leaf.reshape(-1)[:: max(1, leaf.size // LOOKED_AT)].tobytes())
+        elif type(leaf) in PLAIN:
+            found += repr(leaf)[:LOOKED_AT].encode("utf-8", "replace")
+    return found
+
+
+def _leaves(batch: Any, found: List[Any]) -> List[Any]:
+    if len(found) < LEAVES:
+        if isinstance(batch, dict):
+            batch = list(batch.values())
+        if isinstance(batch, (list, tuple)):
+            for one in batch[:LEAVES]:
+                _leaves(one, found)
+        else:
+            found.append(batch)
+    return found
 
 
 def _byte_type(tensor: Any) -> Any:

@@ -48,6 +48,10 @@ class Loading:
             self._feeding.pop(name, None)  # another object at the address of one that is gone
         return Iteration(name, feeds, seconds)
 
+    def went_on(self, epoch: int) -> None:
+        """An earlier attempt had come to this epoch: the pass that is under way is of it."""
+        self._epoch = epoch - 1
+
     def look(self, iteration: Iteration, trains: bool, grad_enabled: bool) -> None:
         iteration.plain = trains and iteration.trained
         if not grad_enabled:

@@ -12,16 +12,17 @@ import weakref
 from types import FrameType
 from typing import Any, Callable, List, Optional
 
-from .. import checkpoint_store
+from .. import checkpoint_store, relieve
 from ..background_save import Done, Saver
 from ..headroom import left
 from ..never_raise import guarded, outcome
 from ..preemption import Preemption
 from ..save_interval import Pace
 from ..script_state.begun_further_on import BegunFurtherOn
-from ..script_state.frames import innermost_user, stand_of
-from ..script_state.refusal import CannotTake
+from ..script_state.frames import check_callers, innermost_user, stand_of
+from ..script_state.refusal import CannotTake, RunByALibrary
 from ..telemetry import LATER, Recorder, now
+from . import seams
 from .loader_position import ATTRIBUTE, Made, Position, follow_indices, made_of
 from .loop_state import Here, SavedLoop, Snapshot, where
 from .loop_trails import Trails
@@ -38,9 +39,12 @@ WITHOUT_LOADER = 10  # gradients were cleared so often and no batch came: the lo
 
 
 class LoopCheckpoints:
-    def __init__(self, recorder: Recorder, torch: Any, wanted: Any, iterate: Any, following: Any) -> None:
+    def __init__(
+        self, recorder: Recorder, torch: Any, wanted: Any, iterate: Any, following: Any, went_on: Callable[[int], None]
+    ) -> None:
         self.recorder = recorder
         self.torch = torch
+        self._went_on = went_on  # told the epoch
         self._iterate, self._following = iterate, following  # PyTorch's own
         self.saver = Saver(recorder, str(wanted["directory"]))
         self.pace = Pace(wanted.get("interval_s"))
@@ -59,8 +63,7 @@ class LoopCheckpoints:
         self.training = False
         self.goal: Optional[SavedLoop] = None
         self.plan: Optional[BegunFurtherOn] = None
-        loader: Any = sys.modules["torch.utils.data.dataloader"]
-        self._followed = (loader.DataLoader, loader._BaseDataLoaderIter)
+        self._followed = (seams.loader_module().DataLoader, seams.loader_iterator_class())
         if wanted.get("resume"):
             self._prepare()
 
@@ -93,7 +96,8 @@ class LoopCheckpoints:
         """An optimizer is about to change the weights."""
         if self.goal is not None:
             place = self.goal.chain[-1].words
-            raise self.stop(f"it trains before it comes to {place}, where it was")
+            edited = f"the code at {place} was edited since"
+            raise self.stop(edited if self.goal.is_edited else f"it trains before it comes to {place}, where it was")
         if self.pending is not None:
             self.decide()
         if not self.training:
@@ -108,9 +112,25 @@ class LoopCheckpoints:
             self.next_at = 0.0
 
     def _begin(self) -> None:
+        try:
+            check_callers(sys._getframe())
+        except (
+            RunByALibrary
+        ) as error:  # a trainer of a library's has checkpoints of its own; its signals are its own, too
+            self.recorder.event("checkpoint.not_made", reason=str(error))
+            return
+        except CannotTake:
+            pass  # that is seen again, and told, where a checkpoint is due
+        if not self.saver.claim():  # `holdfast.keep` in this process, or another one
+            self.saver.complain("another process of this run trains and saves already")
+            return
         self.recorder.on_command("checkpoint", self._asked)
+        relieve.GIVEN_BACK.append(self._let_go_of_block)
         Preemption(self.recorder, self._save_then).install()
         self.next_at = self.pace.began(now())
+
+    def _let_go_of_block(self) -> None:
+        self._block = None
 
     # -- saving
 
@@ -123,10 +143,6 @@ class LoopCheckpoints:
                 self.next_at = now() + RETRY_S
                 return
             self.saver.wait()
-        if not self.saver.claim():
-            self.saver.complain("another process of this run trains and saves already")
-            self.next_at = NEVER
-            return
         began = now()
         self.next_at = self.pace.saved(began, 0.0, self.saver.write_s)  # also where the state cannot be taken
         try:
@@ -240,6 +256,7 @@ class LoopCheckpoints:
         else:
             plan.resumed_items = 0
         self.recorder.steps = int(goal.manifest["step"])
+        self._went_on(int(goal.manifest["epoch"]))
         told = {key: goal.manifest[key] for key in ("number", "step", "fit", "epoch", "batch")}
         self.recorder.event("checkpoint.restored", **told)
 

@@ -115,6 +115,7 @@ class SavedLoop:
     def __init__(self, torch: Any, manifest: Dict[str, Any]) -> None:
         self._torch = torch
         self.manifest = manifest
+        self.is_edited = False
         path = str(manifest["path"])
         checkpoint_store.check_owner(path)
         with open(os.path.join(path, REST), "rb") as file:
@@ -129,8 +130,12 @@ class SavedLoop:
         """Whether the script stands where it stood."""
         found = frames.innermost_user(frame)
         if found is None or frames.stand_of(found) != self.chain[-1]:
+            self.is_edited = self.is_edited or (found is not None and self._was_edited(frames.key_of(found.f_code)))
             return False
         return frames.stands(frames.users(found)) == self.chain
+
+    def _was_edited(self, key: frames.CodeKey) -> bool:
+        return any(stand.key[:2] == key[:2] and stand.key != key for stand in self.chain)
 
     def put_back(
         self, frame: FrameType, current: Optional[Any], positions: List[Position], iterate: Any, following: Any
@@ -139,8 +144,10 @@ class SavedLoop:
         kinds = TorchKinds(self._torch, saved=self._tensors)
         restoration = Restoration(rest["nodes"], [*numpy_kinds.kinds(), *kinds.kinds()], kinds.traits())
         variables.bind(restoration, rest["variables"], found)
+        kinds.check_layers(restoration)
+        variables.put_back(restoration, rest["variables"], found)  # workers are started with the data set as it is then
         self._bring_loaders_forward(restoration, current, positions, iterate, following)
-        variables.put_back(restoration, rest["variables"], found)
+        variables.put_back(restoration, rest["variables"], found)  # what the samplers have moved on
         for node, entry in rest["gradients"]:
             parameter = restoration.object_of(node)
             parameter.grad = self._gradients.elements(entry).to(parameter.device, copy=True)

@@ -7,15 +7,23 @@ import contextlib
 import sys
 from typing import Any, Callable, Iterable, Iterator, List, Optional, Tuple
 
-from ..seams import DETAIL, RESCUE, TELEMETRY, Seam
+from ..seams import CHECKPOINT, DETAIL, RESCUE, RESUME, TELEMETRY, Seam
 
 SEEN = "2.1 to 2.13"
 _LOADER = "torch.utils.data.dataloader"
 OF_TORCH = (
-    Seam("torch.optim.optimizer", "Optimizer.step", (TELEMETRY, RESCUE)),
-    Seam(_LOADER, "DataLoader.__iter__", (TELEMETRY,)),
-    Seam(_LOADER, "_BaseDataLoaderIter.__next__", (TELEMETRY,)),
-    Seam("torch", "Tensor.backward", (TELEMETRY, RESCUE)),
+    Seam("torch.optim.optimizer", "Optimizer.step", (TELEMETRY, CHECKPOINT, RESUME, RESCUE)),
+    Seam("torch.optim.optimizer", "Optimizer.zero_grad", (CHECKPOINT, RESUME)),
+    Seam(_LOADER, "DataLoader.__iter__", (TELEMETRY, CHECKPOINT, RESUME)),
+    Seam(_LOADER, "_BaseDataLoaderIter.__next__", (TELEMETRY, CHECKPOINT, RESUME)),
+    Seam(_LOADER, "DataLoader", (CHECKPOINT, RESUME), assigned="_dataset_kind"),
+    Seam(_LOADER, "DataLoader", (CHECKPOINT, RESUME), assigned="_iterator"),
+    Seam(_LOADER, "_BaseDataLoaderIter", (CHECKPOINT, RESUME), assigned="_sampler_iter"),
+    Seam(_LOADER, "_BaseDataLoaderIter", (RESUME,), assigned="_num_yielded"),
+    Seam(_LOADER, "_BaseDataLoaderIter._next_index", (RESUME,)),
+    Seam("torch.nn.modules.module", "Module", (CHECKPOINT, RESUME), assigned="_modules"),
+    Seam("torch.nn.modules.module", "Module", (CHECKPOINT, RESUME), assigned="_parameters"),
+    Seam("torch", "Tensor.backward", (TELEMETRY, CHECKPOINT, RESUME, RESCUE)),
     Seam("torch", "Tensor._version", (RESCUE,)),
     Seam("torch", "Tensor._backward_hooks", (RESCUE,)),
     Seam("torch.autograd", "_get_sequence_nr", (RESCUE,)),
@@ -32,6 +40,9 @@ OF_TORCH = (
     Seam("torch.autograd", "_unsafe_preserve_version_counter", (DETAIL,)),
 )
 MODULE_PARTS = ("_parameters", "_buffers", "_modules")  # of a module, beside what its author gave it
+LAYERS = ("_modules", "_parameters")
+HOOKS = "_hooks"  # in the names of attributes that hold them, of modules and optimizers
+SAVED_TENSORS = "_saved_"  # the same, unpacked when they are asked for
 SAVED_FOR_BACKWARD = "_raw_saved_"  # how attributes of a node in autograd's graph begin
 
 
@@ -41,6 +52,34 @@ def loader_module() -> Any:
 
 def loader_iterator_class() -> Any:
     return getattr(loader_module(), "_BaseDataLoaderIter", None)
+
+
+def is_map_style(loader: Any) -> bool:
+    return loader._dataset_kind == 0  # type: ignore[no-any-return]
+
+
+def kept_iterator(loader: Any) -> Any:
+    """Of workers that persist from epoch to epoch."""
+    return getattr(loader, "_iterator", None)
+
+
+def keep_iterator(loader: Any, iterator: Any) -> None:
+    loader._iterator = iterator
+
+
+def follow_indices(iterator: Any, followed: Callable[[Any], Any]) -> None:
+    iterator._sampler_iter = followed(iterator._sampler_iter)
+
+
+def skip_batch(iterator: Any) -> None:
+    """Its indices are drawn, nothing is read. StopIteration where there is none."""
+    iterator._next_index()
+    iterator._num_yielded += 1
+
+
+def scheduler_classes() -> List[Any]:
+    module = sys.modules.get("torch.optim.lr_scheduler")
+    return [getattr(module, name, None) for name in ("LRScheduler", "_LRScheduler", "ReduceLROnPlateau")]
 
 
 def scaler_class() -> Any:

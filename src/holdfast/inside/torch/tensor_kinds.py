@@ -8,6 +8,7 @@ from typing import Any, List, Set, Tuple
 from ..script_state.object_graph import PLAIN, Graph, Kind, Node, Traits, is_users, type_name
 from ..script_state.object_restore import Restoration
 from ..script_state.refusal import CannotPutBack, CannotTake
+from . import seams
 from .tensor_store import Saved, TensorStore
 
 LOADER_PARTS = ("generator", "sampler", "batch_sampler", "dataset")
@@ -22,16 +23,15 @@ class TorchKinds:
         self._torch = torch
         self._store: TensorStore = store
         self._saved: Saved = saved
-        data: Any = sys.modules["torch.utils.data.dataloader"]
-        self._loader_class, self._iterator_class = data.DataLoader, data._BaseDataLoaderIter
+        data = seams.loader_module()
+        self._loader_class, self._iterator_class = data.DataLoader, seams.loader_iterator_class()
         self._dataset_class, self._sampler_class = data.Dataset, data.Sampler
-        scheduler: Any = sys.modules.get("torch.optim.lr_scheduler")
-        scaler: Any = sys.modules.get("torch.amp.grad_scaler") or sys.modules.get("torch.cuda.amp.grad_scaler")
         stateful = [torch.nn.Module, torch.optim.Optimizer, self._loader_class, self._sampler_class]
-        stateful += [getattr(scheduler, name, None) for name in ("LRScheduler", "_LRScheduler", "ReduceLROnPlateau")]
-        stateful += [getattr(scaler, "GradScaler", None)]
+        stateful += [*seams.scheduler_classes(), seams.scaler_class()]
         averaged: Any = sys.modules.get("torch.optim.swa_utils")
         stateful += [getattr(averaged, "SWALR", None)]
+        self._subset_class: Any = torch.utils.data.Subset
+        stateful += [self._subset_class]
         self._stateful = tuple(one for one in stateful if one is not None)
 
     def kinds(self) -> List[Kind]:
@@ -68,13 +68,30 @@ class TorchKinds:
     def _is_skipped(self, owner: Any, name: str, value: Any) -> bool:
         if name.startswith("_holdfast"):
             return True
-        if isinstance(owner, (self._torch.nn.Module, self._torch.optim.Optimizer)) and "_hooks" in name:
+        if isinstance(owner, (self._torch.nn.Module, self._torch.optim.Optimizer)) and seams.HOOKS in name:
             return True
         if isinstance(owner, self._loader_class):
-            return name not in LOADER_PARTS or (name == "dataset" and not is_users(type(value)))
+            return name not in LOADER_PARTS or (name == "dataset" and not self._is_kept_dataset(value))
+        if isinstance(owner, self._subset_class):
+            return name == "dataset" and not self._is_kept_dataset(value)
         if isinstance(owner, self._dataset_class):
             return not _is_small(value)
         return isinstance(owner, self._sampler_class) and isinstance(value, self._dataset_class)
+
+    def _is_kept_dataset(self, value: Any) -> bool:
+        """Which rows a subset has may have been drawn from the operating system's random numbers."""
+        return is_users(type(value)) or isinstance(value, self._subset_class)
+
+    def check_layers(self, restoration: Restoration) -> None:
+        """A model that was built otherwise is not turned into the saved one."""
+        for number, live in restoration.bound.items():
+            if isinstance(live, self._torch.nn.Module):
+                attributes = restoration.nodes[number].parts[0]
+                for name in seams.LAYERS:
+                    saved = restoration.keys_of(attributes[name]) if name in attributes else list(vars(live)[name])
+                    if saved != list(vars(live)[name]):
+                        words = f"{saved} was saved, this process has {list(vars(live)[name])}"
+                        raise CannotPutBack(f"the parts of {type(live).__name__} differ: {words}")
 
     # -- tensors
 
@@ -94,6 +111,12 @@ class TorchKinds:
 
     def _fits(self, node: Node, live: Any) -> bool:
         same = (tuple(live.shape), str(live.dtype), str(live.device)) == node.of[1:4]
+        if not same and type(live) is self._torch.nn.Parameter:
+            saved, now = (
+                f"{node.of[1]} {node.of[2]} on {node.of[3]}",
+                f"{tuple(live.shape)} {live.dtype} on {live.device}",
+            )
+            raise CannotPutBack(f"weights of {saved} were saved, this process has {now}")
         fits = same and live.grad_fn is None and not _overlaps(live)
         if fits:
             self._saved.storages.setdefault(node.parts[1][0], live)
@@ -135,7 +158,7 @@ def is_spent(tensor: Any) -> bool:
         if node is None or node in seen:
             continue
         seen.add(node)
-        for name in (one for one in dir(node) if one.startswith("_saved_") or one == "saved_tensors"):
+        for name in (one for one in dir(node) if one.startswith(seams.SAVED_TENSORS) or one == "saved_tensors"):
             try:
                 held = getattr(node, name)
             except RuntimeError:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
+from . import seams
+
 FILE = "tensors.bin"
 ALIGNED = 64
-KEPT_BYTES = 256 << 20
+KEPT_BYTES = 1 << 30
 
 
 class Entry(NamedTuple):
@@ -88,9 +90,8 @@ class Block:
         torch = self._torch
         with torch.no_grad():
             devices = {source.device for source in sources if source.device.type == "cuda"}
-            foreach = getattr(torch, "_foreach_copy_", None)
-            if foreach is not None and sources and not devices:
-                foreach(self._parts, sources)
+            if sources and not devices:
+                seams.copy_all(torch, sources, self._parts)
             else:
                 for part, source in zip(self._parts, sources):
                     part.copy_(source)
