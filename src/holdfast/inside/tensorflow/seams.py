@@ -59,7 +59,8 @@ def iterator_class() -> Any:
 def hide_frames(filtering: str, place: str) -> None:
     """`filtering`: the module of Keras or TensorFlow that cuts frames out of tracebacks by their files' places."""
     found: Any = sys.modules[filtering]
-    found._EXCLUDED_PATHS = (*found._EXCLUDED_PATHS, place)
+    if hasattr(found, "_EXCLUDED_PATHS"):
+        found._EXCLUDED_PATHS = (*found._EXCLUDED_PATHS, place)
 
 
 def filter_traceback(function: Callable[..., Any]) -> Any:
