@@ -7,6 +7,10 @@ CORRUPT = (
         "failed (?:reading zip archive|finding central directory|locating file)",
         ("torch 2.2", "RuntimeError: PytorchStreamReader failed reading zip archive: failed finding central directory"),
     ),
+    says(
+        "MDB_INVALID",
+        ("lmdb 1.4", "lmdb.InvalidError: data/train/000: MDB_INVALID: File is not an LMDB file"),
+    ),
     says("Truncated file", ("Pillow 13.0.0", "OSError: Truncated File Read")),
     says(
         "bad (?:object|symbol table|local heap)",
@@ -258,6 +262,17 @@ CAUSE = CauseRecord(
                 ),
                 ("numpy 1.26.4", "ValueError: Cannot load file containing pickled data when allow_pickle=False"),
             ),
+        ),
+        rule(
+            0.8,
+            says(
+                "unpack requires a (?:buffer|string argument|bytes object)",
+                (
+                    "Pillow 5.1",
+                    'Traceback (most recent call last):\n  File "train.py", line 9, in load\n    image = Image.open(path).convert("RGB")\n  File "/usr/lib/python3/dist-packages/PIL/PngImagePlugin.py", line 113, in read\n    length = i32(s)\n  File "/usr/lib/python3/dist-packages/PIL/_binary.py", line 76, in i32be\n    return unpack(">I", c[o:o+4])[0]\nstruct.error: unpack requires a buffer of 4 bytes',
+                ),
+            ),
+            frames=r"\bPIL\b",
         ),
         rule(0.5, "^", types="JSONDecodeError DecodeError"),
         rule(
