@@ -54,7 +54,7 @@ THROWN = re.compile(r"terminate called after throwing an instance of '(?P<type>[
 WHAT = re.compile(r"^\s*what\(\): +(?P<message>.+)$")
 FAILED_STATUS = re.compile(
     r"(?:OP_REQUIRES failed|[Ee]xecution (?:\w+ ){0,4}failed|failed to execute).{0,160}?: "
-    r"(?P<code>(?i:resource[ _]exhausted|invalid[ _]argument|failed[ _]precondition|out[ _]of[ _]range|data[ _]loss)): (?P<message>.+)$"
+    r"(?P<code>(?i:resource[ _]exhausted|invalid[ _]argument|failed[ _]precondition|out[ _]of[ _]range|data[ _]loss|unimplemented)): (?P<message>.+)$"
 )
 NODE_MADE_AT = re.compile(r"^Detected at node \S{1,300} defined at \(most recent call last\):$")
 GRAPH_NODE = re.compile(r"^\s*Node: '\S{1,300}'\s*$")
