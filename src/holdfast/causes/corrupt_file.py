@@ -1,11 +1,27 @@
 from __future__ import annotations
 
 from holdfast.causes.form import CauseRecord, near, python, rule, says, shell, words
+from holdfast.causes.shared.words import NO_PICKLE
 
 CORRUPT = (
     says(
         "failed (?:reading zip archive|finding central directory|locating file)",
         ("torch 2.2", "RuntimeError: PytorchStreamReader failed reading zip archive: failed finding central directory"),
+    ),
+    says(
+        NO_PICKLE,
+        (
+            "torch 2.6, of a page in place of a checkpoint",
+            "_pickle.UnpicklingError: Weights only load failed. Re-running `torch.load` with `weights_only` set to `False` will likely succeed, but it can result in arbitrary code execution. Do it only if you got the file from a trusted source.\nPlease file an issue with the following so that we can make `weights_only=True` compatible with your use case: WeightsUnpickler error: Unsupported operand 60",
+        ),
+        (
+            "torch 2.13.0, of Git LFS's pointer",
+            "_pickle.UnpicklingError: Weights only load failed. Please file an issue with the following so that we can make `weights_only=True` compatible with your use case: WeightsUnpickler error: \n\nUnsupported operand 118",
+        ),
+        near(
+            "torch 2.6, of pickle's protocol 4",
+            "_pickle.UnpicklingError: Weights only load failed. WeightsUnpickler error: Unsupported operand 149",
+        ),
     ),
     says(
         "MDB_INVALID",
