@@ -145,7 +145,7 @@ class Remedy:
 
 
 # The least confidence of each. Where "confident" begins is fitted: python -m lab.corpus.calibration
-LEVELS = {"confident": 0.85, "probable": 0.5, "guess": 0.0}
+LEVELS = {"confident": 0.8, "probable": 0.5, "guess": 0.0}
 
 
 @dataclass(frozen=True, slots=True)

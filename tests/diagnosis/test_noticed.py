@@ -87,7 +87,7 @@ def test_people_are_shown_what_was_noticed() -> None:
     assert "Noticed: Training waits for its data" in as_html("r1", [], answer, [])
 
 
-@pytest.mark.parametrize(("sure", "level"), [(0.97, "confident"), (0.85, "confident"), (0.84, "probable"), (0.5, "probable"), (0.49, "guess")])  # fmt: skip
+@pytest.mark.parametrize(("sure", "level"), [(0.97, "confident"), (0.8, "confident"), (0.79, "probable"), (0.5, "probable"), (0.49, "guess")])  # fmt: skip
 def test_how_sure_has_a_name(sure: float, level: str) -> None:
     assert Cause("x", "X", sure, (), ()).level == level
 

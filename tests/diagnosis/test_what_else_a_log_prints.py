@@ -144,3 +144,51 @@ def test_hosts_that_were_not_all_started() -> None:
     told = "UserWarning: TPU backend initialization is taking more than 60.0 seconds. Did you run your code on all TPU hosts?\n"
     assert cause(told) == "collective-timeout"
     assert cause(told + "".join(f"step {n} loss: 0.{99 - n}\n" for n in range(12))) is None
+
+
+FINALIZER = (
+    'Traceback (most recent call last):\n  File "/opt/env/lib/python3.10/site-packages/torch/utils/data/dataloader.py", line 1466, in __del__\n'
+    "    self._shutdown_workers()\n"
+    '  File "/opt/env/lib/python3.10/multiprocessing/process.py", line 160, in is_alive\n'
+    "    assert self._parent_pid == os.getpid(), 'can only test a child process'\n"
+    "AssertionError: can only test a child process\n"
+)
+IGNORED = "Exception ignored in: <function _MultiProcessingDataLoaderIter.__del__ at 0x7f62eb6ed630>\n"
+
+
+def test_what_a_finalizer_raised_ended_nothing() -> None:
+    assert cause(IGNORED + FINALIZER) is None
+    assert cause("AssertionError: can only test a child process\n" + IGNORED + FINALIZER) is None
+    assert cause(IGNORED + "......\nAssertionError: can only test a child process\n") is None
+    assert cause(FINALIZER) == "unhandled-exception"
+
+
+def test_an_error_below_what_a_finalizer_raised_is_still_named() -> None:
+    own = 'Traceback (most recent call last):\n  File "/home/ada/train.py", line 9, in <module>\n    rate = options["lr"]\n'
+    assert cause(IGNORED + FINALIZER + own + "KeyError: 'lr'\n") == "unhandled-exception"
+    assert cause(IGNORED + FINALIZER.replace("AssertionError: can only test a child process", "KeyboardInterrupt")) == (
+        "interrupted"
+    )
+
+
+def test_keras_learns_the_length_of_an_epoch_at_its_end() -> None:
+    ended = "UserWarning: Your input ran out of data; interrupting training. Make sure that your dataset or generator can generate at least `steps_per_epoch * epochs` batches.\n"
+    assert (
+        cause("    919/Unknown 1s 2ms/step - loss: 1.0546\n" + ended + "927/927 2s 2ms/step - loss: 1.0546\n") is None
+    )
+    assert cause("    919/2000 1s 2ms/step - loss: 1.0546\n" + ended) == "data-exhausted"
+
+
+def test_a_text_cut_in_the_middle_of_a_frame_is_read_up_to_there() -> None:
+    frames = (
+        '  File "/home/ada/model.py", line 122, in forward\n    h = self.first(x)\n'
+        '  File "/opt/env/lib/python3.8/site-packages/torch/nn/modules/linear.py", line 93, in forward\n    return F.linear(input, self.weight, self.bias)\n'
+    )
+    assert cause(frames + '  File "/opt/env/lib/pyth') == "shape-mismatch"
+
+
+def test_an_exception_is_read_behind_odd_spaces_and_marks() -> None:
+    assert cause("    new = empty(newshape, arr.dtype)\n      MemoryError`\n") == "host-memory-exhausted"
+    said = "expected tensor for argument #1 'input' to have the same device as tensor for argument #2 'weight"
+    assert cause(f"when I run main.py\nit has RuntimeError:  :{said}\n") == "device-mismatch"
+    assert cause("lmdb.Error: data/train: No such file or directory\n") == "missing-file"

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, keras, rule, says, shell, torch, words
+from holdfast.causes.form import CauseRecord, keras, near, rule, says, shell, torch, words
+from holdfast.causes.shared.words import NO_PICKLE
 
 LIBRARIES = r"(?:tensorflow|keras|torch|torchvision|torchaudio|torchtext|numpy|np|jax|jaxlib|flax|optax|haiku|scipy|sklearn|pandas|PIL|cv2|transformers|tokenizers|datasets|accelerate|peft|diffusers|lightning|pytorch_lightning|torchmetrics|deepspeed|apex|h5py|google\.protobuf|tensorboard|tf|K|gym|gymnasium|triton|xformers|bitsandbytes|trl|librosa|skimage|networkx|matplotlib|huggingface_hub|timm|mmcv|detectron2|fastai|spacy|nltk|gensim|ray|wandb|setuptools|pkg_resources|collections|inspect|typing)"
 # A name missing in a file of the user's own is no library's doing; and such a file may hide a library.
@@ -94,10 +95,14 @@ MOVED = (
         ),
     ),
     says(
-        "Weights only load failed",
+        r"Weights only load failed(?![\s\S]{0,1500}" + NO_PICKLE + ")",
         (
             "torch 2.13.0",
             "_pickle.UnpicklingError: Weights only load failed. This file can still be loaded, to do so you have two options, do those steps only if you trust the source of the checkpoint. ",
+        ),
+        near(
+            "torch 2.6, of a page in place of a checkpoint",
+            "_pickle.UnpicklingError: Weights only load failed. Re-running `torch.load` with `weights_only` set to `False` will likely succeed, but it can result in arbitrary code execution. Do it only if you got the file from a trusted source.\nPlease file an issue with the following so that we can make `weights_only=True` compatible with your use case: WeightsUnpickler error: Unsupported operand 60",
         ),
     ),
     says("File format not supported", ("keras 3.15.1", "File format not supported: filepath=")),

@@ -1,11 +1,31 @@
 from __future__ import annotations
 
 from holdfast.causes.form import CauseRecord, near, python, rule, says, shell, words
+from holdfast.causes.shared.words import NO_PICKLE
 
 CORRUPT = (
     says(
         "failed (?:reading zip archive|finding central directory|locating file)",
         ("torch 2.2", "RuntimeError: PytorchStreamReader failed reading zip archive: failed finding central directory"),
+    ),
+    says(
+        NO_PICKLE,
+        (
+            "torch 2.6, of a page in place of a checkpoint",
+            "_pickle.UnpicklingError: Weights only load failed. Re-running `torch.load` with `weights_only` set to `False` will likely succeed, but it can result in arbitrary code execution. Do it only if you got the file from a trusted source.\nPlease file an issue with the following so that we can make `weights_only=True` compatible with your use case: WeightsUnpickler error: Unsupported operand 60",
+        ),
+        (
+            "torch 2.13.0, of Git LFS's pointer",
+            "_pickle.UnpicklingError: Weights only load failed. Please file an issue with the following so that we can make `weights_only=True` compatible with your use case: WeightsUnpickler error: \n\nUnsupported operand 118",
+        ),
+        near(
+            "torch 2.6, of pickle's protocol 4",
+            "_pickle.UnpicklingError: Weights only load failed. WeightsUnpickler error: Unsupported operand 149",
+        ),
+    ),
+    says(
+        "MDB_INVALID",
+        ("lmdb 1.4", "lmdb.InvalidError: data/train/000: MDB_INVALID: File is not an LMDB file"),
     ),
     says("Truncated file", ("Pillow 13.0.0", "OSError: Truncated File Read")),
     says(
@@ -258,6 +278,17 @@ CAUSE = CauseRecord(
                 ),
                 ("numpy 1.26.4", "ValueError: Cannot load file containing pickled data when allow_pickle=False"),
             ),
+        ),
+        rule(
+            0.8,
+            says(
+                "unpack requires a (?:buffer|string argument|bytes object)",
+                (
+                    "Pillow 5.1",
+                    'Traceback (most recent call last):\n  File "train.py", line 9, in load\n    image = Image.open(path).convert("RGB")\n  File "/usr/lib/python3/dist-packages/PIL/PngImagePlugin.py", line 113, in read\n    length = i32(s)\n  File "/usr/lib/python3/dist-packages/PIL/_binary.py", line 76, in i32be\n    return unpack(">I", c[o:o+4])[0]\nstruct.error: unpack requires a buffer of 4 bytes',
+                ),
+            ),
+            frames=r"\bPIL\b",
         ),
         rule(0.5, "^", types="JSONDecodeError DecodeError"),
         rule(

@@ -143,6 +143,16 @@ CAUSE = CauseRecord(
     ),
     lines=(
         rule(
+            0.6,
+            says(
+                "Could not find the bitsandbytes CUDA binary at",
+                (
+                    "bitsandbytes 0.45",
+                    "Could not find the bitsandbytes CUDA binary at PosixPath('/opt/env/bitsandbytes/libbitsandbytes_cuda124.so')",
+                ),
+            ),
+        ),
+        rule(
             0.93,
             says(
                 "libdevice (?:not found|is required by)",

@@ -300,6 +300,13 @@ CAUSE = CauseRecord(
                     "XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 4770354232 bytes.",
                 ),
             ),
+            says(
+                "RESOURCE_EXHAUSTED: Attempting to (?:reserve|allocate) ",
+                (
+                    "torch_xla 1.11 on a TPU",
+                    "RESOURCE_EXHAUSTED: Attempting to reserve 6.48G at the bottom of memory. That was not possible. There are 6.78G free, 0B reserved, and 3.33G reservable.",
+                ),
+            ),
         ),
         # XLA's, without its status
         rule(

@@ -268,6 +268,21 @@ CAUSE = CauseRecord(
             says(
                 "(?<!shared object file: )No such file or directory",
                 ("CPython 3.11.7", "FileNotFoundError: [Errno 2] No such file or directory: '/nonexistent'"),
+                near(
+                    "gdb 7.7, which does not have the source",
+                    "Program received signal SIGSEGV, Segmentation fault.\n360     ../Modules/gcmodule.c: No such file or directory.",
+                ),
+            ),
+            unless=r"^\s*\d+\s+\S+\.(?:[chS]|cc|cpp|cxx|cu|hpp): No such file",
+        ),
+        rule(
+            0.6,
+            says(
+                r"FileNotFoundError\(2, ",
+                (
+                    "CPython 3.11.7, an exception logged by its repr",
+                    "2022-12-09 12:16:38,269 - prepare_dataset - ERROR - Error in function check: FileNotFoundError(2, 'No such file or directory')",
+                ),
             ),
         ),
     ),

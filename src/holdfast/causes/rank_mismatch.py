@@ -35,6 +35,13 @@ DISAGREE = (
             "RuntimeError: Expected to have finished reduction in the prior iteration before starting a new one. This error indicates that your module has parameters that were not used in producing loss. You can enable unused parameter detection by passing the keyword argument `find_unused_parameters=True` to `torch.nn.parallel.DistributedDataParallel`, and by \nmaking sure all `forward` function outputs participate in calculating loss. \nParameter indices which did not receive grad for rank 0: 2 3",
         ),
     ),
+    says(
+        "has parameters that were not used in producing the loss",
+        (
+            "lightning 2.5",
+            "RuntimeError: It looks like your LightningModule has parameters that were not used in producing the loss returned by training_step. If this is intentional, you must enable the detection of unused parameters in DDP, either by setting the string value `strategy='ddp_find_unused_parameters_true'` or by setting the flag in the strategy with `strategy=DDPStrategy(find_unused_parameters=True)`.",
+        ),
+    ),
     says("Message truncated", ("Open MPI with mpi4py 3", "mpi4py.MPI.Exception: MPI_ERR_TRUNCATE: message truncated")),
     says(r"op\.preamble\.length", ("jaxlib 0.10.2", "op.preamble.roffset + op.preamble.length <= op.buf->size_")),
     says(

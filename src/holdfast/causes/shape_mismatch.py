@@ -174,10 +174,14 @@ CAUSE = CauseRecord(
         rule(
             0.7,
             says(
-                "INVALID_ARGUMENT: {1,2}(?:Incompatible shapes|Matrix size-incompatible|Input to reshape|required broadcastable)",
+                "INVALID[_ ]ARGUMENT: {1,2}(?:Incompatible shapes|Matrix size-incompatible|Input to reshape|required broadcastable)",
                 (
                     "tensorflow 2.21.0",
                     "W0000 00:00:1794823434.097569   20881 local_rendezvous.cc:412] Local rendezvous is aborting with status: INVALID_ARGUMENT: Incompatible shapes: [2,3] vs. [2,4]",
+                ),
+                (
+                    "tensorflow 2.6",
+                    "2021-11-19 13:39:01.778911: W tensorflow/core/framework/op_kernel.cc:1680] Invalid argument: required broadcastable shapes",
                 ),
             ),
         ),

@@ -26,7 +26,7 @@ RAISED = re.compile(r"^(?P<type>[A-Za-z_][\w.]*)(?:: (?P<message>.*)|:?\s*)$")
 ALONE = re.compile(
     r"^(?:\s{0,8}|\S{0,3} ?|UnfilteredStackTrace: |[A-Za-z_]\w{0,40}(?:\.\w{1,40}){1,6}: )"
     r"(?P<type>(?:[A-Za-z_]\w*\.)*(?:_?[A-Z]\w*(?:Error|Exception|Interrupt|Iteration|Timeout|OutOfMemory)"
-    r"|BadZipFile|ArrowInvalid|OutOfResources|BrokenProcessPool|TimeoutExpired|(?<=\.)(?:error|timeout|gaierror)))"
+    r"|BadZipFile|ArrowInvalid|OutOfResources|BrokenProcessPool|TimeoutExpired|(?<=\.)(?:[Ee]rror|timeout|gaierror)))"
     r"(?: \(see above for traceback\))? ?:(?: (?P<message>.*)|\s*)$"
 )
 LOGGED = re.compile(
@@ -35,7 +35,7 @@ LOGGED = re.compile(
 RICH_FRAME = re.compile(r"^(?P<file>(?:/|[A-Za-z]:\\)\S{1,300}\.py):(?P<line>\d+) in (?P<function>[\w<>.]+)\s*$")
 RICH_CODE = re.compile(r"^ *❱ +(?P<line>\d+) (?P<code>.*)$")
 OCCURRED = re.compile(r"^Exception has occurred: (?P<type>[A-Z]\w{2,60})\b")  # a debugger's window
-ALONE_BARE = re.compile(r"^(?P<type>MemoryError|KeyboardInterrupt|StopIteration)\s*$")
+ALONE_BARE = re.compile(r"^\s{0,8}(?P<type>MemoryError|KeyboardInterrupt|StopIteration)[`*]{0,3}\s*$")
 LINKS = (
     "During handling of the above exception, another exception occurred:",
     "The above exception was the direct cause of the following exception:",
@@ -54,7 +54,7 @@ THROWN = re.compile(r"terminate called after throwing an instance of '(?P<type>[
 WHAT = re.compile(r"^\s*what\(\): +(?P<message>.+)$")
 FAILED_STATUS = re.compile(
     r"(?:OP_REQUIRES failed|[Ee]xecution (?:\w+ ){0,4}failed|failed to execute).{0,160}?: "
-    r"(?P<code>(?i:resource[ _]exhausted|invalid[ _]argument|failed[ _]precondition|out[ _]of[ _]range|data[ _]loss)): (?P<message>.+)$"
+    r"(?P<code>(?i:resource[ _]exhausted|invalid[ _]argument|failed[ _]precondition|out[ _]of[ _]range|data[ _]loss|unimplemented)): (?P<message>.+)$"
 )
 NODE_MADE_AT = re.compile(r"^Detected at node \S{1,300} defined at \(most recent call last\):$")
 GRAPH_NODE = re.compile(r"^\s*Node: '\S{1,300}'\s*$")

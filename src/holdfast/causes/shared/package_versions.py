@@ -84,6 +84,10 @@ VERSIONS = (
         ("torchvision 0.20", "RuntimeError: operator torchvision::nms does not exist"),
     ),
     says(
+        "No such operator torchvision::",
+        ("torchvision 0.5", "RuntimeError: No such operator torchvision::nms"),
+    ),
+    says(
         r"Couldn't load custom C\+\+ ops",
         (
             "torchvision 0.15",

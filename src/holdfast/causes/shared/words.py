@@ -5,6 +5,8 @@ from __future__ import annotations
 from holdfast.causes.form import says
 
 SHM = r"shm\b|/dev/shm|/torch_\d|shared.memory"
+# No pickle has these bytes for an opcode: ends of lines, gzip, a blank, "<" of a page, "v" of Git LFS's pointer, "{".
+NO_PICKLE = r"Unsupported operand (?:10|13|31|32|60|118|123)\b"
 HOST_WORDS = (
     says(
         r"\[Errno 12\]",

@@ -51,7 +51,7 @@ IMPLIED = (
 # An exception with its message in the middle of a sentence or behind something unknown.
 NAMED = re.compile(
     r"(?:^|[\s`'\"(>|\]:])(?P<kind>(?:[A-Za-z_]\w{0,60}\.){0,8}[A-Z]\w{2,60}(?:Error|Exception|OutOfMemory))"
-    r"(?: \(see above for traceback\))?[`'\"]? ?: ?"
+    r"(?: \(see above for traceback\))?[`'\"]? ?: {0,3}"
     r"(?P<said>\S.+)"
 )
 GUESSED = 0.55

@@ -39,6 +39,7 @@ ASKED_FOR_GPU = re.compile(
 )
 RESTARTED = re.compile(r"\bkernel [\w-]{8,60} restarted|KernelRestarter: restarting kernel")
 SAID_KILLED = re.compile(either(KILLED))
+OF_UNKNOWN = re.compile(r"\b\d+/Unknown\b")
 LARGE = re.compile(r"(?:^|\| )tcmalloc: +large alloc ")
 
 
@@ -52,6 +53,7 @@ def together(found: dict[str, Finding], clues: Sequence[Clue], lines: Sequence[L
     _crashed_at_import(found, lines)
     _numpy_had_warned(found, lines)
     _ended_early(found, lines)
+    _its_length_was_unknown(found, lines)
     _more_workers_than_cores(found, lines)
     _on_the_cpu(found, lines, raised=any(clue.kind != "line" for clue in clues))
 
@@ -159,6 +161,13 @@ def _more_workers_than_cores(found: dict[str, Finding], lines: Sequence[Line]) -
         return
     told = Evidence(f"line {said.number}: {counts['wanted']} workers where {counts['fit']} fit", "log", said.at)
     found["cpu-oversubscribed"] = Finding("cpu-oversubscribed", 0.58, (told,))
+
+
+def _its_length_was_unknown(found: dict[str, Finding], lines: Sequence[Line]) -> None:
+    """Keras 3 finds the length of an epoch by going to its end, and says then what it says of data that is too short."""
+    ended = found.get("data-exhausted")
+    if ended is not None and any("/Unknown" in line.text and OF_UNKNOWN.search(line.text) for line in lines):
+        found["data-exhausted"] = replace(ended, confidence=min(ended.confidence, 0.3))
 
 
 def _ended_early(found: dict[str, Finding], lines: Sequence[Line]) -> None:

@@ -11,7 +11,7 @@ from holdfast.diagnosis.plain_text import Line, is_progress, read_lines, voices
 from holdfast.diagnosis.reading.clues import from_chain, from_fatal, from_line, from_message, from_native
 from holdfast.diagnosis.reading.scan import Excerpt
 from holdfast.diagnosis.reading.truncated_traceback import of_the_last_frame
-from holdfast.diagnosis.tracebacks import chains, last_fatal, native_errors
+from holdfast.diagnosis.tracebacks import Raised, chains, last_fatal, native_errors
 from holdfast.vocabulary import Finding
 
 MOST_NATIVE = 50
@@ -32,6 +32,8 @@ FINISHED = re.compile(
     r"(?:finished|completed?|done)(?: successfully| in .{1,30})?\W*",
     re.IGNORECASE,
 )
+IGNORED = re.compile(r"^\W{0,4}(?:.{0,60}\W)?Exception ignored in\b")
+IGNORED_ABOVE = 4  # lines: the traceback follows at once, unless its frames were cut out
 DIGITS = str.maketrans("", "", "0123456789")
 
 
@@ -72,11 +74,15 @@ def clues_of(lines: Sequence[Line]) -> list[Clue]:
 
 def _of_voice(said: Sequence[Line], covered: set[int]) -> Iterable[Clue]:
     texts = [line.text for line in said]
-    for chain in chains(texts):
+    raised_here = chains(texts)
+    ignored = _ignored_by_python(raised_here, texts)
+    for chain in raised_here:
         first, last = chain[0].start_line, max(raised.last_line for raised in chain)
         covered.update(map(id, said[first : last + 1]))
         place = said[min(last, len(said) - 1)]
         for finding in from_chain(chain):
+            if finding.cause == "unhandled-exception" and _as_printed(chain) in ignored:
+                continue
             yield Clue(finding, place.number, place.who, said[first].at, "exception")
         for line in said[chain[-1].last_line - chain[-1].message.count("\n") + 1 : last + 1]:
             # What stands below it was taken for the rest of its message; the kernel and the scheduler say it in their own words.
@@ -93,6 +99,21 @@ def _of_voice(said: Sequence[Line], covered: set[int]) -> Iterable[Clue]:
     for finding in from_fatal(fatal):
         place = said[fatal.line if fatal else 0]
         yield Clue(finding, place.number, place.who, place.at, "fatal")
+
+
+def _ignored_by_python(raised_here: Sequence[Sequence[Raised]], texts: Sequence[str]) -> set[tuple[str, str]]:
+    """What finalizers raised: Python prints it and goes on. Several workers print the same at once, one into the other."""
+    return {
+        _as_printed(chain)
+        for chain in raised_here
+        if any(
+            IGNORED.search(text) for text in texts[max(0, chain[0].start_line - IGNORED_ABOVE) : chain[0].start_line]
+        )
+    }
+
+
+def _as_printed(chain: Sequence[Raised]) -> tuple[str, str]:
+    return chain[-1].type, chain[-1].first_line
 
 
 def _unless_it_went_on(clue: Clue, rest: Sequence[Line]) -> Clue:

@@ -18,6 +18,8 @@ LAST = 3  # lines in which a frame and its code stand
 
 def of_the_last_frame(lines: Sequence[Line]) -> list[Finding]:
     said = [line.text for line in lines if line.text.strip() and not line.text.strip().startswith(("```", "^", "~"))]
+    if said and said[-1].strip().startswith('File "') and not FRAME.match(said[-1]):
+        said.pop()  # where the text was cut, in the middle of the next frame
     places = [i for i, text in enumerate(said[-LAST:]) if FRAME.match(text)]
     if not places or places[-1] < len(said[-LAST:]) - 2:
         return []  # something stands below it
