@@ -37,6 +37,8 @@ class Seam(NamedTuple):
     def is_there(self) -> bool:
         found: Any = sys.modules.get(self.module)
         for part in self.name.split(".") if self.name else ():
+            if found is None:
+                return False
             found = getattr(found, part, None)
         if found is None:
             return False

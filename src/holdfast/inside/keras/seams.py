@@ -66,7 +66,6 @@ ON_TENSORFLOW = (
     Seam(f"{_TF}.core", "Variable", (RESCUE,), assigned="_value"),
     Seam(f"{_TF}.core", "Variable._direct_assign", (RESCUE,)),
     Seam(f"{_TF}.random", "", (RESCUE,)),
-    Seam(f"{_SRC}.backend", "name_scope", (RESCUE,)),
 )
 ON_TORCH = (
     *TO_SAVE,
@@ -162,10 +161,6 @@ def unpack(data: Any) -> Any:
 
 def train_validation_split(arrays: Any, share: float) -> Any:
     return _module("trainers.data_adapters.array_slicing").train_validation_split(arrays, share)
-
-
-def name_scope(optimizer: Any) -> Any:
-    return _module("backend").name_scope(optimizer.name, caller=optimizer)
 
 
 def inner(function: Any, name: str) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import sys
 import threading
 from typing import Any, Callable, Iterator, NamedTuple, Optional
 
@@ -123,7 +124,8 @@ class UndoLog:
 
 def _build(optimizer: Any, variables: list[Any]) -> None:
     """As the first lines of Keras's `apply` do."""
-    with seams.name_scope(optimizer):
+    keras: Any = sys.modules["keras"]
+    with keras.name_scope(optimizer.name, caller=optimizer):
         optimizer.build(variables)
     optimizer.built = True
 

@@ -7,7 +7,8 @@ import sys
 from typing import Any
 
 from ..never_raise import guarded
-from ..seams import TELEMETRY, Abilities
+from ..seams import RESCUE, TELEMETRY, Abilities
+from ..settings import rescue_wanted
 from ..telemetry import Recorder
 from . import seams
 from .budget import limit_allocators
@@ -19,9 +20,10 @@ from .step import take_over_calls, take_over_pulls, take_over_tapes
 def install(recorder: Recorder) -> None:
     tf: Any = sys.modules["tensorflow"]
     can = Abilities("TensorFlow", str(tf.__version__), seams.SEEN, seams.OF_LOOPS)
-    can.tell(recorder, "tensorflow", [TELEMETRY])
+    can.tell(recorder, "tensorflow", [TELEMETRY, *([RESCUE] if rescue_wanted(recorder.settings) else [])])
     guarded(hide_frames)(seams.TRACEBACKS)
-    guarded(limit_allocators)(recorder)
+    if can.can(RESCUE):
+        guarded(limit_allocators)(recorder)
     if can.can(TELEMETRY):
         loop = loop_of(recorder, tf)
         for take_over in (take_over_calls, take_over_pulls, take_over_tapes):

@@ -58,7 +58,7 @@ def iterator_class() -> Any:
 
 def hide_frames(filtering: str, place: str) -> None:
     """`filtering`: the module of Keras or TensorFlow that cuts frames out of tracebacks by their files' places."""
-    found: Any = sys.modules[filtering]
+    found: Any = sys.modules.get(filtering)
     if hasattr(found, "_EXCLUDED_PATHS"):
         found._EXCLUDED_PATHS = (*found._EXCLUDED_PATHS, place)
 

@@ -80,6 +80,8 @@ def _replace(owner: Any, attribute: str, original: Call, ours: Call) -> None:
 def _hook_updates(torch: Any, step: Step) -> None:
     """Through PyTorch's own global hooks. Where it compiles an optimizer, the hooks leave no trace in the graph."""
     before, after = step.before_update, step.after_update
+    if before is _nothing and after is _nothing:
+        return
     module: Any = sys.modules["torch.optim.optimizer"]
     if hasattr(module, "register_optimizer_step_pre_hook") and hasattr(module, "register_optimizer_step_post_hook"):
         module.register_optimizer_step_pre_hook(guarded_hook(before, unless=compiling(torch)))
