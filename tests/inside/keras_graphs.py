@@ -19,6 +19,7 @@ from keras import layers
 
 from holdfast.inside import never_raise
 from holdfast.inside.headroom import GROUP_FILES
+from holdfast.inside.keras import seams
 from holdfast.inside.keras import step as taken_over
 from holdfast.inside.keras.fit_progress import Fit
 from holdfast.inside.keras.late_values import Values
@@ -51,7 +52,7 @@ def train(settings: dict[str, Any], eager: bool = False) -> dict[str, Any]:
     model.compile(keras.optimizers.Adam(1e-4), "mse", metrics=["mae"], run_eagerly=eager)
     with rescue.while_making(model, "train"):
         model.make_train_function()
-    on_batch: Any = taken_over._inner(model.train_function, "one_step_on_data")
+    on_batch: Any = seams.inner(model.train_function, "one_step_on_data")
     compiled = getattr(on_batch, "__wrapped__", on_batch)
     model.train_function = taken_over.take_over(
         model, model.train_function, Fit(recorder, Values(recorder, tf)), tf, None, rescue

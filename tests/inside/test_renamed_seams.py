@@ -23,7 +23,7 @@ pytestmark = pytest.mark.timeout(240)
 @pytest.mark.parametrize(
     ("name", "lost"),
     [
-        pytest.param("EpochIterator._steps_seen", "no checkpoint, no resume", marks=needs_keras),
+        pytest.param("EpochIterator._steps_seen", "no checkpoint, no resume", marks=[needs_keras, pytest.mark.slow]),
         pytest.param("_BaseDataLoaderIter.__next__", "no telemetry, no checkpoint, no resume", marks=needs_torch),
         pytest.param("Module._forward_pre_hooks", "no rescue", marks=needs_torch),
     ],

@@ -30,7 +30,7 @@ def install(recorder: Recorder) -> None:
         return
     backend = str(keras.backend.backend())
     tf = sys.modules.get("tensorflow") if backend == "tensorflow" else None
-    can = _abilities(str(keras.__version__), backend)
+    can = _abilities(str(getattr(keras, "__version__", "?")), backend)
     keeps, rescue = recorder.settings.get("checkpoint"), Rescue(recorder, tf, can.can(RESCUE))
     asked = {TELEMETRY: True, CHECKPOINT: keeps, RESUME: keeps, RESCUE: rescue.asked}
     can.tell(recorder, "keras", [ability for ability, is_asked in asked.items() if is_asked], backend=backend)

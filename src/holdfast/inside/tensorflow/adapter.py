@@ -19,7 +19,7 @@ from .step import take_over_calls, take_over_pulls, take_over_tapes
 
 def install(recorder: Recorder) -> None:
     tf: Any = sys.modules["tensorflow"]
-    can = Abilities("TensorFlow", str(tf.__version__), seams.SEEN, seams.OF_LOOPS)
+    can = Abilities("TensorFlow", str(getattr(tf, "__version__", "?")), seams.SEEN, seams.OF_LOOPS)
     can.tell(recorder, "tensorflow", [TELEMETRY, *([RESCUE] if rescue_wanted(recorder.settings) else [])])
     guarded(hide_frames)(seams.TRACEBACKS)
     if can.can(RESCUE):

@@ -24,7 +24,7 @@ def install(recorder: Recorder) -> None:
     wanted = recorder.settings.get("checkpoint")
     if wanted:
         guarded(randomness.begin_alike)(str(wanted["directory"]), bool(wanted.get("resume")))
-    can = Abilities("PyTorch", str(torch.__version__), seams.SEEN, seams.OF_TORCH)
+    can = Abilities("PyTorch", str(getattr(torch, "__version__", "?")), seams.SEEN, seams.OF_TORCH)
     asked = {TELEMETRY: True, CHECKPOINT: wanted, RESUME: wanted, RESCUE: rescue_wanted(recorder.settings)}
     can.tell(recorder, "torch", [ability for ability, is_asked in asked.items() if is_asked])
     if wanted:

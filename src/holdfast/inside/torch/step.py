@@ -52,6 +52,8 @@ def in_turn(first: Call, second: Call) -> Call:
 
 def take_over(torch: Any, aspects: Sequence[Aspect]) -> None:
     """What this version of PyTorch does not have is left out."""
+    if not aspects:
+        return
     places = {
         "iterate": (getattr(seams.loader_module(), "DataLoader", None), "__iter__"),
         "next_batch": (seams.loader_iterator_class(), "__next__"),
