@@ -112,7 +112,9 @@ def _notice_data(fit: Fit) -> None:
     warning = getattr(iterator, seams.INTERRUPTED, None)
     if warning is not None:
         setattr(iterator, seams.INTERRUPTED, Asked(warning, fit.ran_out_of_data))
-    iterate = iterator.__iter__
+    iterate = getattr(iterator, "__iter__", None)
+    if iterate is None:  # a Keras that walks through an epoch otherwise
+        return
 
     @functools.wraps(iterate)
     def iterates(self: Any) -> Any:

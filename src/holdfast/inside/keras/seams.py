@@ -1,4 +1,4 @@
-"""Keras 3's private names, all of them. Which versions have them: docs/compatibility.md."""
+"""Keras 3's private names, all of them. `python -m tests.compatibility` looks for them in other versions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Callable, List
 
 from ..seams import CHECKPOINT, DETAIL, RESCUE, RESUME, TELEMETRY, Seam
 
-SEEN = "3.3 to 3.15"
+SEEN = "3.8 to 3.15"
 _SRC = "keras.src"
 _TRAINER = f"{_SRC}.models.model"
 _EPOCHS = f"{_SRC}.trainers.epoch_iterator"
@@ -23,7 +23,7 @@ ANY_BACKEND = (
     Seam(_CALLBACKS, "CallbackList.on_train_end", (TELEMETRY,)),
     Seam(_CALLBACKS, "CallbackList.on_epoch_begin", (TELEMETRY, CHECKPOINT, RESUME)),
     Seam(_CALLBACKS, "CallbackList.on_test_begin", (TELEMETRY,)),
-    Seam(_EPOCHS, "EpochIterator.__iter__", (TELEMETRY, CHECKPOINT, RESUME)),
+    Seam(_EPOCHS, "EpochIterator.__iter__", (DETAIL, CHECKPOINT, RESUME)),
     Seam(_EPOCHS, "EpochIterator._interrupted_warning", (DETAIL,)),
     Seam(_EPOCHS, "EpochIterator", (DETAIL, CHECKPOINT, RESUME), assigned="_num_batches"),
     Seam(_EPOCHS, "EpochIterator", (DETAIL, CHECKPOINT, RESUME), assigned="_steps_seen"),

@@ -1,4 +1,4 @@
-"""TensorFlow's private names, all of them. Which versions have them: docs/compatibility.md."""
+"""TensorFlow's private names, all of them. `python -m tests.compatibility` looks for them in other versions."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""PyTorch's private names, and those of the trainers on top of it, all of them. Which versions have them:
-docs/compatibility.md."""
+"""PyTorch's private names, and those of the trainers on top of it, all of them. `python -m tests.compatibility`
+looks for them in other versions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Callable, Iterable, Iterator, List, Optional, Tuple
 
 from ..seams import CHECKPOINT, DETAIL, RESCUE, RESUME, TELEMETRY, Seam
 
-SEEN = "2.1 to 2.13"
+SEEN = "2.1 to 2.15"
 _LOADER = "torch.utils.data.dataloader"
 OF_TORCH = (
     Seam("torch.optim.optimizer", "Optimizer.step", (TELEMETRY, CHECKPOINT, RESUME, RESCUE)),
@@ -177,8 +177,8 @@ def gpu_count(torch: Any) -> Optional[int]:
 
 # -- Lightning, torchmetrics, Hugging Face
 
-LIGHTNING_SEEN = "2.0 to 2.6"
-HF_SEEN = "4.40 to 5.0"
+LIGHTNING_SEEN = "2.1 to 2.6"
+HF_SEEN = "4.40 to 5.22"
 LIGHTNING_STEP = "_training_step"  # of the loop that optimizes by itself
 LIGHTNING_HOOK = "_current_fx_name"  # of a LightningModule: the hook it takes itself to be in
 _OF_A_METRIC = frozenset({"_update_count", "_computed", "_forward_cache", "_update_called"})
