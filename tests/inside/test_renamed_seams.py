@@ -25,7 +25,7 @@ pytestmark = pytest.mark.timeout(240)
     [
         pytest.param("EpochIterator._steps_seen", "no checkpoint, no resume", marks=[needs_keras, pytest.mark.slow]),
         pytest.param("_BaseDataLoaderIter.__next__", "no telemetry, no checkpoint, no resume", marks=needs_torch),
-        pytest.param("Module._forward_pre_hooks", "no rescue", marks=needs_torch),
+        pytest.param("Module._forward_pre_hooks", "no rescue", marks=[needs_torch, pytest.mark.slow]),
     ],
 )
 def test_training_goes_on_and_what_is_lost_is_said(name: str, lost: str, tmp_path: Path) -> None:

@@ -250,7 +250,7 @@ def test_a_batch_that_ends_in_an_error_after_some_pieces_leaves_no_gradients() -
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("way", ["backward", "keras"])
+@pytest.mark.parametrize("way", ["backward", pytest.param("keras", marks=pytest.mark.slow)])
 def test_in_eight_pieces_the_peak_is_that_of_an_eighth_and_one_copy_of_the_gradients(way: str) -> None:
     bare, pieces = peak(way, 64, 1), peak(way, 512, 8)
     assert [data for kind, data in pieces["told"] if kind == "rescue.k"] and not any(

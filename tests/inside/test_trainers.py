@@ -41,7 +41,11 @@ def _ran(program: str, package: str) -> dict[str, Any]:
     return json.loads(done.stdout.splitlines()[-1])  # type: ignore[no-any-return]
 
 
-@pytest.fixture(params=PROGRAMS, ids=[package for _, package in PROGRAMS])
+# The same code under Lightning's other name: a minute and a half.
+SLOW = {"pytorch_lightning": [pytest.mark.slow]}
+
+
+@pytest.fixture(params=[pytest.param(one, id=one[1], marks=SLOW.get(one[1], [])) for one in PROGRAMS])
 def ran(request: pytest.FixtureRequest) -> dict[str, Any]:
     return _ran(*request.param)
 
