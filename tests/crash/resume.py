@@ -32,7 +32,7 @@ from tests.workplace import wait_for
 
 SEEDED = (
     "arrays", "tf_data", "tf_data_repeat", "py_dataset", "py_dataset_workers", "generator", "two_fits", "two_models",
-    "schedule", "mixed_precision", "steps_per_execution", "steps_per_execution_repeat",
+    "schedule", "keras_mixed_precision", "steps_per_execution", "steps_per_execution_repeat",
 )  # fmt: skip
 KERAS_TORCH_KINDS = ("keras_torch_arrays", "keras_torch_loader", "keras_torch_dataset", "keras_torch_two_fits")
 LOOP_KINDS = ("torch_flat", "torch_nested", "torch_workers", "jax")

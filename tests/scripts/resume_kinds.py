@@ -26,7 +26,7 @@ if SEEDED:
     keras.utils.set_random_seed(11)
     tf.config.experimental.enable_op_determinism()
 keras.config.disable_interactive_logging()
-if KIND == "mixed_precision":
+if KIND == "keras_mixed_precision":
     keras.mixed_precision.set_global_policy("mixed_float16")
 
 
@@ -118,7 +118,7 @@ def endless(x, y):
 def train():
     x, y = samples()
     pace, validation = Pace(), (x[:160], y[:160])
-    if KIND in ("arrays", "unseeded_arrays", "mixed_precision"):
+    if KIND in ("arrays", "unseeded_arrays", "keras_mixed_precision"):
         trained = model()
         history = trained.fit(x, y, batch_size=BATCH, epochs=EPOCHS, validation_data=validation, callbacks=[pace])
     elif KIND in ("tf_data", "unseeded_tf_data"):

@@ -12,7 +12,10 @@ from collections import deque
 from typing import Any, Optional
 
 from .held_containers import Held, attributes_of, held_containers, used
+from .keras import seams as keras_seams
 from .telemetry import Recorder, now
+from .tensorflow import seams as tf_seams
+from .torch import seams as torch_seams
 
 COUNT_S = 0.1  # of processor time: after it, tensors are not counted any more
 STEPS_APART, LEAST_S = 20, 0.5
@@ -26,9 +29,7 @@ NAMED = 4  # growers reported
 ORDER = {"graph": 0, "trace": 0, "variable": 1, "data": 2}
 COUNTED = (  # where each type is, once its framework is imported
     ("torch", "Tensor"),
-    ("tensorflow.python.framework.ops", "EagerTensor"),
-    ("tensorflow.python.ops.resource_variable_ops", "ResourceVariable"),
-    ("tensorflow.python.framework.func_graph", "FuncGraph"),
+    *tf_seams.COUNTED,
 )
 
 
@@ -206,14 +207,14 @@ def describe(one: Any) -> tuple[str, str, int]:
 def _weights(one: Any, depth: int = 8) -> int:
     """What a model's own weights take; 0 for what is no model. By attributes as they lie: no code of the user's runs."""
     parts = attributes_of(one)
-    named = [parts.get(name) for name in ("_parameters", "_trainable_variables", "_non_trainable_variables")]
+    named = [parts.get(name) for name in (torch_seams.PARAMETERS, *keras_seams.WEIGHTS)]
     if all(group is None for group in named):
         return 0
     size = 0
     for group in named:
         values = dict.values(group) if isinstance(group, dict) else list(group or ())
         size += sum(describe(value)[2] for value in values if value is not None)
-    inner = parts.get("_modules") or parts.get("_layers") or ()
+    inner = parts.get(torch_seams.MODULES) or parts.get(keras_seams.LAYERS) or ()
     for layer in dict.values(inner) if isinstance(inner, dict) else list(inner):
         size += _weights(layer, depth - 1) if depth else 0
     return size

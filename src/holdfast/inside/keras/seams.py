@@ -78,6 +78,7 @@ ON_TORCH = (
     Seam(f"{_TORCH}.core", "Variable._direct_assign", (RESCUE,)),
 )
 
+WEIGHTS, LAYERS = ("_trainable_variables", "_non_trainable_variables"), "_layers"  # of a layer, as attributes
 DIRECT_ASSIGN = "_direct_assign"  # of a variable's class
 GET_ITERATOR = "_get_iterator"  # of the class that walks through an epoch
 STEP_METHODS = ("train_step", "compute_loss", "_compute_loss")  # that a model of the user's own may replace

@@ -40,6 +40,11 @@ OF_FIT = (  # beside those of Keras itself
     Seam(f"{_PYTHON}.ops.control_flow_util_v2", "get_func_graph", (RESCUE,)),
 )
 
+COUNTED = (  # where the types are that a leak is made of
+    (f"{_PYTHON}.framework.ops", "EagerTensor"),
+    (f"{_PYTHON}.ops.resource_variable_ops", "ResourceVariable"),
+    (f"{_PYTHON}.framework.func_graph", "FuncGraph"),
+)
 CALL = "_call"  # of tf.function's class
 NEXT = "_next_internal"  # of tf.data's iterator
 

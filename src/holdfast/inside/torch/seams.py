@@ -40,7 +40,8 @@ OF_TORCH = (
     Seam("torch.autograd", "_unsafe_preserve_version_counter", (DETAIL,)),
 )
 MODULE_PARTS = ("_parameters", "_buffers", "_modules")  # of a module, beside what its author gave it
-LAYERS = ("_modules", "_parameters")
+MODULES, PARAMETERS = "_modules", "_parameters"
+LAYERS = (MODULES, PARAMETERS)
 HOOKS = "_hooks"  # in the names of attributes that hold them, of modules and optimizers
 SAVED_TENSORS = "_saved_"  # the same, unpacked when they are asked for
 SAVED_FOR_BACKWARD = "_raw_saved_"  # how attributes of a node in autograd's graph begin
