@@ -23,6 +23,7 @@ from holdfast.inside.keras import seams
 from holdfast.inside.keras import step as taken_over
 from holdfast.inside.keras.fit_progress import Fit
 from holdfast.inside.keras.late_values import Values
+from holdfast.inside.keras.micro_batches import SlicedStep
 from holdfast.inside.keras.rescue import Rescue
 from holdfast.inside.keras.traced_graphs import let_go
 from holdfast.inside.telemetry import Recorder
@@ -86,6 +87,61 @@ def let_go_of_a_graph() -> dict[str, Any]:
     }
 
 
+class ClipsByHand(keras.Model):
+    def train_step(self, data: Any) -> Any:
+        x, y = data[:2]
+        with tf.GradientTape() as tape:
+            loss = self.compute_loss(x, y, self(x, training=True))
+        gradients, _ = tf.clip_by_global_norm(tape.gradient(loss, self.trainable_variables), 0.01)
+        self.optimizer.apply(gradients, self.trainable_variables)
+        return {"loss": loss}
+
+
+class CountsAfterwards(keras.Model):
+    def train_step(self, data: Any) -> Any:
+        logs = super().train_step(data)
+        self.layers[-1].bias.assign(self.layers[-1].bias * 0.5)
+        return logs
+
+
+def apart_with_updates_by_xla(kind: Any, words: bool) -> float:
+    """Of the weights, from those of steps on whole batches: two batches of different sizes, each in three pieces."""
+
+    def made() -> Any:
+        keras.utils.set_random_seed(2)
+        inputs = layers.Input((6,), dtype="int32" if words else None)
+        hidden = layers.GlobalAveragePooling1D()(layers.Embedding(11, 5)(inputs)) if words else inputs
+        model = kind(inputs, layers.Dense(3)(layers.Dense(8, activation="tanh")(hidden)))
+        model.compile(keras.optimizers.Adam(0.01), "mse")
+        model.optimizer.build(model.trainable_variables)
+        return model
+
+    random = np.random.default_rng(1)
+    batches = [
+        (random.integers(0, 11, (rows, 6)) if words else random.normal(size=(rows, 6)), random.normal(size=(rows, 3)))
+        for rows in (12, 9)
+    ]
+    whole, cut = made(), made()
+    sliced = SlicedStep(cut, cut.train_step, tf, True, xla_updates=True)
+    for x, y in batches:
+        whole.train_on_batch(x, y)
+        data, rows = (tf.constant(x), tf.constant(y), None), len(x)
+        sliced.begin(data, rows, 3)
+        for begin in range(0, rows, rows // 3):
+            sliced.piece(data, begin, begin + rows // 3)
+        sliced.end(data)
+    return max(float(np.max(np.abs(a - b))) for a, b in zip(whole.get_weights(), cut.get_weights(), strict=True))
+
+
+def updates_by_xla() -> dict[str, float]:
+    keras.config.set_dtype_policy("float64")
+    return {
+        "rows of a table": apart_with_updates_by_xla(keras.Model, words=True),
+        "gradients changed by the step": apart_with_updates_by_xla(ClipsByHand, words=False),
+        "weights changed after the update": apart_with_updates_by_xla(CountsAfterwards, words=True),
+    }
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
@@ -106,7 +162,7 @@ def main() -> None:
         }
         found = {case: train(settings) for case, settings in cases.items()}
         found["eager"] = train(cases["killed once"], eager=True)
-    print(json.dumps({**found, "let go": let_go_of_a_graph()}))
+    print(json.dumps({**found, "let go": let_go_of_a_graph(), "by xla": updates_by_xla()}))
 
 
 def _made(path: Path) -> Path:

@@ -69,3 +69,11 @@ def test_what_fits_is_left_alone(found: dict[str, Any]) -> None:
 
 def test_a_graph_that_was_let_go_is_gone_and_can_be_had_again(found: dict[str, Any]) -> None:
     assert found["let go"] == {"gone": True, "again": 1, "result": 6.0}
+
+
+@pytest.mark.parametrize(
+    "case", ["rows of a table", "gradients changed by the step", "weights changed after the update"]
+)
+def test_an_update_that_xla_compiles_is_that_of_the_whole_batch(case: str, found: dict[str, Any]) -> None:
+    """As on a card, where there is no room for an update's temporaries."""
+    assert found["by xla"][case] < 1e-8

@@ -24,6 +24,7 @@ from .gradient_check import check_that_parts_make_the_whole, few_of, own_code
 from .intercepts import MoreUpdates, Redirected, table_rows
 from .oom_advice import bytes_of
 from .split_effects import Effects
+from .table_rows import GatheredRows
 from .traced_graphs import Graphs, updates_in_turn
 
 WORTH_A_GRAPH_BYTES = 32 << 20  # of the largest variable: the graph of 60 small ones took 70 MiB
@@ -49,7 +50,7 @@ class SlicedStep:
         self._done: list[tuple[int, int]] = []
         self._totals: Any = None
         self._logs: list[tuple[float, Any]] = []
-        self._tables: list[Any] = []
+        self._tables = GatheredRows(0, tf)
         self._after: dict[int, Any] = {}  # statistics: the mean of what the slices left
         self.trace_anew()
 
@@ -57,7 +58,7 @@ class SlicedStep:
         """What was traced took the step for another kind."""
         self._slices: dict[int, Any] = {}  # by number of the update
         self._counts = self._compiled(self._counting_step)
-        self._finishes: dict[int, Any] = {}
+        self._finishes: dict[Any, Any] = {}  # by number of the update
         self._traced: set[Any] = set()
 
     def _compiled(self, step: Callable[..., Any]) -> Any:
@@ -86,7 +87,8 @@ class SlicedStep:
             total.assign(tf.zeros_like(total))
         for _, mean, _ in self.calls.means.values():
             mean.assign(tf.zeros_like(mean))
-        self._done, self._logs, self._tables, self._after = [], [], [], {}
+        self._done, self._logs, self._after = [], [], {}
+        self._tables = GatheredRows(self._rows, tf)
 
     def piece(self, data: Any, begin: int, end: int) -> None:
         tf = self._tf
@@ -95,12 +97,12 @@ class SlicedStep:
         piece, of_whole = cut(data, begin, end, tf), tf.constant(share, tf.float64)
         is_last = self.calls.number == self.calls.updates - 1
         if end == self._rows and is_last and (self.calls.late or self.calls.at_tape):
-            log, of_tables = self._last_slice(piece, of_whole)
+            log, of_tables = self._last_slice(piece, of_whole, end - begin), {}
         else:
             log, of_tables = self._slice_of(self.calls.number)(piece, of_whole, self._totals)
         self._gather_statistics(share)
         self._logs.append((share, log))
-        self._tables.append(of_tables)
+        self._tables.add(of_tables, end - begin)
         self._done.append((begin, end))
         if self._effects is not None and not self.calls.number:
             self._effects.sliced()
@@ -126,8 +128,8 @@ class SlicedStep:
         tf, number = self._tf, self.calls.number
         if number not in self._finishes:
             self._finishes[number] = self._finishing(number)
-        joined, self._tables = self._joined(self._tables), []
-        final: dict[str, Any] = self._finishes[number](tf.constant(self._rows, tf.int32), joined, last)
+        rows = tf.constant(self._rows, tf.int32)
+        final: dict[str, Any] = self._finishes[number](rows, self._tables.joined(), last)
         if last:
             for variable, _ in self._statistics():
                 if id(variable) in self._after and id(variable) not in self.calls.late:
@@ -136,35 +138,33 @@ class SlicedStep:
 
     def _finishing(self, number: int) -> Callable[..., Any]:
         """Operation by operation an update has several copies of one variable at a time; in a graph, which takes memory
-        itself, of one; compiled by XLA none, and it asks for no memory that it could fail to get. Where rows of a table come
-        along, XLA would compile their number in."""
+        itself, of one; compiled by XLA none, and it asks for little memory that it could fail to get. Where rows of a table come
+        along, it is compiled once for each number of them."""
         finish, tf = self._finishing_step, self._tf
-        if self._xla_updates and not self.calls.tables.get(number):
-            return tf.function(finish, jit_compile=True, autograph=False)  # type: ignore[no-any-return]
+        if self._xla_updates:
+            return self._by_xla(finish)
         largest = max((bytes_of([variable]) for variable in self.calls.targets.get(number, (None, ()))[1]), default=0)
         if self._eager or (self._graphs != Graphs.ALL and largest < WORTH_A_GRAPH_BYTES):
             return finish
         return tf.function(finish, reduce_retracing=True, autograph=False)  # type: ignore[no-any-return]
 
-    def _joined(self, rows_of_tables: list[Any]) -> Any:
-        tf = self._tf
-        return tf.nest.map_structure(lambda *parts: tf.concat(parts, axis=0), *rows_of_tables)
+    def _by_xla(self, step: Callable[..., Any]) -> Callable[..., Any]:
+        return self._tf.function(step, jit_compile=True, autograph=False)  # type: ignore[no-any-return]
 
-    def _last_slice(self, piece: Any, share: Any) -> Any:
+    def _last_slice(self, piece: Any, share: Any, rows: int) -> Any:
         """The update is made within it, so that what the step does afterwards finds the new weights. A graph of its own is
         not worth its memory."""
-        before = list(self._tables)
 
         def update(state: Any, grads: Any) -> None:
             self.stage = "update"
-            if self.calls.at_tape:
-                optimizer, order = self.calls.targets[self.calls.number]
-                type(optimizer).apply(optimizer, grads, order)
-            else:
-                self._update(self._joined([*before, state.rows_of_tables]))
+            self._tables.add(state.rows_of_tables, rows)
+            step: Callable[[Any], None] = self._apply if self.calls.at_tape else self._update
+            if self._xla_updates:
+                step = self._finishes.setdefault("in the last slice", self._by_xla(step))
+            step(list(grads) if self.calls.at_tape else self._tables.joined())
 
         self.calls.update = update
-        return self._slice_step(piece, share, self._totals, last=True)
+        return self._slice_step(piece, share, self._totals, last=True)[0]
 
     def try_rows(self, data: Any, rows: int) -> None:
         """A piece of so many rows, as in a batch, without a trace left."""
@@ -386,5 +386,8 @@ class SlicedStep:
             updates_in_turn if not self._tf.executing_eagerly() and not self._xla_updates else contextlib.nullcontext
         )
         with in_turn(optimizer):
-            apply = type(optimizer).apply  # past what redirects it
-            apply(optimizer, [grads.get(id(variable)) for variable in order], order)
+            self._apply([grads.get(id(variable)) for variable in order])
+
+    def _apply(self, grads: list[Any]) -> None:
+        optimizer, order = self.calls.targets[self.calls.number]
+        type(optimizer).apply(optimizer, grads, order)  # past what redirects it

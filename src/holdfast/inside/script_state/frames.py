@@ -19,7 +19,7 @@ CALLERS = (
     "click", "typer", "hydra", "absl", "fire", "runpy", "<frozen runpy>", "functools", "contextlib", "importlib",
     "<frozen importlib", "torch/utils/_contextlib", "torch/distributed/elastic/multiprocessing/errors",
 )  # fmt: skip
-INNER = ("<listcomp>", "<genexpr>", "<setcomp>", "<dictcomp>", "<lambda>")
+INNER = ("<listcomp>", "<genexpr>", "<setcomp>", "<dictcomp>")
 
 CodeKey = Tuple[str, str, int]
 

@@ -15,7 +15,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
 from .frames import instruction_of, key_of
 from .refusal import CannotTake
 
-Function = Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.Module]
+Function = Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.Module]
 Span = Tuple[int, int, int, int]  # line, column, end line, end column; columns -1 where Python does not tell
 LINES_ONLY = -1
 KEEPS_RANDOM_STATE = ("fork_rng",)  # contexts that end with what they found at their beginning
@@ -107,6 +107,13 @@ def _all(code: CodeType) -> Iterator[CodeType]:
 def _function(tree: ast.Module, code: CodeType) -> Function:
     if code.co_name == "<module>":
         return tree
+    if code.co_name == "<lambda>":
+        lambdas = [
+            node for node in ast.walk(tree) if isinstance(node, ast.Lambda) and node.lineno == code.co_firstlineno
+        ]
+        if len(lambdas) != 1:
+            raise CannotTake(f"which lambda of line {code.co_firstlineno} runs cannot be told")
+        return lambdas[0]
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == code.co_name:
             first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
@@ -176,6 +183,8 @@ def _check_nothing_is_half_evaluated(path: List[ast.AST]) -> None:
     for outer, inner in zip(path, path[1:]):  # noqa: RUF007 - pairwise() came with Python 3.10
         if isinstance(inner, COMPREHENSIONS):
             raise CannotTake(f"a loop inside an expression (line {inner.lineno})")
+        if isinstance(outer, ast.Lambda):
+            continue
         if isinstance(outer, (ast.expr, ast.keyword)):
             early = _evaluated_before(outer, inner)
         elif isinstance(outer, ast.AugAssign):
@@ -198,7 +207,7 @@ def _check_contexts(path: List[ast.AST]) -> None:
 
 def _check_one_call(statement: ast.AST) -> None:
     """Before Python 3.11 only the line is known: nothing else may be called in the statement."""
-    value = getattr(statement, "value", None)
+    value = statement.body if isinstance(statement, ast.Lambda) else getattr(statement, "value", None)
     calls = [node for node in ast.walk(statement) if isinstance(node, (ast.Call, ast.YieldFrom))]
     if len(calls) != 1 or calls[0] is not value or isinstance(statement, ast.AugAssign):
         raise CannotTake(f"which call runs on line {getattr(statement, 'lineno', 0)} cannot be told before Python 3.11")
