@@ -77,3 +77,7 @@ def test_a_graph_that_was_let_go_is_gone_and_can_be_had_again(found: dict[str, A
 def test_an_update_that_xla_compiles_is_that_of_the_whole_batch(case: str, found: dict[str, Any]) -> None:
     """As on a card, where there is no room for an update's temporaries."""
     assert found["by xla"][case] < 1e-8
+
+
+def test_no_piece_has_a_tensor_of_more_elements_than_a_kernel_can_count(found: dict[str, Any]) -> None:
+    assert found["most rows"] == (2**31 - 1) // 4096

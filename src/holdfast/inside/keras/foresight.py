@@ -6,6 +6,7 @@ from typing import Any, Callable, NamedTuple, Optional
 
 from ..never_raise import on_error
 from ..out_of_memory import give_back
+from ..tensorflow.graph_memory import most_rows
 from ..tensorflow.memory_forecast import CannotMeasure, Forecast, Line, Room, TooMany
 from .batch_slices import rows_of, tail_of
 from .traced_graphs import is_traced, let_go
@@ -27,6 +28,7 @@ class Foresight:
         self._compiled: Any = compiled if hasattr(compiled, "get_concrete_function") else None
         # By the shape of a row: memory over rows, what is held only for pieces, and what is gathered in them.
         self._lines: dict[Any, tuple[Line, int, int]] = {}
+        self._most_rows: dict[Any, int] = {}  # that a piece can have, whatever the memory
 
     def look(
         self, batch: Any, sliced: Callable[[], Any], begin_with: int, in_pieces: bool = False
@@ -65,7 +67,7 @@ class Foresight:
         if known is None or self.forecast.limit() is not None:
             return None
         fit = self.forecast.rows_that_fit(rows, *known)
-        return rows if fit is None else fit
+        return rows if fit is None else min(fit, self._most_rows[tail])
 
     def _concrete(self, batch: Any) -> Any:
         tf = self._tf
@@ -81,9 +83,11 @@ class Foresight:
                 sliced.try_rows(batch, few)
 
         try_rows(1)
+        graph = sliced.graph(batch) if self.forecast.on_gpu and self._where != "predict" else None
+        most = self._most_rows[tail] = rows if graph is None else most_rows(graph)
         give_back()  # what optimising the graph took
         try:
-            line = self.forecast.probe(rows, try_rows, at_most)
+            line = self.forecast.probe(rows, try_rows, min(at_most, most))
         except TooMany as tried:
             return Foreseen(max(1, tried.rows // 2), 0, room)
         except CannotMeasure:
@@ -91,7 +95,7 @@ class Foresight:
         line.not_below(rows, least)
         held = self._lines[tail] = (line, sliced.held_bytes(), sliced.gathered_bytes(rows))
         fit = self.forecast.rows_that_fit(rows, *held)
-        return None if fit is None else Foreseen(fit, int(line.at(rows)), room)
+        return None if fit is None else Foreseen(min(fit, most), int(line.at(rows)), room)
 
 
 def turns_of(tail: Any) -> int:

@@ -13,6 +13,8 @@ from typing import Any, Iterator
 
 from . import seams
 
+# Of one tensor: TensorFlow's own kernels on a card count in 32 bits and abort beyond. XLA counts further.
+MOST_ELEMENTS = (1 << 31) - 1
 NO_BYTES = {"resource", "variant", "string"}
 HELD_ALREADY = {"Const", "Placeholder", "ReadVariableOp", "TensorListGetItem", "TensorListPopBack"}
 SAME_BUFFER = {"Identity", "Reshape", "ExpandDims", "Squeeze", "StopGradient", "PreventGradient", "EnsureShape"}
@@ -55,6 +57,17 @@ def least_bytes(graph: Any, rows: int) -> int:
         within = sum(least_bytes(inner, rows) for inner in _called(graph, operation))
         most = max(most, alive + within)
     return most + kept
+
+
+def most_rows(graph: Any) -> int:
+    """With which no tensor has more elements than kernels can count."""
+    a_row = 1
+    for operation in graph.get_operations():
+        for tensor in operation.outputs:
+            if tensor.shape.rank and tensor.shape[0] is None:
+                a_row = max(a_row, prod(size or 1 for size in tensor.shape[1:]))
+        a_row = max([a_row, *(MOST_ELEMENTS // most_rows(inner) for inner in _called(graph, operation))])
+    return max(1, MOST_ELEMENTS // a_row)
 
 
 def _buffers(graph: Any) -> tuple[dict[str, str], Counter[str]]:
