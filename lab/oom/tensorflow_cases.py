@@ -66,7 +66,7 @@ CASES: tuple[Case, ...] = (
     Case("train-on-batch", "train-on-batch", limit_mb=1500, reference="dense"),
     Case("transformer", "transformer", share=0.4),
     Case("conv", "conv", share=0.4),
-    Case("embedding", "embedding", share=0.7),
+    Case("embedding", "embedding", share=0.8),
     Case("lstm", "lstm", share=0.5),
     Case("own-train-step", "own-train-step", limit_mb=1500),
     Case("frozen", "frozen", share=0.5),
