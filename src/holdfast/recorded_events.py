@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from holdfast.vocabulary import NOT_WORKING, Decision, Event, Finding
+from holdfast.vocabulary import NOT_WORKING, Decision, Event, Finding, Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +133,35 @@ class MicroBatches:
     @classmethod
     def of(cls, event: Event) -> MicroBatches:
         return cls(int(event.data.get("k") or 1), str(event.data.get("where") or "train"))
+
+
+@dataclass(frozen=True, slots=True)
+class KeptByInput:
+    """What a part of the input pipeline keeps in memory at most, by the sizes it declares."""
+
+    KIND: ClassVar[str] = "data.kept"
+
+    what: str  # shuffle, prefetch or cache
+    elements: int
+    element_bytes: int
+    at: float
+
+    @property
+    def bytes(self) -> int:
+        return self.elements * self.element_bytes
+
+    @property
+    def call(self) -> str:
+        return "dataset.cache()" if self.what == "cache" else f"dataset.{self.what}({self.elements})"
+
+    @classmethod
+    def of(cls, event: Event) -> KeptByInput:
+        data = event.data
+        return cls(str(data.get("what")), int(data.get("elements", 0)), int(data.get("element_bytes", 0)), event.at)
+
+    @classmethod
+    def largest(cls, window: Window) -> KeptByInput | None:
+        return max((cls.of(event) for event in window.events(cls.KIND)), key=lambda one: one.bytes, default=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,6 +139,13 @@ def test_a_little_data_and_a_first_batch_that_is_too_large_is_not_the_data() -> 
     assert answer(killed(stack(LOADS["an array"], 450 * MIB, START + 50), begun)) == "container-memory-limit"
 
 
+def test_a_shuffle_buffer_that_is_filled_before_the_first_batch_is_no_data_set_loaded_whole() -> None:
+    loading, small = stack(LOADS["an array"], 900 * MIB), {"what": "shuffle", "elements": 10, "element_bytes": 1 << 20}
+    assert find(killed(loading, Event("data.kept", START + 58, small))) is not None
+    large = {**small, "elements": 20_000}
+    assert find(killed(loading, Event("data.kept", START + 58, large))) is None
+
+
 def test_a_jump_after_the_last_stack_is_not_put_on_the_data() -> None:
     assert find(killed(stack(LOADS["an array"], 400 * MIB, START + 40))) is None
     assert find(killed(stack(LOADS["an array"], 400 * MIB))) is not None, "it was there to the end"

@@ -59,3 +59,29 @@ def test_what_only_looks_like_it_is_not_named(
     events: tuple[Event, ...], a_step: float, epochs: list[float] | None
 ) -> None:
     assert not _named(_killed(*events, a_step=a_step, epochs=epochs))
+
+
+def kept(what: str, elements: int, element_bytes: float) -> Event:
+    data = {"what": what, "elements": elements, "element_bytes": int(element_bytes)}
+    return Event("data.kept", START + 2, data)
+
+
+@pytest.mark.parametrize(
+    ("event", "named", "remedy"),
+    [
+        (kept("shuffle", 20_000, 0.75 * MIB), "dataset.shuffle(20000) keeps up to 20,000 elements", ".shuffle(len(paths))"),
+        (kept("prefetch", 200, 48 * MIB), "dataset.prefetch(200) keeps up to 200 elements", "prefetch(tf.data.AUTOTUNE)"),
+        (kept("cache", 20_000, 0.75 * MIB), "dataset.cache() keeps up to 20,000 elements", "train-cache"),
+        (kept("shuffle", 100, 0.75 * MIB), "", ""),
+    ],
+    ids=["shuffle", "prefetch", "cache", "a small buffer"],
+)  # fmt: skip
+def test_a_buffer_of_the_pipeline_is_named_where_it_takes_much_of_the_memory(
+    event: Event, named: str, remedy: str
+) -> None:
+    window = story(137, 9, None, [KERAS, kernel(KILLED), event], job__held_bytes=[900 * MIB, 1600 * MIB])
+    cause = diagnose(window, find_endings(window)).cause
+    assert cause is not None and cause.id == "container-memory-limit"
+    assert any("keeps up to" in item.text for item in cause.evidence) == bool(named)
+    assert any(item.text.startswith(named) for item in cause.evidence)
+    assert remedy in cause.remedies[0].how

@@ -28,6 +28,7 @@ from holdfast.inside.keras.rescue import Rescue
 from holdfast.inside.keras.traced_graphs import let_go
 from holdfast.inside.telemetry import Recorder
 from holdfast.inside.tensorflow.graph_memory import most_rows
+from holdfast.inside.tensorflow.pipeline_buffers import kept_by
 from tests.inside.keras_rescue import Events
 
 ROWS, LAST = 8192, 512
@@ -93,6 +94,14 @@ def rows_that_kernels_can_count() -> int:
     inner = tf.function(lambda x: tf.reduce_sum(tf.nn.relu(x @ tf.ones((8, 4096)))))
     outer = tf.function(lambda x: inner(x + 1.0))
     return most_rows(outer.get_concrete_function(tf.TensorSpec([None, 8])).graph)
+
+
+def kept_in_memory() -> list[list[Any]]:
+    data = tf.data.Dataset.range(5000).map(lambda i: (tf.zeros((64, 64, 3)), i))
+    read = data.cache().shuffle(9000).batch(32).prefetch(7)
+    elsewhere = data.cache("/tmp/a-file").batch(8).prefetch(tf.data.AUTOTUNE)  # neither keeps a known number
+    words = tf.data.Dataset.from_tensor_slices(["a", "b"]).shuffle(2)
+    return [list(one) for one in kept_by(tf.data.Dataset.zip((read, elsewhere, words)))]
 
 
 class ClipsByHand(keras.Model):
@@ -170,7 +179,12 @@ def main() -> None:
         }
         found = {case: train(settings) for case, settings in cases.items()}
         found["eager"] = train(cases["killed once"], eager=True)
-    found = {**found, "let go": let_go_of_a_graph(), "most rows": rows_that_kernels_can_count()}
+    found = {
+        **found,
+        "let go": let_go_of_a_graph(),
+        "most rows": rows_that_kernels_can_count(),
+        "kept": kept_in_memory(),
+    }
     print(json.dumps({**found, "by xla": updates_by_xla()}))
 
 

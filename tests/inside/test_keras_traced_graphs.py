@@ -81,3 +81,8 @@ def test_an_update_that_xla_compiles_is_that_of_the_whole_batch(case: str, found
 
 def test_no_piece_has_a_tensor_of_more_elements_than_a_kernel_can_count(found: dict[str, Any]) -> None:
     assert found["most rows"] == (2**31 - 1) // 4096
+
+
+def test_what_a_pipeline_keeps_is_read_off_it(found: dict[str, Any]) -> None:
+    row = 64 * 64 * 3 * 4 + 8
+    assert sorted(found["kept"]) == [["cache", 5000, row], ["prefetch", 7, 32 * row], ["shuffle", 5000, row]]

@@ -86,6 +86,12 @@ def test_the_pause_grows_and_is_short_again_after_progress() -> None:
     assert _decide(*[KILLED] * 3, replace(KILLED, checkpoint=8)).restart.pause_s == pauses[0]
 
 
+def test_smaller_steps_do_not_help_where_the_input_keeps_more_than_there_is() -> None:
+    stopped = _decide(replace(FOR_MEMORY, filled_by="dataset.prefetch(200)"))
+    assert stopped.kind == "stop" and "dataset.prefetch(200) keeps more than there is" in stopped.text
+    assert _decide(replace(KILLED, filled_by="dataset.prefetch(200)")).kind == "restart", "killed by somebody"
+
+
 def test_after_a_kill_for_memory_the_micro_batches_get_smaller_each_time() -> None:
     assert _decide(FOR_MEMORY).restart.k == 2
     assert _decide(FOR_MEMORY, replace(FOR_MEMORY, k=2)).restart.k == 4

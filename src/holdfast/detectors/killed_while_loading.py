@@ -16,6 +16,7 @@ from holdfast.detectors.endings import ending
 from holdfast.detectors.units import amount
 from holdfast.inside.frameworks import FRAMEWORKS
 from holdfast.inside.library_paths import is_library
+from holdfast.recorded_events import KeptByInput
 from holdfast.vocabulary import Event, Evidence, Finding, Window
 from holdfast.windows import reads
 
@@ -32,6 +33,7 @@ LOADING, MODEL, STEP, OWN, IMPORT = "loading", "model", "step", "own", "import"
 class Thresholds:
     grown_bytes: float = 96 << 20
     share: float = 0.5  # of the growth
+    kept_share: float = 0.5  # of the growth, by a buffer of the pipeline's
     seen_ratio: float = 0.5  # of the room there was
     right_before_s: float = 1.0  # the end
     begun_share: float = 0.8  # where the first batch had begun, and may have been the larger part
@@ -98,7 +100,8 @@ WEAK_WORDS = re.compile(
     guard_stop.find.reads,
     latest=["train.steps_count", "cgroup.memory_limit_bytes", "host.memory_total_bytes"],
     events=[
-        "checkpoint.restored", "framework.loaded", "startup.stack", "startup.files", "train.begun", "train.phase"
+        "checkpoint.restored", "framework.loaded", "startup.stack", "startup.files", "train.begun", "train.phase",
+        KeptByInput.KIND,
     ],
 )  # fmt: skip
 def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
@@ -111,8 +114,9 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | Non
         return None
     course = _course(window)
     grown = sum(growth for growth, _, _ in course)
-    if grown < thresholds.grown_bytes:
-        return None
+    kept = KeptByInput.largest(window)
+    if grown < thresholds.grown_bytes or (kept is not None and kept.bytes >= thresholds.kept_share * grown):
+        return None  # a shuffle buffer is filled before the first batch: the data is streamed
     by_place: dict[str, float] = {}
     for growth, place, _ in course:
         by_place[place] = by_place.get(place, 0.0) + growth

@@ -1,6 +1,6 @@
 """Findings and texts -> one Diagnosis. Declared here, where it costs no import: what it reads of a run's record."""
 
-from holdfast.recorded_events import Exit, MicroBatches
+from holdfast.recorded_events import Exit, KeptByInput, MicroBatches
 from holdfast.windows import Reads
 
 READS = Reads(
@@ -8,10 +8,10 @@ READS = Reads(
         "gpu*.job_memory_bytes", "gpu*.memory_total_bytes", "host.oom_kill_count", "train.allocated_bytes",
         "train.allocated_peak_bytes", "train.reserved_bytes", "train.steps_count",
     ),
-    course=("gpu*.memory_used_bytes", "train.epoch_count", "train.rss_bytes"),
+    course=("gpu*.memory_used_bytes", "job.held_bytes", "train.epoch_count", "train.rss_bytes"),
     events=(
         Exit.KIND, "aftermath", "script.gone", "examined", "framework", "framework.loaded", "kernel.line",
-        "gpu.found", "gpu.lost", "gpu.xid", "train.batch", "train.longest", "train.phase", MicroBatches.KIND,
+        KeptByInput.KIND, "gpu.found", "gpu.lost", "gpu.xid", "train.batch", "train.longest", "train.phase", MicroBatches.KIND,
         "rescue.caught", "rescue.disclosed", "rescue.foreseen", "rescue.needs", "rescue.refused",
     ),
     output=True,

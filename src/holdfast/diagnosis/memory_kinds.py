@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from holdfast.causes import CAUSES
+from holdfast.recorded_events import KeptByInput
 from holdfast.vocabulary import Evidence, Finding, Window
 
 FIRST_STEPS = 2
@@ -23,6 +24,7 @@ FULL_RATIO = 0.9
 A_GUESS = 0.45  # a leak of native code's own would look the same; a cache is far more common
 WARM_UP_STEPS, LEAST_STEPS = 3, 30
 LEAST_RISE_BYTES = 128 << 20
+KEPT_RATIO = 0.3  # of what the job held: a buffer of the input's that is as large is worth a remedy of its own
 A_BATCH = (0.85, 1.35)  # of what it takes; labels and the allocator take some more
 VALUE_BYTES = (1, 2, 4, 8)
 MIB = 1 << 20
@@ -31,9 +33,10 @@ GIB = 1 << 30
 
 def with_circumstances(window: Window, findings: Iterable[Finding]) -> list[Finding]:
     found = []
-    filled = _filled_by_the_input(window) is not None
+    filled, kept = _filled_by_the_input(window) is not None, _kept_by_the_input(window) is not None
     for finding in findings:
-        if filled and finding.cause == "host-memory-leak":
+        nobody_holds_it = finding.growth is None or not finding.growth.holder
+        if finding.cause == "host-memory-leak" and (filled or (kept and nobody_holds_it)):
             finding = replace(finding, confidence=min(finding.confidence, A_GUESS))  # noqa: PLW2901
         if CAUSES[finding.cause].ran_out:
             finding = _with_refusal(window, _with_kind(window, finding))  # noqa: PLW2901
@@ -44,7 +47,7 @@ def with_circumstances(window: Window, findings: Iterable[Finding]) -> list[Find
 
 
 def _with_kind(window: Window, finding: Finding) -> Finding:
-    on_the_host = (_filled_by_the_input,) if finding.cause != "gpu-memory-exhausted" else ()
+    on_the_host = (_kept_by_the_input, _filled_by_the_input) if finding.cause != "gpu-memory-exhausted" else ()
     for look in (*on_the_host, _while_evaluating, _longer_than_before, _from_the_first_step):
         kind = look(window)
         if kind is not None:
@@ -63,6 +66,19 @@ def _with_refusal(window: Window, finding: Finding) -> Finding:
 
 
 Kind = tuple[str, str, float] | None
+
+
+def _kept_by_the_input(window: Window) -> Kind:
+    """A buffer of tf.data's that takes a good part of what the job held, by the sizes that the pipeline declares."""
+    kept = KeptByInput.largest(window)
+    held = max((sample.value for sample in window.series("job.held_bytes") if sample.value is not None), default=None)
+    if kept is None or held is None or kept.bytes < KEPT_RATIO * held:
+        return None
+    text = (
+        f"{kept.call} keeps up to {kept.elements:,} elements of {_size(kept.element_bytes)}: {_gib(kept.bytes)}; the job "
+        f"held {_gib(held)} at most"
+    )
+    return f"input {kept.what}", text, kept.at
 
 
 def _filled_by_the_input(window: Window) -> Kind:
@@ -209,6 +225,10 @@ def _row(shape: Any) -> float:
     for number in (shape or ())[1:]:
         size *= max(1, int(number))
     return size
+
+
+def _size(value: float) -> str:
+    return f"{value / MIB:.3g} MiB" if value >= MIB else f"{value / 1024:.3g} KiB"
 
 
 def _gib(value: float) -> str:

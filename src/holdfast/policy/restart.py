@@ -54,6 +54,7 @@ class Attempt:
     read_input: bool = False
     asked_to_stop: bool = False
     evaluating: bool = False  # it was evaluating when it ended
+    filled_by: str = ""  # a part of the input pipeline that keeps more than there is, as it is written in the script
     restart: RestartAdvice | None = (
         None  # what its cause says about starting again; None: it would fail again the same way
     )
@@ -140,6 +141,8 @@ def _would_not_help(attempts: Sequence[Attempt]) -> str:
     last = attempts[-1]
     if last.of_memory and last.needed_k is None and last.k * 2 > LARGEST_K:
         return f"steps in {last.k} micro-batches still need too much memory"
+    if last.of_memory and last.filled_by:
+        return f"{last.filled_by} keeps more than there is, which smaller steps do not help"
     leaked = last.kind is RestartKind.EMPTY_MEMORY
     if leaked and len(attempts) > 1 and attempts[-2].kind is last.kind and _gains_little(attempts):
         return "it gets hardly further each time"

@@ -15,7 +15,7 @@ from holdfast.detectors.runner import DetectorRunner
 from holdfast.inside import checkpoint_store
 from holdfast.policy import restart
 from holdfast.policy.restart import Attempt
-from holdfast.recorded_events import Exit, GuardAct, MicroBatches
+from holdfast.recorded_events import Exit, GuardAct, KeptByInput, MicroBatches
 from holdfast.supervisor import signals
 from holdfast.supervisor.known_micro_batches import newest
 from holdfast.supervisor.launch import Launcher
@@ -29,14 +29,16 @@ JUDGING_S = 5.0  # for each detector; all of them together take some millisecond
 UNDIAGNOSED = Diagnosis("unknown", None)
 GRACE_S = 900.0  # schedulers send SIGTERM first and SIGKILL minutes later: that kill is not an accident
 OF_AN_ATTEMPT = Reads(
-    course=("train.steps_count",),
+    course=("job.held_bytes", "train.steps_count"),
     events=(
+        KeptByInput.KIND,
         Exit.KIND, GuardAct.STOPPED, MicroBatches.KIND, "adapter.ready", "checkpoint.restored", "checkpoint.saved",
         "key.interrupt", "rescue.caught", "rescue.exhausted", "rescue.needs", "rescue.ready", "rescue.refused",
         "signal.received", "train.phase",
     ),
 )  # fmt: skip
 READ_AT_THE_END = OF_AN_ATTEMPT | detectors.READ_AT_THE_END | diagnosis.READS
+MOST_OF_IT = 0.8
 # What exit code 128+N implies where a shell passed it on and nothing else is known.
 IMPLIED: dict[int, str] = {
     signal.SIGKILL: "killed",
@@ -88,6 +90,7 @@ class Attempts:
             step=_last_step(window),
             begun=_has_begun(window),
             evaluating=_is_evaluating(window),
+            filled_by=_filled_by(window),
             seconds=ended.at - self._began,
             k=_micro_batches(window, self._handed_k),
             can_shrink=_can_shrink(window),
@@ -154,6 +157,13 @@ def _has_begun(window: Window) -> bool:
 def _is_evaluating(window: Window) -> bool:
     phases = window.events("train.phase")
     return bool(phases) and phases[-1].data.get("phase") == "validate"
+
+
+def _filled_by(window: Window) -> str:
+    """The part of the input pipeline that is to keep nearly all that the job held, or more."""
+    kept = KeptByInput.largest(window)
+    held = max((sample.value for sample in window.series("job.held_bytes") if sample.value is not None), default=None)
+    return kept.call if kept is not None and held is not None and kept.bytes > MOST_OF_IT * held else ""
 
 
 def _micro_batches(window: Window, handed: int | None) -> int:

@@ -21,6 +21,25 @@ BY_KIND = (
         when="input",
     ),
     Recipe(
+        "Keep the cache in a file, or cache before rows get large",
+        'dataset.cache("/var/tmp/train-cache")  # was dataset.cache()',
+        KERAS,
+        when="input cache",
+    ),
+    Recipe(
+        "Shuffle what is small, then load: names of files instead of images",
+        "files = tf.data.Dataset.from_tensor_slices(paths).shuffle(len(paths))\n"
+        "dataset = files.map(load, num_parallel_calls=tf.data.AUTOTUNE)  # was load, then shuffle",
+        KERAS,
+        when="input shuffle",
+    ),
+    Recipe(
+        "Prefetch as many batches as TensorFlow finds useful",
+        "dataset.prefetch(tf.data.AUTOTUNE)  # after .batch(); was a number",
+        KERAS,
+        when="input prefetch",
+    ),
+    Recipe(
         "Evaluate in smaller batches than you train",
         "model.fit(x, y, validation_batch_size=16)",
         KERAS,

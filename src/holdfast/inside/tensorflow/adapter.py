@@ -14,6 +14,7 @@ from . import seams
 from .budget import limit_allocators
 from .loop import loop_of
 from .nesting import hide_frames
+from .pipeline_buffers import take_over_creation
 from .step import take_over_calls, take_over_pulls, take_over_tapes
 
 
@@ -25,6 +26,7 @@ def install(recorder: Recorder) -> None:
     if can.can(RESCUE):
         guarded(limit_allocators)(recorder)
     if can.can(TELEMETRY):
+        guarded(take_over_creation)(recorder)
         loop = loop_of(recorder, tf)
         for take_over in (take_over_calls, take_over_pulls, take_over_tapes):
             guarded(functools.partial(take_over, loop, tf))()

@@ -21,6 +21,8 @@ OF_LOOPS = (
     Seam(_CONTEXT, "Context", (RESCUE,), assigned="_initialized"),
     Seam(_CONTEXT, "Context._compute_gpu_options", (RESCUE,)),
     Seam(TRACEBACKS, "_EXCLUDED_PATHS", (DETAIL,)),
+    Seam(_ITERATORS, "OwnedIterator._create_iterator", (DETAIL,)),
+    Seam(f"{_PYTHON}.data.ops.dataset_ops", "DatasetV2._inputs", (DETAIL,)),
 )
 OF_FIT = (  # beside those of Keras itself
     Seam(_CONTEXT, "context", (CHECKPOINT, RESUME)),
@@ -47,6 +49,7 @@ COUNTED = (  # where the types are that a leak is made of
 )
 CALL = "_call"  # of tf.function's class
 NEXT = "_next_internal"  # of tf.data's iterator
+CREATE = "_create_iterator"
 
 
 def module(name: str) -> Any:
@@ -112,6 +115,37 @@ def state_of(iterator: Any) -> Any:
 
 def put_state(iterator: Any, state: Any) -> None:
     iterator._restore(state)
+
+
+# -- data sets
+
+
+def inputs_of(dataset: Any) -> list[Any]:
+    inputs = getattr(dataset, "_inputs", None)
+    return list(inputs()) if inputs is not None else []
+
+
+def elements_kept(dataset: Any) -> Optional[int]:
+    """By a shuffle or prefetch; -1 where TensorFlow chooses."""
+    return _number(getattr(dataset, "_buffer_size", None))
+
+
+def batch_size_of(dataset: Any) -> Optional[int]:
+    return _number(getattr(dataset, "_batch_size", None))
+
+
+def cache_file(dataset: Any) -> bytes:
+    """Empty where a cache is in memory."""
+    name = getattr(dataset, "_filename", None)
+    return bytes(name.numpy()) if name is not None else b""
+
+
+def flat(spec: Any) -> list[Any]:
+    return list(sys.modules["tensorflow"].nest.flatten(spec))
+
+
+def _number(value: Any) -> Optional[int]:
+    return int(value.numpy()) if hasattr(value, "numpy") else None
 
 
 # -- traced functions
