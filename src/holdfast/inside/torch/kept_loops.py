@@ -8,11 +8,13 @@ from dataclasses import replace
 from typing import Any, Callable, Dict, Optional
 
 from ..never_raise import guarded
+from ..script_state.data_position import ATTRIBUTE, Position
+from ..script_state.loop_checkpoint import WITHOUT_LOADER, LoopCheckpoints
+from ..script_state.own_files import OwnFiles
 from ..telemetry import Recorder, now
 from ..user_errors import passing
-from .loader_position import ATTRIBUTE, BATCHES, Position
-from .loop_checkpoint import WITHOUT_LOADER, LoopCheckpoints
-from .own_files import OwnFiles
+from .loader_position import BATCHES
+from .loop_framework import TorchLoops
 from .step import Aspect, Call, Step, in_turn
 
 
@@ -24,7 +26,7 @@ def keeping(
         return None
 
     def aspect(step: Step) -> Step:
-        kept = LoopCheckpoints(recorder, torch, wanted, step.iterate, step.next_batch, went_on)
+        kept = LoopCheckpoints(recorder, TorchLoops(torch, step.iterate, step.next_batch), wanted, went_on)
         own = OwnFiles(str(wanted["directory"]))
         if kept.goal is not None:
             torch.load = functools.wraps(torch.load)(_load(kept, own, torch.load))
@@ -60,7 +62,7 @@ def _next_batch(kept: LoopCheckpoints, inner: Call) -> Call:
         position: Optional[Position] = getattr(iterator, ATTRIBUTE, None)
         if position is None:
             return inner(iterator)
-        kept.cleared = 0
+        kept.begun = 0
         if position.first is None:
             kept.first_batch(position, sys._getframe(1))
         if kept.goal is not None:
@@ -119,10 +121,10 @@ def _clear(kept: LoopCheckpoints, inner: Call) -> Call:
     def zero_grad(owner: Any, *args: Any, **kwargs: Any) -> Any:
         with passing:
             result = inner(owner, *args, **kwargs)
-        kept.cleared += 1
+        kept.begun += 1
         if kept.goal is not None:
             kept.try_to_go_on(None, sys._getframe(1))
-        elif kept.cleared > WITHOUT_LOADER and now() >= kept.next_at:
+        elif kept.begun > WITHOUT_LOADER and now() >= kept.next_at:
             kept.boundary(None, sys._getframe(1))
         return result
 

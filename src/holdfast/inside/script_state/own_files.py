@@ -1,4 +1,4 @@
-"""The files a script saves with `torch.save`, and whether it loads one of them when it is started again.
+"""The files a script saves as its checkpoints, and whether it loads one of them when it is started again.
 
 A script that does so resumes by itself: a checkpoint of ours must not be put over what it has loaded.
 """

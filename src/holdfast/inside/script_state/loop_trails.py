@@ -10,9 +10,9 @@ import ast
 from types import FrameType
 from typing import Any, Dict, List, Optional, Tuple
 
-from ..script_state import frames, source_position
-from ..script_state.frames import Stand
-from ..script_state.refusal import CannotTake
+from . import frames, source_position
+from .frames import Stand
+from .refusal import CannotTake
 
 Turn = Dict[Any, Any]  # a loop around -> the value its variable has
 
