@@ -165,7 +165,7 @@ class LoopCheckpoints:
         return room is None or bool(room.bytes >= size + SPARE_BYTES)
 
     def _check(self, here: Here, position: Optional[Position]) -> None:
-        self.framework.check()
+        self.framework.check(self.positions)
         self.trails.check(here.frames, here.chain, self.recorder.steps)
         if threading.current_thread() is not threading.main_thread():
             raise CannotTake("another thread than the main one asks for data")

@@ -54,7 +54,7 @@ class LoopFramework(Protocol):
         """Classes of loaders and their iterators."""
         ...
 
-    def check(self) -> None:
+    def check(self, positions: List[Position]) -> None:
         """Raises CannotTake where nothing can be taken exactly at present."""
         ...
 

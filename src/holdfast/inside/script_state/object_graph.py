@@ -56,6 +56,7 @@ class Kind(NamedTuple):
     fits: Callable[[Node, Any], bool]  # whether this object of the new process can be the saved one
     make: Callable[[Node, Any], Any]  # a new one; given the Restoration
     fill: Callable[[Node, Any, Any], None]
+    children: Optional[Callable[[Node, Any], Any]] = None  # refs that it holds, each with what stands there now
 
 
 class Graph:

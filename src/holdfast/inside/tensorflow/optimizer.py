@@ -35,6 +35,8 @@ class Apply:
             return apply
 
         def applied(*args: Any, **kwargs: Any) -> Any:
+            if self._loop.kept is not None:
+                self._loop.kept.updates()
             nesting.depth += 1
             try:
                 result = apply(*args, **kwargs)
@@ -49,6 +51,8 @@ class Apply:
     def _traced(self, optimizer: Any) -> None:
         """Marks the tf.functions on the stack. Walking it is slow, and tracing is slower."""
         self._loop.begins()
+        if self._loop.kept is not None:
+            self._loop.kept.updates()
         function_class = self._loop.function_class
         frame: Any = sys._getframe(1)
         while frame is not None:

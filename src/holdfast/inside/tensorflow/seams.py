@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Callable, Iterable, Optional
+from typing import Any, Callable, Iterable, List, Optional, Tuple
 
 from ..seams import CHECKPOINT, DETAIL, RESCUE, RESUME, TELEMETRY, Seam
 
@@ -21,6 +21,19 @@ OF_LOOPS = (
     Seam(_CONTEXT, "Context", (RESCUE,), assigned="_initialized"),
     Seam(_CONTEXT, "Context._compute_gpu_options", (RESCUE,)),
     Seam(TRACEBACKS, "_EXCLUDED_PATHS", (DETAIL,)),
+)
+TO_KEEP_LOOPS = (
+    Seam(f"{_PYTHON}.data.ops.dataset_ops", "DatasetV2.__iter__", (CHECKPOINT, RESUME)),
+    Seam(f"{_PYTHON}.data.ops.dataset_ops", "DatasetV2._inputs", (CHECKPOINT, RESUME)),
+    Seam(_FUNCTIONS, "Function", (CHECKPOINT, RESUME), assigned="_python_function"),
+    Seam(f"{_PYTHON}.framework.random_seed", "get_seed", (CHECKPOINT, RESUME)),
+    Seam(f"{_PYTHON}.trackable.data_structures", "ListWrapper", (CHECKPOINT, RESUME)),
+    Seam(f"{_PYTHON}.trackable.data_structures", "_DictWrapper", (CHECKPOINT, RESUME)),
+    Seam(f"{_PYTHON}.trackable.data_structures", "_TupleWrapper", (CHECKPOINT, RESUME)),
+    Seam(_CONTEXT, "context", (CHECKPOINT, RESUME)),
+    Seam(_CONTEXT, "Context", (CHECKPOINT, RESUME), assigned="_rng"),
+    Seam(_CONTEXT, "global_seed", (CHECKPOINT, RESUME)),
+    Seam(f"{_PYTHON}.ops.stateful_random_ops", "", (CHECKPOINT, RESUME)),
 )
 OF_FIT = (  # beside those of Keras itself
     Seam(_CONTEXT, "context", (CHECKPOINT, RESUME)),
@@ -46,6 +59,7 @@ COUNTED = (  # where the types are that a leak is made of
     (f"{_PYTHON}.framework.func_graph", "FuncGraph"),
 )
 CALL = "_call"  # of tf.function's class
+TRACED = "_python_function"  # of a tf.function: what it was made of
 NEXT = "_next_internal"  # of tf.data's iterator
 
 
@@ -150,3 +164,34 @@ def quick_shape(tensor: Any) -> Any:
     """`shape` would build an object each time; 0.3 µs."""
     quick = getattr(tensor, "_shape_tuple", None)
     return quick() if quick is not None else getattr(tensor, "shape", ())
+
+
+# -- loops of the user's own
+
+
+def dataset_class() -> Any:
+    return module("data.ops.dataset_ops").DatasetV2
+
+
+def inputs_of(dataset: Any) -> List[Any]:
+    return list(dataset._inputs())
+
+
+def tracked_containers() -> Tuple[Tuple[type, ...], Tuple[type, ...]]:
+    """Classes of lists and of dicts that stand in for the script's own where an object tracks what it is given."""
+    ours = module("trackable.data_structures")
+    lists, dicts = [ours.ListWrapper, ours._TupleWrapper], [ours._DictWrapper]
+    theirs: Any = sys.modules.get("keras.src.utils.tracking")
+    if theirs is not None:
+        lists.append(theirs.TrackedList)
+        dicts += [getattr(theirs, name) for name in ("TrackedDict", "TrackedOrderedDict") if hasattr(theirs, name)]
+    return tuple(lists), tuple(dicts)
+
+
+def graph_names() -> List[str]:
+    """Of the graph that is being traced, and those around it."""
+    found, graph = [], module("framework.ops").get_default_graph()
+    while graph is not None:
+        found.append(str(getattr(graph, "name", "")))
+        graph = getattr(graph, "outer_graph", None)
+    return found

@@ -26,7 +26,7 @@ class TorchLoops:
         self.block: Optional[Block] = None  # of the last checkpoint
         self.followed: Tuple[type, ...] = (seams.loader_module().DataLoader, seams.loader_iterator_class())
 
-    def check(self) -> None:
+    def check(self, _positions: List[Position]) -> None:
         distributed = self.torch.distributed
         if distributed.is_available() and distributed.is_initialized():
             raise CannotTake("several processes train together, which is not followed yet")
