@@ -11,9 +11,11 @@ from ..never_raise import guarded
 from ..seams import CHECKPOINT, RESCUE, RESUME, TELEMETRY, Abilities
 from ..telemetry import Recorder
 from ..tensorflow import seams as tf_seams
+from ..tensorflow.loop import loop_of
 from ..tensorflow.nesting import hide_frames
 from ..tensorflow.optimizer import watch_optimizers
 from . import seams
+from .batch_calls import follow_batches
 from .checkpoint_hooks import fits_of, follow_fits
 from .evaluation import take_over_evaluation
 from .fit_progress import Fit
@@ -46,6 +48,9 @@ def install(recorder: Recorder) -> None:
         guarded(_notice_data)(fit)
         if tf is not None:
             guarded(watch_optimizers)(recorder, tf, seams.optimizer_class(), values)
+            kept = loop_of(recorder, tf).kept
+            if kept is not None and can.can(CHECKPOINT) and can.can(RESUME):
+                guarded(follow_batches)(kept, seams.trainer_class())
     if rescue.on:
         guarded(take_over_evaluation)(seams.trainer_class(), rescue)
     if fits is not None:
@@ -54,7 +59,7 @@ def install(recorder: Recorder) -> None:
 
 
 def _abilities(version: str, backend: str) -> Abilities:
-    names = {"tensorflow": (*seams.ON_TENSORFLOW, *tf_seams.OF_FIT), "torch": seams.ON_TORCH}
+    names = {"tensorflow": (*seams.ON_TENSORFLOW, *seams.OF_LOOPS, *tf_seams.OF_FIT), "torch": seams.ON_TORCH}
     can = Abilities("Keras", version, seams.SEEN, (*seams.ANY_BACKEND, *names.get(backend, ())))
     for ability in (CHECKPOINT, RESUME) if backend not in names else ():
         can.cannot(ability, f"not made for Keras on {backend} yet")

@@ -90,14 +90,19 @@ class LoopCheckpoints:
     def updates(self, _optimizer: Any = None) -> None:
         """An optimizer is about to change the weights."""
         if self.goal is not None:
-            place = self.goal.chain[-1].words
-            edited = f"the code at {place} was edited since"
-            raise self.stop(edited if self.goal.is_edited else f"it trains before it comes to {place}, where it was")
+            self.has_not_gone_on()
         if self.pending is not None:
             self.decide()
         if not self.training:
             self.training = True
             guarded(self._begin)()
+
+    def has_not_gone_on(self) -> None:
+        """It is about to train, and has not come to the place where it was."""
+        assert self.goal is not None
+        place = self.goal.chain[-1].words
+        edited = f"the code at {place} was edited since"
+        raise self.stop(edited if self.goal.is_edited else f"it trains before it comes to {place}, where it was")
 
     def nothing_came(self, position: Position) -> None:
         """The data is over: what was taken at this place would be gone on from at the end of an epoch."""

@@ -107,6 +107,11 @@ class KeptLoops:
             kept.boundary(None, frame, arguments)
         return arguments
 
+    def traced(self) -> None:
+        """A function that trains, before its first run."""
+        if self.checkpoints.goal is not None:
+            self.checkpoints.has_not_gone_on()
+
     def _follow_tapes(self, tape: Any) -> None:
         enter, leave = tape.__enter__, tape.__exit__
         framework, eager = self.framework, self._eager

@@ -52,7 +52,7 @@ class Apply:
         """Marks the tf.functions on the stack. Walking it is slow, and tracing is slower."""
         self._loop.begins()
         if self._loop.kept is not None:
-            self._loop.kept.updates()
+            self._loop.kept.traced()
         function_class = self._loop.function_class
         frame: Any = sys._getframe(1)
         while frame is not None:
