@@ -106,7 +106,7 @@ class Trial:
         """Some time after its first checkpoint, so that there is something to go on from; False where it was over before."""
         if self.aim == "save":
             return self._kill_in_save(attempt)
-        newest = max(checkpoint_store.numbers(str(self.checkpoints)), default=0) + self.chance.randrange(3)
+        newest = max(checkpoint_store.numbers(str(self.checkpoints)), default=0) + self.chance.randrange(6)
         until = time.monotonic() + PATIENCE_S
         while max(checkpoint_store.numbers(str(self.checkpoints)), default=0) <= newest and time.monotonic() < until:
             if attempt.is_over():

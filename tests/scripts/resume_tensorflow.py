@@ -436,11 +436,30 @@ def on_batch_of_generator():
     return [model], losses
 
 
+def in_batches(inputs, targets, size):
+    """Rows in a drawn order, as many scripts have it."""
+    order = np.random.permutation(len(inputs))
+    for begin in range(0, len(inputs), size):
+        rows = order[begin : begin + size]
+        yield inputs[rows], targets[rows]
+
+
+def on_batch_of_epochs():
+    """train_on_batch over a generator for each epoch, which is counted."""
+    model, losses = compiled_network(), []
+    for epoch in range(EPOCHS):
+        for i, (inputs, targets) in enumerate(in_batches(x, y, BATCH)):
+            loss = model.train_on_batch(inputs, targets)
+            losses.append((i, float(loss[0])))
+            paced()
+    return [model], losses
+
+
 KINDS = {
     one.__name__: one
     for one in (
         eager, compiled, gan, trainer_class, accumulation, from_generator, slices, eager_slices, endless, pipeline, tf_module,
-        mixed_precision, early_stopping, keras_noise, on_batch, on_batch_of_data, on_batch_of_generator,
+        mixed_precision, early_stopping, keras_noise, on_batch, on_batch_of_data, on_batch_of_generator, on_batch_of_epochs,
     )
 }  # fmt: skip
 

@@ -89,7 +89,10 @@ class KerasKinds:
 
     def _children(self, node: Node, live: Any) -> Iterator[Tuple[Ref, Any]]:
         _build(node, live)
-        for name, held in seams.held_by(live).items():
+        later = node.parts["built"] and not getattr(
+            live, "built", True
+        )  # an optimizer, whose variables are not all there
+        for name, held in seams.held_by(live).items() if not later else ():
             yield from zip(node.parts["lists"].get(name, ()), held)
         here = vars(live)
         for name, ref in node.parts["attributes"].items():

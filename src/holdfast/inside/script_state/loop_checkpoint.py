@@ -235,7 +235,8 @@ class LoopCheckpoints:
             return
         self.goal = self.or_stop(SavedLoop, self.framework, manifest)
         assert self.goal is not None
-        self.plan = BegunFurtherOn(self.goal.chain, self.goal.heads, self.goal.rest["modules"], self.or_stop)
+        rest = self.goal.rest
+        self.plan = BegunFurtherOn(self.goal.chain, self.goal.heads, rest["generators"], rest["modules"], self.or_stop)
         self.plan.install()
 
     def try_to_go_on(self, iterator: Any, frame: FrameType, arguments: Any = ()) -> Any:
@@ -244,8 +245,8 @@ class LoopCheckpoints:
         if goal is None or plan is None or not goal.is_at(frame):
             return arguments
         self.goal = None
+        arguments = self.or_stop(goal.put_back, frame, iterator, self.positions, arguments, plan.count_on)
         plan.remove()
-        arguments = self.or_stop(goal.put_back, frame, iterator, self.positions, arguments)
         current = goal.rest["current"]
         if current is not None:
             plan.resumed_items = current["count"] if current["stand"] == goal.chain[-1] else -1

@@ -10,6 +10,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 from .. import checkpoint_store
 from . import frames, loop_heads, numpy_kinds, source_position, variables
 from .data_position import ATTRIBUTE, Position, by_source
+from .generators import Generators
 from .loop_framework import LoopFramework
 from .object_graph import Graph
 from .object_restore import Restoration
@@ -24,6 +25,7 @@ class Here(NamedTuple):
     frames: List[FrameType]
     chain: List[frames.Stand]
     heads: List[List[loop_heads.Head]]
+    walked: List[Any]  # generators that loops go over
 
 
 def where(frame: FrameType, is_followed: Callable[[Any], bool], asked_for_data: bool) -> Here:
@@ -33,7 +35,17 @@ def where(frame: FrameType, is_followed: Callable[[Any], bool], asked_for_data: 
     heads = [loop_heads.taken(one, standing, is_followed) for one, standing in zip(found, standings)]
     if asked_for_data:
         loop_heads.check_source(found[-1], standings[-1], is_followed)
-    return Here(found, frames.stands(found), heads)
+    return Here(found, frames.stands(found), heads, _walked(found, heads))
+
+
+def _walked(found: List[FrameType], heads: List[List[loop_heads.Head]]) -> List[Any]:
+    """In the order of the loops."""
+    return [
+        loop_heads.walked(frame, loop)
+        for frame, of_frame in zip(found, heads)
+        for loop, head in zip(source_position.standing(frame).around, of_frame)
+        if head.kind == "generator"
+    ]
 
 
 class Snapshot:
@@ -49,11 +61,14 @@ class Snapshot:
         has_room: Callable[[int], bool],
     ) -> None:
         self.taking = framework.taking()
-        graph = Graph([*numpy_kinds.kinds(), *self.taking.kinds()], self.taking.traits())
+        generators = Generators(lambda value: isinstance(value, framework.followed))
+        graph = Graph([*numpy_kinds.kinds(), *generators.kinds(), *self.taking.kinds()], self.taking.traits())
         self.rest: Dict[str, Any] = {
             "random": framework.random_state(),
             "variables": variables.take(graph, here.frames),
             "arguments": graph.take(arguments),
+            "walked": [graph.take(one) for one in here.walked],
+            "generators": generators.heads,
             "chain": here.chain,
             "heads": here.heads,
             "modules": sorted({str(frame.f_globals.get("__name__")) for frame in here.frames}),
@@ -109,14 +124,26 @@ class SavedLoop:
     def _was_edited(self, key: frames.CodeKey) -> bool:
         return any(stand.key[:2] == key[:2] and stand.key != key for stand in self.chain)
 
-    def put_back(self, frame: FrameType, current: Optional[Any], positions: List[Position], arguments: Any) -> Any:
+    def put_back(
+        self,
+        frame: FrameType,
+        current: Optional[Any],
+        positions: List[Position],
+        arguments: Any,
+        count_on: Callable[[Any, int], None],
+    ) -> Any:
         """Returns the arguments of the call that is under way."""
         rest, found, putting = self.rest, frames.users(frame), self._putting
-        restoration = Restoration(rest["nodes"], [*numpy_kinds.kinds(), *putting.kinds()], putting.traits())
+        generators = Generators(lambda value: isinstance(value, self._framework.followed))
+        kinds = [*numpy_kinds.kinds(), *generators.kinds(), *putting.kinds()]
+        restoration = Restoration(rest["nodes"], kinds, putting.traits())
+        walked = _walked(found, self.heads)
+        for ref, generator in zip(rest["walked"], walked):
+            restoration.bind(ref, generator)
         variables.bind(restoration, rest["variables"], found)
         restoration.bind(rest["arguments"], arguments)
         putting.bound(restoration)
-        given = restoration.object_of(rest["arguments"])
+        given, *_ = (restoration.object_of(one) for one in (rest["arguments"], *rest["walked"]))
         variables.put_back(restoration, rest["variables"], found)  # workers are started with the data set as it is then
         self._bring_forward(restoration, current, positions)
         variables.put_back(restoration, rest["variables"], found)  # what the samplers have moved on
@@ -125,6 +152,9 @@ class SavedLoop:
             for head in heads:
                 if head.kind == "sequence":
                     loop_heads.put_on(one, head)
+        counted = [head.value for heads in self.heads for head in heads if head.kind == "generator"]
+        for generator, count in zip(walked, counted):
+            count_on(generator, count)
         self._framework.put_random_state(rest["random"])
         return given
 
