@@ -57,6 +57,7 @@ class Attempt:
         self, kind: Kind, folder: Path, checkpoints: Path | None, interval_s: float, script: Path | None = None
     ):
         self.folder = folder
+        self._readers: dict[str, Reader] = {}
         folder.mkdir(parents=True)
         self.pid = os.fork()
         if self.pid:
@@ -99,7 +100,8 @@ class Attempt:
     def ask_for_checkpoint(self) -> None:
         for ring in (self.folder / "channel").glob("*.ring"):
             with contextlib.suppress(OSError, ValueError):
-                Reader(str(ring)).send({"do": "checkpoint", "id": 1})
+                reader = self._readers.setdefault(str(ring), Reader(str(ring)))  # which numbers its commands
+                reader.send({"do": "checkpoint", "id": 1})
 
 
 def load(group: str) -> None:

@@ -388,6 +388,21 @@ def keras_noise():
     return [model], keras.random.normal((2,)).numpy().tolist()
 
 
+def nested_tapes():
+    """A penalty on gradients."""
+    model, optimizer = network(), keras.optimizers.Adam(1e-2)
+    for step in range(EPOCHS * SAMPLES // BATCH):
+        inputs = tf.constant(x[np.random.choice(SAMPLES, BATCH)])
+        with tf.GradientTape() as tape:
+            with tf.GradientTape() as inner:
+                inner.watch(inputs)
+                loss = tf.reduce_mean(tf.square(model(inputs, training=True) - 1.0))
+            loss += 0.1 * tf.reduce_mean(tf.square(inner.gradient(loss, inputs)))
+        optimizer.apply(tape.gradient(loss, model.trainable_variables), model.trainable_variables)
+        paced()
+    return [model], float(loss)
+
+
 def compiled_network():
     model = network()
     model.compile(keras.optimizers.Adam(1e-2), "mse", metrics=["mae"])
@@ -459,7 +474,7 @@ KINDS = {
     one.__name__: one
     for one in (
         eager, compiled, gan, trainer_class, accumulation, from_generator, slices, eager_slices, endless, pipeline, tf_module,
-        mixed_precision, early_stopping, keras_noise, on_batch, on_batch_of_data, on_batch_of_generator, on_batch_of_epochs,
+        mixed_precision, early_stopping, keras_noise, nested_tapes, on_batch, on_batch_of_data, on_batch_of_generator, on_batch_of_epochs,
     )
 }  # fmt: skip
 

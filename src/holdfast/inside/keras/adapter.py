@@ -15,7 +15,7 @@ from ..tensorflow.loop import loop_of
 from ..tensorflow.nesting import hide_frames
 from ..tensorflow.optimizer import watch_optimizers
 from . import seams
-from .batch_calls import follow_batches
+from .batch_calls import follow_batches, follow_own_files
 from .checkpoint_hooks import fits_of, follow_fits
 from .evaluation import take_over_evaluation
 from .fit_progress import Fit
@@ -51,6 +51,7 @@ def install(recorder: Recorder) -> None:
             kept = loop_of(recorder, tf).kept
             if kept is not None and can.can(CHECKPOINT) and can.can(RESUME):
                 guarded(follow_batches)(kept, seams.trainer_class())
+                guarded(follow_own_files)(kept, keras)
     if rescue.on:
         guarded(take_over_evaluation)(seams.trainer_class(), rescue)
     if fits is not None:

@@ -1,4 +1,5 @@
-"""Loops around `train_on_batch`: where their checkpoints take hold."""
+"""Loops of the user's own with Keras: where their checkpoints take hold of `train_on_batch`, and of what scripts save by
+themselves."""
 
 from __future__ import annotations
 
@@ -34,3 +35,9 @@ def _note(model: Any, args: Any, kwargs: Any) -> None:
     """What it is built for; not by `setattr`, which tracks what it is given."""
     given = {**dict(zip(GIVEN, args)), **{name: kwargs[name] for name in GIVEN if name in kwargs}}
     vars(model)[BATCH] = batch_like(tuple(given.get(name) for name in GIVEN))
+
+
+def follow_own_files(kept: KeptLoops, keras: Any) -> None:
+    kept.follow_own(keras.Model, ("save", "save_weights"), ("load_weights",))
+    for name in ("models", "saving"):
+        kept.follow_own(getattr(keras, name), (), ("load_model",), 0)

@@ -48,6 +48,7 @@ OF_LOOPS = (  # beside TO_SAVE: loops of the user's own
     Seam(_OPTIMIZER, "BaseOptimizer", (CHECKPOINT, RESUME), assigned="_trainable_variables"),
     Seam(f"{_SRC}.trainers.trainer", "Trainer._symbolic_build", (RESUME,)),
     Seam(f"{_SRC}.random.seed_generator", "GLOBAL_SEED_GENERATOR", (CHECKPOINT, RESUME)),
+    Seam(f"{_SRC}.random.seed_generator", "global_seed_generator", (RESUME,)),
     Seam(f"{_SRC}.backend.common.global_state", "get_global_attribute", (CHECKPOINT, RESUME)),
 )
 TO_SAVE = (  # whatever the backend
@@ -360,6 +361,11 @@ def names_of_libraries(kind: type) -> Set[str]:
                 code = getattr(getattr(function, "__wrapped__", function), "__code__", None)
                 found.update(code.co_names if code is not None else ())
     return found
+
+
+def make_global_seeds() -> Any:
+    """Draws from Python's random numbers."""
+    return _module("random.seed_generator").global_seed_generator()
 
 
 def global_seeds() -> Any:

@@ -27,7 +27,7 @@ class Generators:
         self.heads: Dict[CodeKey, List[loop_heads.Head]] = {}
 
     def kinds(self) -> List[Kind]:
-        return [Kind("generator", _is_generator, self._take, _fits, _cannot_make, _fill, _children)]
+        return [Kind("script_generator", _is_generator, self._take, _fits, _cannot_make, _fill, _children)]
 
     def _take(self, value: Any, graph: Graph) -> Tuple[Any, Any]:
         """One that has not begun is as the new process makes it, and so is one that is over; one on the stack is a frame."""

@@ -127,7 +127,7 @@ def _check_gives_the_same(frame: FrameType, node: ast.expr, is_followed: Callabl
             if name != "zip" or all(is_followed(_value(frame, one)) for one in inner):
                 return
             raise CannotTake(f"`{ast.unparse(node)[:60]}` on line {node.lineno} goes over more than loaders")
-        if name in STATEFUL or _root(node.func) == "itertools":
+        if (name in STATEFUL and not _is_method_of(frame, node, is_followed)) or _root(node.func) == "itertools":
             raise CannotTake(f"how far `{ast.unparse(node)[:60]}` on line {node.lineno} is cannot be told")
         return  # a function of the script's that gives a loader
     _check_value(_value(frame, node), node, is_followed)
@@ -141,6 +141,15 @@ def _check_value(value: Any, node: ast.expr, is_followed: Callable[[Any], bool])
         _check_value(value.iterable, node, is_followed)
     elif type(value).__module__ in ("builtins", "itertools"):
         raise CannotTake(f"how far `{ast.unparse(node)[:60]}` on line {node.lineno} is cannot be told")
+
+
+def _is_method_of(frame: FrameType, node: ast.expr, is_followed: Callable[[Any], bool]) -> bool:
+    """`data.shuffle(10).map(…)`: a new one each time, which is followed itself."""
+    while isinstance(node, (ast.Call, ast.Attribute)):
+        node = node.func if isinstance(node, ast.Call) else node.value
+        if isinstance(node, (ast.Name, ast.Attribute)) and is_followed(_value(frame, node)):
+            return True
+    return _root(node) in ("tf", "tensorflow")
 
 
 def _root(node: ast.expr) -> str:

@@ -38,8 +38,7 @@ def install(recorder: Recorder) -> None:
     if can.can(TELEMETRY):
         loop = loop_of(recorder, tf)
         if wanted and recorder.settings.get("policy") == "protect" and can.can(CHECKPOINT) and can.can(RESUME):
-            pull = getattr(seams.iterator_class(), seams.NEXT)
-            loop.kept = guarded(KeptLoops)(recorder, tf, wanted, loop.went_on, pull)
+            loop.kept = guarded(KeptLoops)(recorder, tf, wanted, loop)
         for take_over in (take_over_calls, take_over_pulls, take_over_tapes):
             guarded(functools.partial(take_over, loop, tf))()
     recorder.event("adapter.ready", name="tensorflow")

@@ -5,46 +5,46 @@ from __future__ import annotations
 import functools
 import sys
 from types import FrameType
-from typing import Any, Callable, Dict, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, Optional, Tuple
 
 from ..never_raise import guarded
 from ..script_state.data_position import ATTRIBUTE, Position
 from ..script_state.loop_checkpoint import WITHOUT_LOADER, LoopCheckpoints
+from ..script_state.own_files import OwnFiles, loading, saving
+from ..script_state.refusal import CannotTake
 from ..telemetry import Recorder, now
 from . import seams
-from .loop_framework import TensorFlowLoops
+from .functions import functions_on_stack
+from .loop_framework import DRAWN_WITH_A_SEED, TensorFlowLoops
 from .nesting import nesting
 
 IN_A_FUNCTION = "the data is asked for inside a tf.function"
 DRAWN_IN_A_FUNCTION = (
     "tf.random in the tf.function {} counts inside TensorFlow, where it cannot be read; a tf.random.Generator could be"
 )
-DRAWN_WITH_A_SEED = (
-    "tf.random with a seed of its own counts inside TensorFlow, where it cannot be read; a tf.random.Generator could be"
-)
+ASKS = "_holdfast_asks"  # on a tf.function: it asks for data
 OF_DATA = "Dataset"  # how the graphs of a data set's own functions are named
 
 
 class KeptLoops:
     """What the hooks of `step` and `optimizer` tell, where checkpoints are kept."""
 
-    def __init__(
-        self,
-        recorder: Recorder,
-        tf: Any,
-        wanted: Dict[str, Any],
-        went_on: Callable[[int], None],
-        pull: Callable[..., Any],
-    ) -> None:
-        dataset = seams.dataset_class()
+    def __init__(self, recorder: Recorder, tf: Any, wanted: Dict[str, Any], loop: Any) -> None:
+        dataset, pull = seams.dataset_class(), getattr(seams.iterator_class(), seams.NEXT)
+        self._loop = loop
         self._eager = tf.executing_eagerly
-        self.framework = TensorFlowLoops(tf, dataset.__iter__, _stopping(pull, tf.errors.OutOfRangeError))
-        self.checkpoints = LoopCheckpoints(recorder, self.framework, wanted, went_on)
+        next_of = _stopping(pull, tf.errors.OutOfRangeError)
+        self.framework = TensorFlowLoops(tf, dataset.__iter__, next_of, self._check_functions)
+        self.checkpoints = LoopCheckpoints(recorder, self.framework, wanted, loop.went_on)
+        self._own = OwnFiles(str(wanted["directory"]))
         self._ended = guarded(self.checkpoints.nothing_came)
         self.updates = self.checkpoints.updates
         dataset.__iter__ = self._iterating(dataset.__iter__)
+        dataset.reduce = self._reducing(dataset.reduce)
         self._follow_tapes(tf.GradientTape)
         self._follow_seeds(seams.module("framework.random_seed"))
+        self.follow_own(tf.train.Checkpoint, ("save", "write"), ("restore", "read"))
+        self.follow_own(tf.train.CheckpointManager, ("save",), ())
 
     # -- data
 
@@ -59,6 +59,17 @@ class KeptLoops:
             return iterator
 
         return __iter__
+
+    def _reducing(self, inner: Callable[..., Any]) -> Callable[..., Any]:
+        """What a `for` over a data set becomes in a tf.function."""
+
+        @functools.wraps(inner)
+        def reduce(dataset: Any, *args: Any, **kwargs: Any) -> Any:
+            if not self._eager():
+                self.asked_in_a_function()
+            return inner(dataset, *args, **kwargs)
+
+        return reduce
 
     def asked(self, iterator: Any, frame: FrameType) -> Optional[Position]:
         """Before a batch is pulled."""
@@ -92,8 +103,15 @@ class KeptLoops:
     def over(self, position: Position) -> None:
         self._ended(position)
 
+    @guarded
     def asked_in_a_function(self) -> None:
-        self.framework.hidden = self.framework.hidden or IN_A_FUNCTION
+        """While one is traced. One that trains, too, is not followed: how far it comes in a call is not known."""
+        for function in functions_on_stack(sys._getframe(1), self._loop.function_class):
+            setattr(function, ASKS, True)
+
+    def _check_functions(self) -> None:
+        if any(ASKS in vars(function) for function in list(self._loop.optimizers)):
+            raise CannotTake(IN_A_FUNCTION)
 
     # -- steps
 
@@ -132,6 +150,17 @@ class KeptLoops:
 
         tape.__enter__, tape.__exit__ = __enter__, __exit__
 
+    # -- checkpoints of the script's own
+
+    def follow_own(self, owner: Any, saves: Iterable[str], loads: Iterable[str], first: int = 1) -> None:
+        """Methods, or functions with the path as argument `first`."""
+        kept = self.checkpoints
+        for name in saves:
+            setattr(owner, name, saving(self._own, getattr(owner, name), first))
+        for name in loads if kept.goal is not None else ():
+            awaited = lambda: kept.goal is not None  # noqa: E731
+            setattr(owner, name, loading(self._own, getattr(owner, name), first, awaited, kept.has_its_own))
+
     # -- what cannot be read
 
     def _follow_seeds(self, module: Any) -> None:
@@ -154,8 +183,10 @@ class KeptLoops:
             names = seams.graph_names()
             if not any(name.startswith(OF_DATA) for name in names):
                 self.framework.hidden = self.framework.hidden or DRAWN_IN_A_FUNCTION.format(names[0])
-        elif op_seed is not None and self.checkpoints.training:
-            self.framework.hidden = self.framework.hidden or DRAWN_WITH_A_SEED
+        elif op_seed is not None:
+            self.framework.drawn += 1
+            if self.checkpoints.training:
+                self.framework.hidden = self.framework.hidden or DRAWN_WITH_A_SEED
 
 
 def _stopping(pull: Callable[[Any], Any], out_of_range: Any) -> Callable[[Any], Any]:

@@ -16,21 +16,31 @@ from .dataset_position import COMPARED, Made
 from .loop_kinds import TensorFlowKinds
 from .value_store import SavedValues, ValueStore
 
+DRAWN = "drawn"
+DRAWN_WITH_A_SEED = (
+    "tf.random with a seed of its own counts inside TensorFlow, where it cannot be read; a tf.random.Generator could be"
+)
+
 
 class TensorFlowLoops:
     name = "tensorflow"
 
-    def __init__(self, tf: Any, iterate: Callable[[Any], Any], pull: Callable[[Any], Any]) -> None:
+    def __init__(
+        self, tf: Any, iterate: Callable[[Any], Any], pull: Callable[[Any], Any], check_functions: Callable[[], None]
+    ) -> None:
         self.tf = tf
         self._iterate, self._pull = iterate, pull  # TensorFlow's own
         self.followed: Tuple[type, ...] = (tf.data.Dataset, seams.iterator_class())
         self.hidden = ""  # state that TensorFlow keeps where it cannot be read
+        self.drawn = 0  # times that an operation with a seed of its own was run
         self.recording = 0  # tapes
         self._python_data = False
+        self._check_functions = check_functions
 
     def check(self, positions: List[Position]) -> None:
         if self.hidden:
             raise CannotTake(self.hidden)
+        self._check_functions()
         if self.recording > 0:
             raise CannotTake("a GradientTape records")
         if self.tf.distribute.has_strategy():
@@ -38,6 +48,8 @@ class TensorFlowLoops:
         for position in positions:
             if not position.ended and position.iterator() is not None:
                 dataset_position.check(position.source())
+                if position.first is not None and position.first[DRAWN] != self.drawn:
+                    raise CannotTake(DRAWN_WITH_A_SEED)
 
     def random_state(self) -> Dict[str, Any]:
         state, seeds = random_state.capture(), _global_seeds()
@@ -45,17 +57,16 @@ class TensorFlowLoops:
         return state
 
     def data_random_state(self) -> Dict[str, Any]:
-        return random_state.of_data()
+        return {**random_state.of_data(), DRAWN: self.drawn}
 
     def put_random_state(self, state: Dict[str, Any]) -> None:
         """Where the data comes from Python, reading it again has moved Python's random state to where it was, or a thread
         moves it still."""
+        if state.get("keras") is not None:
+            (_global_seeds() or keras_seams.make_global_seeds()).state.assign(state["keras"])
         now = random_state.of_data()
         kept = {name: now[name] for name in ("python", "numpy") if name in now} if self._python_data else {}
         random_state.restore({**state, **kept})
-        seeds = _global_seeds()
-        if seeds is not None and state.get("keras") is not None:
-            seeds.state.assign(state["keras"])
 
     def about_to_make(self, source: Any) -> Made:
         made = dataset_position.made_of(source)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..never_raise import guarded
 from ..telemetry import Recorder
-from . import seams
+from .functions import functions_on_stack
 from .loop import Loop, loop_of
 from .nesting import nesting
 
@@ -49,18 +49,13 @@ class Apply:
 
     @guarded
     def _traced(self, optimizer: Any) -> None:
-        """Marks the tf.functions on the stack. Walking it is slow, and tracing is slower."""
+        """Marks the tf.functions on the stack."""
         self._loop.begins()
         if self._loop.kept is not None:
             self._loop.kept.traced()
-        function_class = self._loop.function_class
-        frame: Any = sys._getframe(1)
-        while frame is not None:
-            owner = frame.f_locals.get("self") if frame.f_code.co_name == seams.CALL else None
-            if isinstance(owner, function_class):
-                setattr(owner, TRAINS, True)
-                self._loop.optimizers[owner] = weakref.ref(optimizer)
-            frame = frame.f_back
+        for function in functions_on_stack(sys._getframe(1), self._loop.function_class):
+            setattr(function, TRAINS, True)
+            self._loop.optimizers[function] = weakref.ref(optimizer)
 
 
 def watch_optimizers(recorder: Recorder, tf: Any, optimizer_class: Any, values: Any) -> None:

@@ -26,12 +26,12 @@ def of_data() -> Dict[str, Any]:
 
 
 def restore(state: Dict[str, Any]) -> None:
-    randomness.restore(state)
-    drawing, generator = seams.python_random(), seams.global_generator()
+    if state.get("generator") is not None:
+        (seams.global_generator() or seams.make_global_generator()).state.assign(state["generator"])
+    drawing = seams.python_random()
     if state.get("tensorflow") is not None and drawing is not None:
         drawing.setstate(state["tensorflow"])
-    if state.get("generator") is not None and generator is not None:
-        generator.state.assign(state["generator"])
+    randomness.restore(state)
 
 
 def shuffle_alike(seed: int) -> None:

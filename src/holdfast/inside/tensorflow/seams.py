@@ -98,6 +98,10 @@ def global_generator() -> Any:
     return getattr(sys.modules.get(f"{_PYTHON}.ops.stateful_random_ops"), "global_generator", None)
 
 
+def make_global_generator() -> Any:
+    return module("ops.stateful_random_ops").get_global_generator()
+
+
 def global_seed() -> Any:
     return context_module().global_seed()
 

@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, Optional
 from ..never_raise import guarded
 from ..script_state.data_position import ATTRIBUTE, Position
 from ..script_state.loop_checkpoint import WITHOUT_LOADER, LoopCheckpoints
-from ..script_state.own_files import OwnFiles
+from ..script_state.own_files import OwnFiles, loading, saving
 from ..telemetry import Recorder, now
 from ..user_errors import passing
 from .loader_position import BATCHES
@@ -29,7 +29,7 @@ def keeping(
         kept = LoopCheckpoints(recorder, TorchLoops(torch, step.iterate, step.next_batch), wanted, went_on)
         own = OwnFiles(str(wanted["directory"]))
         if kept.goal is not None:
-            torch.load = functools.wraps(torch.load)(_load(kept, own, torch.load))
+            torch.load = loading(own, torch.load, 0, lambda: kept.goal is not None, kept.has_its_own)
         for owner in (torch.optim.Optimizer, torch.nn.Module):
             owner.zero_grad = functools.wraps(owner.zero_grad)(_clear(kept, owner.zero_grad))
         return replace(
@@ -37,7 +37,7 @@ def keeping(
             iterate=_iterate(kept, step.iterate),
             next_batch=_next_batch(kept, step.next_batch),
             backward=_backward(kept, step.backward),
-            save=_save(own, step.save),
+            save=saving(own, step.save, 1),
             before_update=in_turn(kept.updates, step.before_update),
         )
 
@@ -91,30 +91,6 @@ def _backward(kept: LoopCheckpoints, inner: Call) -> Call:
             return inner(tensor, *args, **kwargs)
 
     return backward
-
-
-def _save(own: OwnFiles, inner: Call) -> Call:
-    def save(obj: Any, f: Any, *args: Any, **kwargs: Any) -> Any:
-        with passing:
-            result = inner(obj, f, *args, **kwargs)
-        own.saved(f)
-        return result
-
-    return save
-
-
-def _load(kept: LoopCheckpoints, own: OwnFiles, inner: Call) -> Call:
-    """Only in a process that is to go on, and of interest only until it has."""
-
-    def load(f: Any, *args: Any, **kwargs: Any) -> Any:
-        with passing:
-            result = inner(f, *args, **kwargs)
-        path = own.is_from_before(f) if kept.goal is not None else ""
-        if path:
-            kept.has_its_own(path)
-        return result
-
-    return load
 
 
 def _clear(kept: LoopCheckpoints, inner: Call) -> Call:
