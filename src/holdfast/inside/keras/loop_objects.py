@@ -15,6 +15,7 @@ from ..never_raise import outcome
 from ..script_state.object_graph import PLAIN, Graph, Kind, Node, Ref, is_users, type_name
 from ..script_state.object_restore import Missing, Restoration
 from ..script_state.refusal import CannotPutBack
+from ..tensorflow import seams as tf_seams
 from . import seams
 
 NOT_STATE = frozenset(
@@ -74,7 +75,7 @@ class KerasKinds:
         own = is_users(type(value))
         found = {}
         for name, one in list(vars(value).items()):
-            if name in NOT_STATE or name.startswith(("_holdfast", "_self_")):
+            if name in NOT_STATE or name.startswith(("_holdfast", tf_seams.TRACKING)):
                 continue
             public = not name.startswith("_")
             shown = type(one) in PLAIN and (public or name == seams.TRAINABLE)

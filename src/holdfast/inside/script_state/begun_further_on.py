@@ -23,13 +23,13 @@ class BegunFurtherOn:
         self,
         chain: List[Stand],
         heads: List[List[Head]],
-        generators: Dict[frames.CodeKey, List[Head]],
         modules: List[str],
         or_stop: Callable[..., Any],
+        generators: Optional[Dict[frames.CodeKey, List[Head]]] = None,
     ) -> None:
         self._chain = chain
         self._heads = heads
-        self._generators = generators
+        self._generators = generators or {}
         self._counting: List[_Counting] = []
         self._or_stop = or_stop
         self._names: Dict[str, Any] = {"range": _range_of(self), "enumerate": self._enumerate}

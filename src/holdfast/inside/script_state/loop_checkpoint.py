@@ -235,8 +235,8 @@ class LoopCheckpoints:
             return
         self.goal = self.or_stop(SavedLoop, self.framework, manifest)
         assert self.goal is not None
-        rest = self.goal.rest
-        self.plan = BegunFurtherOn(self.goal.chain, self.goal.heads, rest["generators"], rest["modules"], self.or_stop)
+        rest, heads = self.goal.rest, self.goal.heads
+        self.plan = BegunFurtherOn(self.goal.chain, heads, rest["modules"], self.or_stop, rest["generators"])
         self.plan.install()
 
     def try_to_go_on(self, iterator: Any, frame: FrameType, arguments: Any = ()) -> Any:

@@ -52,7 +52,7 @@ class TensorFlowKinds:
         """Of a tf.function the Python function counts, whose closure may hold anything; its traces are made again."""
         if isinstance(owner, self._function_class):
             return name != seams.TRACED
-        return name.startswith(("_holdfast", "_self_"))  # what TensorFlow notes of objects that it tracks
+        return name.startswith(("_holdfast", seams.TRACKING))
 
     # -- variables
 

@@ -22,7 +22,7 @@ OF_LOOPS = (
     Seam(_CONTEXT, "Context._compute_gpu_options", (RESCUE,)),
     Seam(TRACEBACKS, "_EXCLUDED_PATHS", (DETAIL,)),
 )
-TO_KEEP_LOOPS = (
+TO_KEEP_LOOPS = (  # beside OF_FIT, which Keras's adapter looks for: it is Keras's optimizers that loops are known by
     Seam(f"{_PYTHON}.data.ops.dataset_ops", "DatasetV2.__iter__", (CHECKPOINT, RESUME)),
     Seam(f"{_PYTHON}.data.ops.dataset_ops", "DatasetV2._inputs", (CHECKPOINT, RESUME)),
     Seam(_FUNCTIONS, "Function", (CHECKPOINT, RESUME), assigned="_python_function"),
@@ -30,10 +30,6 @@ TO_KEEP_LOOPS = (
     Seam(f"{_PYTHON}.trackable.data_structures", "ListWrapper", (CHECKPOINT, RESUME)),
     Seam(f"{_PYTHON}.trackable.data_structures", "_DictWrapper", (CHECKPOINT, RESUME)),
     Seam(f"{_PYTHON}.trackable.data_structures", "_TupleWrapper", (CHECKPOINT, RESUME)),
-    Seam(_CONTEXT, "context", (CHECKPOINT, RESUME)),
-    Seam(_CONTEXT, "Context", (CHECKPOINT, RESUME), assigned="_rng"),
-    Seam(_CONTEXT, "global_seed", (CHECKPOINT, RESUME)),
-    Seam(f"{_PYTHON}.ops.stateful_random_ops", "", (CHECKPOINT, RESUME)),
 )
 OF_FIT = (  # beside those of Keras itself
     Seam(_CONTEXT, "context", (CHECKPOINT, RESUME)),
@@ -59,6 +55,7 @@ COUNTED = (  # where the types are that a leak is made of
     (f"{_PYTHON}.framework.func_graph", "FuncGraph"),
 )
 CALL = "_call"  # of tf.function's class
+TRACKING = "_self_"  # how what TensorFlow notes of an object that it tracks begins
 TRACED = "_python_function"  # of a tf.function: what it was made of
 NEXT = "_next_internal"  # of tf.data's iterator
 
