@@ -234,12 +234,19 @@ def run_group(group: str, kinds: list[Kind], options: argparse.Namespace) -> int
     )
     wrong, killed, inside, parent = 0, 0, 0, os.getpid()
     for kind in kinds:
-        place = Path(tempfile.mkdtemp(prefix="holdfast-kills-"))
-        try:
-            outcome = Trial(kind, options.seed, place, options.aim).run(options.kills)
-        finally:
-            if os.getpid() == parent:
-                shutil.rmtree(place, ignore_errors=True)
+        for seed in (
+            options.seed,
+            options.seed + 1000,
+            options.seed + 2000,
+        ):  # again where it was over before a kill came
+            place = Path(tempfile.mkdtemp(prefix="holdfast-kills-"))
+            try:
+                outcome = Trial(kind, seed, place, options.aim).run(options.kills)
+            finally:
+                if os.getpid() == parent:
+                    shutil.rmtree(place, ignore_errors=True)
+            if outcome.problems or outcome.answers or outcome.kills >= options.kills:
+                break
         wrong, killed, inside = wrong + bool(outcome.problems), killed + outcome.kills, inside + outcome.inside_a_save
         print(outcome, flush=True)
     print(f"{len(kinds) - wrong} {killed} {inside}", flush=True)

@@ -435,6 +435,29 @@ def on_batch_of_data():
     return [model], losses
 
 
+def on_batch_gan():
+    """Three calls in a turn, two models of which share one."""
+    critic = keras.Sequential([keras.layers.Dense(16, activation="relu"), keras.layers.Dense(1, activation="sigmoid")])
+    critic.compile(keras.optimizers.Adam(2e-3), "binary_crossentropy")
+    generator = keras.Sequential([keras.layers.Dense(16, activation="relu"), keras.layers.Dense(8)])
+    noise_in = keras.Input((4,))
+    critic_again = keras.models.clone_model(critic)
+    both = keras.Model(noise_in, critic_again(generator(noise_in)))
+    critic_again.trainable = False
+    both.compile(keras.optimizers.Adam(2e-3), "binary_crossentropy")
+    real, fake, losses = np.ones((BATCH, 1)), np.zeros((BATCH, 1)), []
+    for step in range(EPOCHS * SAMPLES // BATCH):
+        rows = np.random.randint(0, SAMPLES, BATCH)
+        noise = np.random.normal(size=(BATCH, 4)).astype("float32")
+        made = generator.predict_on_batch(noise)
+        loss_real = critic.train_on_batch(x[rows], real)
+        loss_fake = critic.train_on_batch(made, fake)
+        loss_both = both.train_on_batch(noise, real)
+        losses.append([float(loss_real), float(loss_fake), float(loss_both)])
+        paced()
+    return [critic, generator], losses
+
+
 def drawn_batches():
     while True:
         rows = np.random.choice(SAMPLES, BATCH)
@@ -474,7 +497,7 @@ KINDS = {
     one.__name__: one
     for one in (
         eager, compiled, gan, trainer_class, accumulation, from_generator, slices, eager_slices, endless, pipeline, tf_module,
-        mixed_precision, early_stopping, keras_noise, nested_tapes, on_batch, on_batch_of_data, on_batch_of_generator, on_batch_of_epochs,
+        mixed_precision, early_stopping, keras_noise, nested_tapes, on_batch, on_batch_of_data, on_batch_of_generator, on_batch_of_epochs, on_batch_gan,
     )
 }  # fmt: skip
 

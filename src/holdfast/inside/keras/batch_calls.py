@@ -21,7 +21,7 @@ def follow_batches(kept: KeptLoops, trainer: Any) -> None:
     @functools.wraps(train)
     def train_on_batch(self: Any, *args: Any, **kwargs: Any) -> Any:
         if not nesting.depth:
-            args, kwargs = kept.step_begins((args, kwargs), sys._getframe(1))
+            args, kwargs = kept.step_begins(sys._getframe(1), (args, kwargs))
             if BATCH not in vars(self):
                 _note(self, args, kwargs)
             kept.updates()

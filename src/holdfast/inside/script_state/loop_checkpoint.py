@@ -21,7 +21,7 @@ from ..save_interval import Pace
 from ..telemetry import LATER, Recorder, now
 from .begun_further_on import BegunFurtherOn
 from .data_position import ATTRIBUTE, Position
-from .frames import check_callers, innermost_user, stand_of
+from .frames import check_callers, innermost_user, stand_of, stands, users
 from .loop_framework import LoopFramework
 from .loop_snapshot import Here, SavedLoop, Snapshot, where
 from .loop_trails import Trails
@@ -48,6 +48,9 @@ class LoopCheckpoints:
         self.positions: List[Position] = []
         self._made = 0
         self.trails = Trails()
+        self._places: Optional[Trails] = None  # of steps in a loop without a loader, while a checkpoint is due
+        self._updates = 0  # of weights
+        self._trained_before = ""  # the first loop over data, where something trains before it
         self.next_at = NEVER  # read for every batch
         self.begun = 0  # steps since the last batch
         self.pending: Optional[Snapshot] = None
@@ -85,12 +88,36 @@ class LoopCheckpoints:
         position.first = self.framework.data_random_state()
         user = innermost_user(frame)
         position.stand = stand_of(user) if user is not None else None
-        self.trails.begins(frame, self.recorder.steps)
+        if self._updates and not self.trails.is_begun and position.stand is not None:
+            self._trained_before = position.stand.words
+        self.trails.begins(frame, self._updates)
+
+    def step_begins(self, frame: FrameType, arguments: Any = ()) -> Any:
+        """In a loop that may have no loader. Returns the arguments of the call that is under way."""
+        self.begun += 1
+        if self.goal is not None:
+            return self.try_to_go_on(None, frame, arguments)
+        if self.begun > WITHOUT_LOADER and now() >= self.next_at:
+            self._at_step(frame, arguments)
+        return arguments
+
+    @guarded
+    def _at_step(self, frame: FrameType, arguments: Any) -> None:
+        """A turn is looked at first: a script that is started again must not train before it comes to the place."""
+        self._places = self._places or Trails()
+        found = users(frame)
+        chain = stands(found)
+        if self._places.knows(chain) and not self._places.trained_before(found, chain, self._updates):
+            self._places = None
+            self.boundary(None, frame, arguments)
+        else:
+            self._places.begins(frame, self._updates)
 
     def updates(self, _optimizer: Any = None) -> None:
         """An optimizer is about to change the weights."""
         if self.goal is not None:
             self.has_not_gone_on()
+        self._updates += 1
         if self.pending is not None:
             self.decide()
         if not self.training:
@@ -171,7 +198,12 @@ class LoopCheckpoints:
 
     def _check(self, here: Here, position: Optional[Position]) -> None:
         self.framework.check(self.positions)
-        self.trails.check(here.frames, here.chain, self.recorder.steps)
+        before = self._trained_before or self.trails.trained_before(here.frames, here.chain, self._updates)
+        if before:
+            words = "the script" if self._trained_before else f"the loop at {before}"
+            raise CannotTake(
+                f"{words} trains before the loop at {here.chain[-1].words}, and would train again when it is started again"
+            )
         if threading.current_thread() is not threading.main_thread():
             raise CannotTake("another thread than the main one asks for data")
         for other in self.positions:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 import sys
 from types import FrameType
-from typing import Any, Callable, Dict, Iterable, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, Optional
 
 from ..never_raise import guarded
 from ..script_state.data_position import ATTRIBUTE, Position
-from ..script_state.loop_checkpoint import WITHOUT_LOADER, LoopCheckpoints
+from ..script_state.loop_checkpoint import LoopCheckpoints
 from ..script_state.own_files import OwnFiles, loading, saving
 from ..script_state.refusal import CannotTake
 from ..telemetry import Recorder, now
@@ -38,7 +38,7 @@ class KeptLoops:
         self.checkpoints = LoopCheckpoints(recorder, self.framework, wanted, loop.went_on)
         self._own = OwnFiles(str(wanted["directory"]))
         self._ended = guarded(self.checkpoints.nothing_came)
-        self.updates = self.checkpoints.updates
+        self.updates, self.step_begins = self.checkpoints.updates, self.checkpoints.step_begins
         dataset.__iter__ = self._iterating(dataset.__iter__)
         dataset.reduce = self._reducing(dataset.reduce)
         self._follow_tapes(tf.GradientTape)
@@ -115,16 +115,6 @@ class KeptLoops:
 
     # -- steps
 
-    def step_begins(self, arguments: Tuple[Any, ...], frame: FrameType) -> Any:
-        """The arguments to call it with."""
-        kept = self.checkpoints
-        kept.begun += 1
-        if kept.goal is not None:
-            return kept.try_to_go_on(None, frame, arguments)
-        if kept.begun > WITHOUT_LOADER and now() >= kept.next_at:
-            kept.boundary(None, frame, arguments)
-        return arguments
-
     def traced(self) -> None:
         """A function that trains, before its first run."""
         if self.checkpoints.goal is not None:
@@ -138,7 +128,7 @@ class KeptLoops:
         def __enter__(self_: Any) -> Any:
             if not nesting.depth and eager():
                 if not framework.recording:
-                    self.step_begins((), sys._getframe(1))
+                    self.step_begins(sys._getframe(1))
                 framework.recording += 1
             return enter(self_)
 

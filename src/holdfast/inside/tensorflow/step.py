@@ -27,7 +27,7 @@ def take_over_calls(loop: Loop, tf: Any) -> None:
             return call(self, *args, **kwargs)
         kept = loop.kept
         if kept is not None and (kept.checkpoints.goal is not None or TRAINS in self.__dict__):
-            args, kwargs = kept.step_begins((args, kwargs), sys._getframe(1))
+            args, kwargs = kept.step_begins(sys._getframe(1), (args, kwargs))
         if TRAINS not in self.__dict__:
             began = now()
             with on_error(lambda error: loop.failed(error) if TRAINS in self.__dict__ else None):

@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, Optional
 
 from ..never_raise import guarded
 from ..script_state.data_position import ATTRIBUTE, Position
-from ..script_state.loop_checkpoint import WITHOUT_LOADER, LoopCheckpoints
+from ..script_state.loop_checkpoint import LoopCheckpoints
 from ..script_state.own_files import OwnFiles, loading, saving
 from ..telemetry import Recorder, now
 from ..user_errors import passing
@@ -97,11 +97,7 @@ def _clear(kept: LoopCheckpoints, inner: Call) -> Call:
     def zero_grad(owner: Any, *args: Any, **kwargs: Any) -> Any:
         with passing:
             result = inner(owner, *args, **kwargs)
-        kept.begun += 1
-        if kept.goal is not None:
-            kept.try_to_go_on(None, sys._getframe(1))
-        elif kept.begun > WITHOUT_LOADER and now() >= kept.next_at:
-            kept.boundary(None, sys._getframe(1))
+        kept.step_begins(sys._getframe(1))
         return result
 
     return zero_grad
