@@ -44,8 +44,8 @@ class Case:
 
 def cases() -> list[Case]:
     groups = {
-        KERAS: (*of_keras.ANY_BACKEND, *of_keras.ON_TENSORFLOW, *of_tensorflow.OF_FIT),
-        LOOP: of_tensorflow.OF_LOOPS,
+        KERAS: (*of_keras.ANY_BACKEND, *of_keras.ON_TENSORFLOW, *of_keras.OF_LOOPS, *of_tensorflow.OF_FIT),
+        LOOP: (*of_tensorflow.OF_LOOPS, *of_tensorflow.TO_KEEP_LOOPS),
         TORCH: of_torch.OF_TORCH,
     }
     found: dict[tuple[str, str], Case] = {}

@@ -1,35 +1,38 @@
-"""PyTorch loops that know nothing of Holdfast: killed, they go on at their batch; what cannot be exact is refused in words."""
+"""Loops that know nothing of Holdfast: killed, they go on at their batch; what cannot be exact is refused in words."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from holdfast.inside import checkpoint_store
 
-pytest.importorskip("torch")
-
 ROOT = Path(__file__).parents[2]
 QUICK = ("plain", "validation", "own", "edited", "other_model", "counted_by_zip", "graph_kept_for_later")
+QUICK_TENSORFLOW = ("eager", "trainer_class", "on_batch_of_epochs", "own", "drawn_in_a_function")
+needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="needs PyTorch")
+needs_tensorflow = pytest.mark.skipif(find_spec("tensorflow") is None, reason="needs TensorFlow and Keras")
 
 
 def outcomes(*words: str) -> tuple[int, str]:
     done = subprocess.run(
-        [sys.executable, "-m", "tests.crash.resume_torch", *words],
-        cwd=ROOT, capture_output=True, text=True, timeout=900, check=False,
+        [sys.executable, "-m", "tests.crash.kill_table", *words],
+        cwd=ROOT, capture_output=True, text=True, timeout=1800, check=False,
     )  # fmt: skip
     return done.returncode, done.stdout + done.stderr
 
 
+@needs_torch
 def test_killed_loops_end_as_if_nothing_had_happened_and_others_are_refused_in_words() -> None:
-    code, said = outcomes("--kills", "1", *QUICK)
-    assert code == 0 and f"{len(QUICK)} of {len(QUICK)} loops right" in said, said
-    lines = {line.split()[0]: line for line in said.splitlines()[1:-1]}
+    code, said = outcomes("--kills", "1", *(f"torch.{kind}" for kind in QUICK))
+    assert code == 0 and f"{len(QUICK)} of {len(QUICK)} scripts right" in said, said
+    lines = {line.split()[0].removeprefix("torch."): line for line in said.splitlines()[1:-1]}
     for kind in ("plain", "validation"):
-        assert "1 kills, went on from steps [" in lines[kind] and "[]" not in lines[kind]
+        assert "1 kills, went on from [" in lines[kind] and "[]" not in lines[kind]
     assert "from its own checkpoint 1 times" in lines["own"]
     assert "weights of (32, 8) torch.float32 on cpu were saved, this process has (33, 8)" in lines["other_model"]
     assert "was edited since. Nothing was trained, the checkpoint is kept." in said
@@ -37,9 +40,23 @@ def test_killed_loops_end_as_if_nothing_had_happened_and_others_are_refused_in_w
     assert "graph is still to be run backward" in lines["graph_kept_for_later"]
 
 
+@needs_tensorflow
+@pytest.mark.timeout(300)
+def test_killed_tensorflow_loops_end_as_if_nothing_had_happened() -> None:
+    code, said = outcomes("--kills", "1", *(f"tensorflow.{kind}" for kind in QUICK_TENSORFLOW))
+    assert code == 0 and f"{len(QUICK_TENSORFLOW)} of {len(QUICK_TENSORFLOW)} scripts right" in said, said
+    lines = {line.split()[0].removeprefix("tensorflow."): line for line in said.splitlines() if "tensorflow." in line}
+    for kind in ("eager", "trainer_class", "on_batch_of_epochs"):
+        assert "1 kills, went on from [" in lines[kind] and "from []" not in lines[kind]
+    assert "from its own checkpoint 1 times" in lines["own"]
+    assert "tf.random in the tf.function step counts inside TensorFlow" in lines["drawn_in_a_function"]
+
+
 @pytest.mark.slow
-def test_every_loop_ends_as_if_nothing_had_happened() -> None:
-    code, said = outcomes("--kills", "2")
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("group", ["torch", "tensorflow", "fit", "keras_on_torch"])
+def test_every_kind_ends_as_if_nothing_had_happened(group: str) -> None:
+    code, said = outcomes("--kills", "2", group)
     assert code == 0, said
 
 

@@ -433,11 +433,30 @@ def two_loaders():
     return [model], optimizer.param_groups[0]["lr"]
 
 
+def drawn():
+    while True:
+        yield 0.1 * torch.randn(())
+
+
+def own_generator():
+    """Noise from a generator that is in the middle of its work."""
+    noise, loader = drawn(), DataLoader(TensorDataset(x, y), batch_size=BATCH, shuffle=True)
+    model = network()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for epoch in range(EPOCHS):
+        for inputs, targets in loader:
+            optimizer.zero_grad()
+            F.mse_loss(model(inputs + next(noise)), targets).backward()
+            optimizer.step()
+            paced()
+    return [model], epoch
+
+
 KINDS = {
     one.__name__: one
     for one in (
         plain, accumulation, mixed_precision, gan, schedulers, own_sampler, stream, workers, validation, trainer_class,
-        progress_bar, slices, steps_of_a_cycle, persistent_workers, folds, two_loaders,
+        progress_bar, slices, steps_of_a_cycle, persistent_workers, folds, two_loaders, own_generator,
     )
 }  # fmt: skip
 

@@ -72,18 +72,6 @@ def graph_kept_for_later():
             time.sleep(0.01)
 
 
-def drawn():
-    while True:
-        yield torch.randn(())
-
-
-def generator_under_way():
-    noise = drawn()
-    for epoch in range(STEPS // 8):
-        for batch in loader:
-            update((batch[0] + next(noise), batch[1]))
-
-
 def inside_an_expression():
     return sum(sum(update(batch) for batch in loader) for _ in range(STEPS // 8))
 
@@ -118,7 +106,7 @@ KINDS = {
     one.__name__: one
     for one in (
         sum_read_before_the_call, counted_by_zip, counted_by_islice, epoch_written_over, graph_kept_for_later,
-        generator_under_way, inside_an_expression, read_ahead_by_a_thread, second_of_two_loops,
+        inside_an_expression, read_ahead_by_a_thread, second_of_two_loops,
     )
 }  # fmt: skip
 

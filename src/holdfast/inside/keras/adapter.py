@@ -11,9 +11,12 @@ from ..never_raise import guarded
 from ..seams import CHECKPOINT, RESCUE, RESUME, TELEMETRY, Abilities
 from ..telemetry import Recorder
 from ..tensorflow import seams as tf_seams
+from ..tensorflow.kept_loops import KeptLoops
+from ..tensorflow.loop import loop_of
 from ..tensorflow.nesting import hide_frames
 from ..tensorflow.optimizer import watch_optimizers
 from . import seams
+from .batch_calls import follow_batches, follow_own_files
 from .checkpoint_hooks import fits_of, follow_fits
 from .evaluation import take_over_evaluation
 from .fit_progress import Fit
@@ -35,7 +38,8 @@ def install(recorder: Recorder) -> None:
     asked = {TELEMETRY: True, CHECKPOINT: keeps, RESUME: keeps, RESCUE: rescue.asked}
     can.tell(recorder, "keras", [ability for ability, is_asked in asked.items() if is_asked], backend=backend)
     if keeps:
-        checkpoint_store.refuse_to_resume(recorder, keeps, "keras", can.why_not(RESUME))
+        for framework in ("keras", *(("tensorflow",) if tf is not None else ())):  # and loops of the user's own
+            checkpoint_store.refuse_to_resume(recorder, keeps, framework, can.why_not(RESUME))
     guarded(hide_frames)(seams.TRACEBACKS)
     values = Values(recorder, tf, backend)
     fit = Fit(recorder, values)
@@ -46,6 +50,7 @@ def install(recorder: Recorder) -> None:
         guarded(_notice_data)(fit)
         if tf is not None:
             guarded(watch_optimizers)(recorder, tf, seams.optimizer_class(), values)
+            guarded(_keep_loops)(loop_of(recorder, tf).kept, keras, can)
     if rescue.on:
         guarded(take_over_evaluation)(seams.trainer_class(), rescue)
     if fits is not None:
@@ -53,8 +58,16 @@ def install(recorder: Recorder) -> None:
     recorder.event("adapter.ready", name="keras", backend=backend)
 
 
+def _keep_loops(kept: Optional[KeptLoops], keras: Any, can: Abilities) -> None:
+    if kept is None:
+        return
+    kept.framework.hidden = can.why_not(CHECKPOINT) or can.why_not(RESUME)
+    follow_batches(kept, seams.trainer_class())
+    follow_own_files(kept, keras)
+
+
 def _abilities(version: str, backend: str) -> Abilities:
-    names = {"tensorflow": (*seams.ON_TENSORFLOW, *tf_seams.OF_FIT), "torch": seams.ON_TORCH}
+    names = {"tensorflow": (*seams.ON_TENSORFLOW, *seams.OF_LOOPS, *tf_seams.OF_FIT), "torch": seams.ON_TORCH}
     can = Abilities("Keras", version, seams.SEEN, (*seams.ANY_BACKEND, *names.get(backend, ())))
     for ability in (CHECKPOINT, RESUME) if backend not in names else ():
         can.cannot(ability, f"not made for Keras on {backend} yet")

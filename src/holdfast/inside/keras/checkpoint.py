@@ -29,6 +29,7 @@ from .saved_state import (
 )
 
 REST = "rest.pickle"
+FRAMEWORK = "keras"  # in manifests
 NEVER = float("inf")
 SPARE_BYTES = 128 << 20  # left to the step itself beside copies of all it updates
 RETRY_S = 0.5  # while the last one is still being written
@@ -179,7 +180,7 @@ class CheckpointWriter:
             "finished": list(self.finished),
         }
         manifest = {
-            "framework": "keras",
+            "framework": FRAMEWORK,
             "step": self.recorder.steps,
             "fit": call.number,
             "epoch": position["epoch"],
@@ -205,7 +206,7 @@ class CheckpointWriter:
         taken = Taken(variables_of(model), self.state)
         rest = {"index": taken.index, "position": None, "finished": list(self.finished)}
         manifest = {
-            "framework": "keras",
+            "framework": FRAMEWORK,
             "step": self.recorder.steps,
             "fit": call.number + 1,
             "epoch": 0,
@@ -282,4 +283,4 @@ def build(model: Any) -> None:
 
 def load_newest(directory: str) -> Optional[Saved]:
     manifest = checkpoint_store.newest(directory)
-    return None if manifest is None else Saved(manifest)
+    return None if manifest is None or manifest.get("framework") != FRAMEWORK else Saved(manifest)

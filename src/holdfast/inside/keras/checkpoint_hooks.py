@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import random
 import sys
 from typing import Any
 
@@ -12,7 +11,6 @@ from ..never_raise import guarded
 from ..preemption import Preemption
 from ..ring import VALIDATE
 from ..telemetry import Recorder
-from ..tensorflow import seams as tf_seams
 from . import seams
 from .checkpoint import CheckpointWriter
 from .data_position import MADE
@@ -23,9 +21,7 @@ from .saved_state import BackendState, Seeds
 
 
 def fits_of(recorder: Recorder, backend: str, wanted: dict[str, Any]) -> Fits:
-    seed = randomness.begin_alike(str(wanted["directory"]), bool(wanted.get("resume")))
-    if seed and backend == "tensorflow":
-        guarded(_shuffle_alike)(seed)
+    randomness.begin_alike(str(wanted["directory"]), bool(wanted.get("resume")))
     keeper = CheckpointWriter(recorder, _state_of(backend), wanted, Seeds())
     take_signals = guarded(Preemption(recorder, keeper.save_then).install)
     return Fits(keeper, take_signals)
@@ -33,26 +29,6 @@ def fits_of(recorder: Recorder, backend: str, wanted: dict[str, Any]) -> Fits:
 
 def _state_of(backend: str) -> BackendState:
     return (TorchState if backend == "torch" else TensorFlowState)(sys.modules[backend])
-
-
-def _shuffle_alike(seed: int) -> None:
-    """A shuffle of tf.data without any seed gets one of the run's own: as random, and the same in the next attempt.
-
-    Only these: a global seed would make Keras shuffle arrays the same way in every epoch (measured, Keras 3.15).
-    """
-    seeding, config = tf_seams.module("data.util.random_seed"), tf_seams.module("framework.config")
-    context = tf_seams.context_module()
-    get_seed = seeding.get_seed
-    chance = random.Random(seed)
-
-    @functools.wraps(get_seed)
-    def given(wished: Any) -> Any:
-        unseeded = wished is None and context.executing_eagerly() and context.global_seed() is None
-        if unseeded and not config.is_op_determinism_enabled():
-            wished = chance.randrange(1, 2**31 - 1)
-        return get_seed(wished)
-
-    seeding.get_seed = given
 
 
 def follow_fits(fits: Fits, recorder: Recorder) -> None:

@@ -103,7 +103,11 @@ class Fits:
             self._looked = True
             if self.keeper.resume:
                 self._saved = self.keeper.or_stop(load_newest, self.keeper.saver.directory)
-                if self._saved is None and checkpoint_store.numbers(self.keeper.saver.directory):
+                if (
+                    self._saved is None
+                    and checkpoint_store.newest(self.keeper.saver.directory) is None
+                    and checkpoint_store.numbers(self.keeper.saver.directory)
+                ):
                     self.keeper.saver.complain("none of the checkpoints is whole")
                     print("holdfast: none of this run's checkpoints is whole; training begins anew.", file=sys.stderr)
                 if self._saved is not None:

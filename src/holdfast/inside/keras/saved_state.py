@@ -10,11 +10,11 @@ import weakref
 import zipfile
 from typing import Any, Callable, Iterable, Protocol
 
+from ..tensorflow.variable_values import AT_ONCE_BYTES, nbytes_of
 from . import seams
 from .plain_copies import attributes_of, put_back
 
 ARRAYS = "variables.npz"
-AT_ONCE_BYTES = 16 << 20  # read, or written and not yet on the disk
 
 
 class BackendState(Protocol):
@@ -61,12 +61,17 @@ class Taken:
         return sum(nbytes_of(shape, dtype) for _, shape, dtype in self.index)
 
     def write(self, path: str) -> None:
-        numpy: Any = sys.modules["numpy"]
-        with Drained(path, "wb") as drained, zipfile.ZipFile(drained, "w", zipfile.ZIP_STORED) as archive:
-            for number, value in enumerate(self._values):
-                array = _as_stored(value)
-                with archive.open(f"{number}.npy", "w", force_zip64=True) as file:
-                    numpy.lib.format.write_array(file, array, allow_pickle=array.dtype.hasobject)
+        write_values(path, self._values)
+
+
+def write_values(path: str, values: Iterable[Any]) -> None:
+    """As an archive of arrays, by their numbers."""
+    numpy: Any = sys.modules["numpy"]
+    with Drained(path, "wb") as drained, zipfile.ZipFile(drained, "w", zipfile.ZIP_STORED) as archive:
+        for number, value in enumerate(values):
+            array = _as_stored(value)
+            with archive.open(f"{number}.npy", "w", force_zip64=True) as file:
+                numpy.lib.format.write_array(file, array, allow_pickle=array.dtype.hasobject)
 
 
 class Drained(io.FileIO):
@@ -103,13 +108,6 @@ def _as_stored(value: Any) -> Any:
 
 def describe(variable: Any) -> list[Any]:
     return [str(getattr(variable, "path", variable.name)), [int(n) for n in variable.shape], str(variable.dtype)]
-
-
-def nbytes_of(shape: list[int], dtype: str) -> int:
-    size = 8 if "64" in dtype else 2 if "16" in dtype else 1 if "8" in dtype else 4
-    for length in shape:
-        size *= length
-    return size
 
 
 def put_variables(variables: list[Any], index: list[Any], path: str, state: BackendState) -> None:

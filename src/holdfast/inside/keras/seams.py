@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Callable, List
+from typing import Any, Callable, Dict, List, Set, Tuple
 
 from ..seams import CHECKPOINT, DETAIL, RESCUE, RESUME, TELEMETRY, Seam
 
@@ -38,6 +38,18 @@ ANY_BACKEND = (
     Seam(f"{_ADAPTERS}.data_adapter_utils", "unpack_x_y_sample_weight", (RESCUE,)),
     Seam(f"{_SRC}.losses.loss", "reduce_weighted_values", (RESCUE,)),
     Seam(f"{_SRC}.metrics.reduction_metrics", "Mean.update_state", (RESCUE,)),
+)
+OF_LOOPS = (  # beside TO_SAVE: loops of the user's own
+    Seam(f"{_SRC}.layers.layer", "Layer", (CHECKPOINT, RESUME), assigned="_layers"),
+    Seam(f"{_SRC}.layers.layer", "Layer", (CHECKPOINT, RESUME), assigned="_seed_generators"),
+    Seam(f"{_SRC}.layers.layer", "Layer", (CHECKPOINT, RESUME), assigned="_trainable_variables"),
+    Seam(f"{_SRC}.layers.layer", "Layer", (CHECKPOINT, RESUME), assigned="_non_trainable_variables"),
+    Seam(f"{_SRC}.layers.layer", "Layer", (CHECKPOINT, RESUME), assigned="_trainable"),
+    Seam(_OPTIMIZER, "BaseOptimizer", (CHECKPOINT, RESUME), assigned="_trainable_variables"),
+    Seam(f"{_SRC}.trainers.trainer", "Trainer._symbolic_build", (RESUME,)),
+    Seam(f"{_SRC}.random.seed_generator", "GLOBAL_SEED_GENERATOR", (CHECKPOINT, RESUME)),
+    Seam(f"{_SRC}.random.seed_generator", "global_seed_generator", (RESUME,)),
+    Seam(f"{_SRC}.backend.common.global_state", "get_global_attribute", (CHECKPOINT, RESUME)),
 )
 TO_SAVE = (  # whatever the backend
     Seam(f"{_SRC}.backend.common.variables", "Variable", (CHECKPOINT, RESUME), assigned="_value"),
@@ -279,3 +291,84 @@ def arrays_of(array_adapter: Any) -> Any:
 
 def first_batches(generator_adapter: Any) -> Any:
     return generator_adapter._first_batches
+
+
+# -- loops of the user's own
+
+TRAINABLE = "_trainable"  # of a layer
+TRAINED_BY = "_trainable_variables of an optimizer"
+OF_A_LAYER = ("_layers", "_metrics", "_seed_generators", "_trainable_variables", "_non_trainable_variables")
+
+
+def classes_with_variables() -> Tuple[type, ...]:
+    keras: Any = sys.modules["keras"]
+    return keras.layers.Layer, optimizer_class(), keras.metrics.Metric, seed_generator_class()
+
+
+def any_variable_class() -> Any:
+    return _module("backend.common.variables").Variable
+
+
+def held_by(owner: Any) -> Dict[str, List[Any]]:
+    """What holds its variables, in an order that a rerun repeats."""
+    keras: Any = sys.modules["keras"]
+    if isinstance(owner, keras.layers.Layer):
+        held = {name: list(vars(owner).get(name) or ()) for name in OF_A_LAYER}
+        if getattr(owner, "compiled", False):
+            held["metrics_variables"] = list(owner.metrics_variables)
+        return held
+    if isinstance(owner, optimizer_class()):
+        return {
+            "variables": list(owner.variables),
+            TRAINED_BY: list(getattr(owner, "_trainable_variables", None) or ()),
+        }
+    return (
+        {"variables": [owner.state]}
+        if isinstance(owner, seed_generator_class())
+        else {"variables": list(owner.variables)}
+    )
+
+
+def build_config(owner: Any) -> Any:
+    """The shapes a layer was built for, as plain values; None where it does not tell."""
+    told = getattr(owner, "get_build_config", None)
+    config = told() if told is not None else None
+    return _plain(config) if config else None
+
+
+def _plain(value: Any) -> Any:
+    """Keras keeps shapes in lists and dicts of its own."""
+    if isinstance(value, dict):
+        return {key: _plain(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        plain = [_plain(one) for one in value]
+        return tuple(plain) if isinstance(value, tuple) else plain
+    return value
+
+
+def build_for_batch(model: Any, batch: Any) -> None:
+    """Model, metrics, loss and optimizer, without training: as `fit` does on other backends."""
+    model._symbolic_build(data_batch=batch)
+
+
+def names_of_libraries(kind: type) -> Set[str]:
+    """Attributes that Keras and TensorFlow may give an object of a class of the user's."""
+    found: Set[str] = set()
+    for one in kind.__mro__:
+        if one.__module__.split(".")[0] in ("keras", "tensorflow"):
+            for member in vars(one).values():
+                function = getattr(member, "fget", None) or getattr(member, "__func__", member)
+                code = getattr(getattr(function, "__wrapped__", function), "__code__", None)
+                found.update(code.co_names if code is not None else ())
+    return found
+
+
+def make_global_seeds() -> Any:
+    """Draws from Python's random numbers."""
+    return _module("random.seed_generator").global_seed_generator()
+
+
+def global_seeds() -> Any:
+    """What operations of Keras draw from that were given no seed; None before the first."""
+    name = _module("random.seed_generator").GLOBAL_SEED_GENERATOR
+    return _module("backend.common.global_state").get_global_attribute(name)

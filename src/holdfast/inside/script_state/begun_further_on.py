@@ -20,15 +20,22 @@ RANGE_MODULES = ("tqdm.std", "tqdm.auto", "tqdm.notebook")  # `trange` asks ther
 
 class BegunFurtherOn:
     def __init__(
-        self, chain: List[Stand], heads: List[List[Head]], modules: List[str], or_stop: Callable[..., Any]
+        self,
+        chain: List[Stand],
+        heads: List[List[Head]],
+        modules: List[str],
+        or_stop: Callable[..., Any],
+        generators: Optional[Dict[frames.CodeKey, List[Head]]] = None,
     ) -> None:
         self._chain = chain
         self._heads = heads
+        self._generators = generators or {}
+        self._counting: List[_Counting] = []
         self._or_stop = or_stop
         self._names: Dict[str, Any] = {"range": _range_of(self), "enumerate": self._enumerate}
         self._modules: Set[str] = {*modules, *RANGE_MODULES}
         self._given: List[Dict[str, Any]] = []
-        self._done: Set[Tuple[int, int, int]] = set()  # loops that were begun: frame, line, column
+        self._done: Set[Tuple[Any, int, int]] = set()  # loops that were begun: frame or generator, line, column
         self._looking: Set[str] = set()
         self.users = frames.users
         self.resumed_items: Optional[int] = None  # so many items had the innermost loop taken
@@ -85,18 +92,29 @@ class BegunFurtherOn:
         frame = frames.innermost_user(caller)
         if frame is None or self.resumed_items is not None:
             return whole
+        key = frames.key_of(frame.f_code)
+        if key in self._generators:
+            return self._shortened(whole, key, [self._generators[key]], 0, frame)  # type: ignore[no-any-return]
         outer = self.users(frame)
         level = len(outer) - 1
-        if level >= len(self._chain) or frames.key_of(frame.f_code) != self._chain[level].key:
+        if level >= len(self._chain) or key != self._chain[level].key:
             return whole
         if frames.stands(outer[:-1]) != self._chain[:level]:
             return whole
-        column = _column(frame)
-        head = enclosing(self._heads, level, frame.f_lineno, column)
-        if head is None or (level, head.line, head.column) in self._done:
+        return self._shortened(whole, level, self._heads, level, frame)  # type: ignore[no-any-return]
+
+    def _shortened(self, whole: Any, owner: Any, heads: List[List[Head]], level: int, frame: FrameType) -> Any:
+        head = enclosing(heads, level, frame.f_lineno, _column(frame))
+        if head is None or (owner, head.line, head.column) in self._done:
             return whole
-        self._done.add((level, head.line, head.column))
-        return self._or_stop(shortened, whole, head.value)  # type: ignore[no-any-return]
+        self._done.add((owner, head.line, head.column))
+        return self._or_stop(shortened, whole, head.value)
+
+    def count_on(self, items: Any, count: int) -> None:
+        """An enumerate() around a generator has counted so far."""
+        for one in self._counting:
+            if one.items is items:
+                one.count = count + 1
 
     def items_counted(self) -> int:
         """By an `enumerate` around the loop that was put back, from the beginning of its data on."""
@@ -108,7 +126,8 @@ class BegunFurtherOn:
     def _enumerate(self, iterable: Any, start: int = 0) -> Any:
         if self.resumed_items is not None:
             return enumerate(iterable, start)
-        return _Counting(self, iter(iterable), start)
+        self._counting.append(_Counting(self, iter(iterable), start))
+        return self._counting[-1]
 
 
 class _Counting:
@@ -116,18 +135,18 @@ class _Counting:
 
     def __init__(self, plan: BegunFurtherOn, items: Iterator[Any], start: int) -> None:
         self._plan = plan
-        self._items = items
-        self._count = start
+        self.items = items
+        self.count = start
 
     def __iter__(self) -> _Counting:
         return self
 
     def __next__(self) -> Tuple[int, Any]:
         resumed = self._plan.resumed_items
-        item = next(self._items)
+        item = next(self.items)
         if resumed is None and self._plan.resumed_items is not None:
-            self._count += self._plan.items_counted()
-        count, self._count = self._count, self._count + 1
+            self.count += self._plan.items_counted()
+        count, self.count = self.count, self.count + 1
         return count, item
 
 

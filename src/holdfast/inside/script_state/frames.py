@@ -13,11 +13,11 @@ from ..library_paths import is_library
 from .refusal import CannotTake, RunByALibrary
 
 # Frames of these may stand between the user's and the call that is followed: they keep nothing that training depends on.
-TRANSPARENT = ("tqdm", "torch/")
+TRANSPARENT = ("tqdm", "torch/", "tensorflow/", "keras/")
 # These call a function of the user's once: command lines, decorators.
 CALLERS = (
     "click", "typer", "hydra", "absl", "fire", "runpy", "<frozen runpy>", "functools", "contextlib", "importlib",
-    "<frozen importlib", "torch/utils/_contextlib", "torch/distributed/elastic/multiprocessing/errors",
+    "<frozen importlib", "tensorflow/python/platform/app", "torch/utils/_contextlib", "torch/distributed/elastic/multiprocessing/errors",
 )  # fmt: skip
 INNER = ("<listcomp>", "<genexpr>", "<setcomp>", "<dictcomp>")
 

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import ast
 import gc
+import inspect
 import types
+import weakref
 from types import FrameType
-from typing import Any, Callable, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
+from ..library_paths import is_library
 from .refusal import CannotPutBack, CannotTake
 from .source_position import Function, Standing
 
@@ -27,10 +30,10 @@ _ITERATORS: Tuple[type, ...] = (type(iter([])), type(iter(())))
 class Head(NamedTuple):
     """Of one loop around a place."""
 
-    kind: str  # range, sequence; followed: its iterator is known to a framework's part
+    kind: str  # range, sequence, generator; followed: its iterator is known to a framework's part
     line: int
     column: int
-    value: int  # of a range: the item at hand; of a sequence: the number of the next
+    value: int  # of a range: the item at hand; of a sequence: the number of the next; what enumerate() counts around others
     expression: str = ""
 
 
@@ -41,14 +44,62 @@ def taken(frame: FrameType, standing: Standing, is_followed: Callable[[Any], boo
 def _head(frame: FrameType, loop: ast.For, body: Function, is_followed: Callable[[Any], bool]) -> Head:
     iterable = _unwrapped(loop.iter)
     if isinstance(iterable, ast.Call) and _called(iterable) in RANGES:
-        return Head("range", iterable.lineno, iterable.col_offset, _number(frame, loop, body))
+        if not isinstance(loop.target, ast.Name):
+            raise CannotTake(f"the loop on line {loop.lineno} has no single variable")
+        return Head("range", iterable.lineno, iterable.col_offset, _number(frame, loop, loop.target, body))
     found = _value(frame, iterable)
     if is_followed(found):
         return Head("followed", loop.lineno, loop.col_offset, 0)
+    if walked(frame, loop) is not None:
+        return Head("generator", loop.lineno, loop.col_offset, _counted(frame, loop, body))
     if isinstance(found, (list, tuple)):
         iterator = _iterator_over(found, loop.lineno)
         return Head("sequence", loop.lineno, loop.col_offset, int(iterator.__reduce__()[2]), ast.unparse(iterable))
     raise CannotTake(f"the loop over `{ast.unparse(loop.iter)[:60]}` on line {loop.lineno} cannot be begun further on")
+
+
+def walked(frame: FrameType, loop: ast.For) -> Any:
+    """The script's own generator that a loop goes over; None where it goes over something else."""
+    iterable = _unwrapped(loop.iter)
+    if isinstance(iterable, ast.Call) and _called(iterable) == "enumerate" and iterable.args:
+        iterable = _unwrapped(iterable.args[0])
+    found = _value(frame, iterable.func if isinstance(iterable, ast.Call) else iterable)
+    if isinstance(found, types.GeneratorType) and not isinstance(iterable, ast.Call):
+        return found
+    code = getattr(found, "__code__", None) if isinstance(iterable, ast.Call) else None
+    if code is None or not code.co_flags & inspect.CO_GENERATOR or is_library(code.co_filename):
+        return None
+    return generators_of(code, loop.lineno)
+
+
+def generators_of(code: types.CodeType, line: int) -> Any:
+    """The one generator of this code that somebody goes through. Looking for it takes some 40 ms in a large process."""
+    known = _walked.get(code, _nothing)()
+    if known is not None and inspect.getgeneratorstate(known) == inspect.GEN_SUSPENDED:
+        return known
+    found = [one for one in gc.get_objects() if type(one) is types.GeneratorType and one.gi_code is code]
+    found = [one for one in found if inspect.getgeneratorstate(one) == inspect.GEN_SUSPENDED]
+    if len(found) != 1:
+        raise CannotTake(f"which generator the loop on line {line} goes over cannot be told: there are {len(found)}")
+    _walked[code] = weakref.ref(found[0])
+    return found[0]
+
+
+_walked: Dict[types.CodeType, Callable[[], Any]] = {}  # found before
+
+
+def _nothing() -> None:
+    return None
+
+
+def _counted(frame: FrameType, loop: ast.For, body: Function) -> int:
+    """By an enumerate() around it; -1 where there is none."""
+    iterable = _unwrapped(loop.iter)
+    if not (isinstance(iterable, ast.Call) and _called(iterable) == "enumerate"):
+        return -1
+    if not (isinstance(loop.target, ast.Tuple) and isinstance(loop.target.elts[0], ast.Name)):
+        raise CannotTake(f"how far enumerate() on line {loop.lineno} is cannot be told")
+    return _number(frame, loop, loop.target.elts[0], body)
 
 
 def check_source(frame: FrameType, standing: Standing, is_followed: Callable[[Any], bool]) -> None:
@@ -76,7 +127,7 @@ def _check_gives_the_same(frame: FrameType, node: ast.expr, is_followed: Callabl
             if name != "zip" or all(is_followed(_value(frame, one)) for one in inner):
                 return
             raise CannotTake(f"`{ast.unparse(node)[:60]}` on line {node.lineno} goes over more than loaders")
-        if name in STATEFUL or _root(node.func) == "itertools":
+        if (name in STATEFUL and not _is_method_of(frame, node, is_followed)) or _root(node.func) == "itertools":
             raise CannotTake(f"how far `{ast.unparse(node)[:60]}` on line {node.lineno} is cannot be told")
         return  # a function of the script's that gives a loader
     _check_value(_value(frame, node), node, is_followed)
@@ -90,6 +141,15 @@ def _check_value(value: Any, node: ast.expr, is_followed: Callable[[Any], bool])
         _check_value(value.iterable, node, is_followed)
     elif type(value).__module__ in ("builtins", "itertools"):
         raise CannotTake(f"how far `{ast.unparse(node)[:60]}` on line {node.lineno} is cannot be told")
+
+
+def _is_method_of(frame: FrameType, node: ast.expr, is_followed: Callable[[Any], bool]) -> bool:
+    """`data.shuffle(10).map(…)`: a new one each time, which is followed itself."""
+    while isinstance(node, (ast.Call, ast.Attribute)):
+        node = node.func if isinstance(node, ast.Call) else node.value
+        if isinstance(node, (ast.Name, ast.Attribute)) and is_followed(_value(frame, node)):
+            return True
+    return _root(node) in ("tf", "tensorflow")
 
 
 def _root(node: ast.expr) -> str:
@@ -108,11 +168,9 @@ def _called(call: ast.Call) -> str:
     return getattr(call.func, "id", "") or getattr(call.func, "attr", "")
 
 
-def _number(frame: FrameType, loop: ast.For, body: Function) -> int:
+def _number(frame: FrameType, loop: ast.For, variable: ast.Name, body: Function) -> int:
     """By the loop's variable, where nothing else writes it."""
-    if not isinstance(loop.target, ast.Name):
-        raise CannotTake(f"the loop on line {loop.lineno} has no single variable")
-    name = loop.target.id
+    name = variable.id
     for node in ast.walk(ast.Module(loop.body, [])):
         if isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load):
             raise CannotTake(f"`{name}`, the variable of the loop on line {loop.lineno}, is written in it, too")
@@ -131,7 +189,8 @@ def _value(frame: FrameType, node: ast.expr) -> Any:
     if isinstance(node, ast.Name):
         return frame.f_locals.get(node.id, frame.f_globals.get(node.id))
     if isinstance(node, ast.Attribute):
-        return vars(_value(frame, node.value) or frame).get(node.attr) if _has_dict(_value(frame, node.value)) else None
+        owner = _value(frame, node.value)
+        return inspect.getattr_static(owner, node.attr, None) if _has_dict(owner) else None
     if isinstance(node, (ast.Tuple, ast.List)):
         try:
             wanted = tuple(ast.literal_eval(node))

@@ -11,7 +11,6 @@ from __future__ import annotations
 import collections
 import enum
 import functools
-import inspect
 import pickle
 import random
 import sys
@@ -56,6 +55,7 @@ class Kind(NamedTuple):
     fits: Callable[[Node, Any], bool]  # whether this object of the new process can be the saved one
     make: Callable[[Node, Any], Any]  # a new one; given the Restoration
     fill: Callable[[Node, Any, Any], None]
+    children: Optional[Callable[[Node, Any], Any]] = None  # refs that it holds, each with what stands there now
 
 
 class Graph:
@@ -102,8 +102,6 @@ class Graph:
             return Node("random", type_name(kind), value.getstate())
         if kind in ITERATORS:
             return Node("iterator", type_name(kind), [self.take(one) for one in value.__reduce__()])
-        if isinstance(value, types.GeneratorType):
-            return _generator(value)
         if kind.__module__.split(".")[0] in VALUE_MODULES:
             return Node("value", type_name(kind), value)
         if kind.__module__.split(".")[0] in PICKLED_MODULES:
@@ -198,14 +196,6 @@ def _pickled(value: Any, kind: type) -> Node:
         return Node("pickled", type_name(kind), pickle.dumps(value, protocol=4))
     except (pickle.PicklingError, TypeError, AttributeError, NotImplementedError):
         raise CannotTake(f"an object of the kind {kind.__module__}.{kind.__name__}") from None
-
-
-def _generator(value: Any) -> Node:
-    """One that has not begun is as the new process makes it, and so is one that is over; one on the stack is a frame."""
-    frame = value.gi_frame
-    if frame is not None and inspect.getgeneratorstate(value) == inspect.GEN_SUSPENDED:
-        raise CannotTake(f"the generator {value.__name__} is in the middle of its work")
-    return Node("left", ("types", "GeneratorType"), None)
 
 
 _TAKE: Dict[type, Callable[[Graph, Any], Node]] = {

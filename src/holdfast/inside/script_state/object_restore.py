@@ -49,7 +49,9 @@ class Restoration:
                     self.bound[one] = found
                     if node.kind not in IMMUTABLE:
                         self._taken.add(id(found))
-                    todo += self._children(node, found)
+                    special = self._kinds.get(node.kind)
+                    inner = special.children if special is not None else self._children
+                    todo += inner(node, found) if inner is not None else ()
 
     def _fits(self, node: Node, live: Any) -> bool:
         special = self._kinds.get(node.kind)

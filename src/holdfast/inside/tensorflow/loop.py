@@ -19,6 +19,7 @@ class Loop:
         self._recorder = recorder
         self.function_class = function_class
         self.values: Any = None  # comes with Keras, whose optimizers they are read from
+        self.kept: Any = None  # checkpoints of this loop, where they are kept: KeptLoops
         self.optimizers: Any = weakref.WeakKeyDictionary()
         self._waits: dict[int, float] = {}  # by iterator, since the last step
         self._trained_on: Callable[[], Any] = lambda: None
@@ -35,6 +36,10 @@ class Loop:
         if not self._begun:
             self._begun = True
             self._recorder.event("train.begun", by="loop")
+
+    def went_on(self, epoch: int) -> None:
+        """An earlier attempt had come to this epoch: the iterator that is under way is of it."""
+        self._epochs = epoch
 
     # -- data
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..never_raise import guarded
 from ..telemetry import Recorder
-from . import seams
+from .functions import functions_on_stack
 from .loop import Loop, loop_of
 from .nesting import nesting
 
@@ -35,6 +35,8 @@ class Apply:
             return apply
 
         def applied(*args: Any, **kwargs: Any) -> Any:
+            if self._loop.kept is not None:
+                self._loop.kept.updates()
             nesting.depth += 1
             try:
                 result = apply(*args, **kwargs)
@@ -47,16 +49,13 @@ class Apply:
 
     @guarded
     def _traced(self, optimizer: Any) -> None:
-        """Marks the tf.functions on the stack. Walking it is slow, and tracing is slower."""
+        """Marks the tf.functions on the stack."""
         self._loop.begins()
-        function_class = self._loop.function_class
-        frame: Any = sys._getframe(1)
-        while frame is not None:
-            owner = frame.f_locals.get("self") if frame.f_code.co_name == seams.CALL else None
-            if isinstance(owner, function_class):
-                setattr(owner, TRAINS, True)
-                self._loop.optimizers[owner] = weakref.ref(optimizer)
-            frame = frame.f_back
+        if self._loop.kept is not None:
+            self._loop.kept.traced()
+        for function in functions_on_stack(sys._getframe(1), self._loop.function_class):
+            setattr(function, TRAINS, True)
+            self._loop.optimizers[function] = weakref.ref(optimizer)
 
 
 def watch_optimizers(recorder: Recorder, tf: Any, optimizer_class: Any, values: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Callable, Iterable, Optional
+from typing import Any, Callable, Iterable, List, Optional, Tuple
 
 from ..seams import CHECKPOINT, DETAIL, RESCUE, RESUME, TELEMETRY, Seam
 
@@ -22,7 +22,15 @@ OF_LOOPS = (
     Seam(_CONTEXT, "Context._compute_gpu_options", (RESCUE,)),
     Seam(TRACEBACKS, "_EXCLUDED_PATHS", (DETAIL,)),
     Seam(_ITERATORS, "OwnedIterator._create_iterator", (DETAIL,)),
-    Seam(f"{_PYTHON}.data.ops.dataset_ops", "DatasetV2._inputs", (DETAIL,)),
+)
+TO_KEEP_LOOPS = (  # beside OF_FIT, which Keras's adapter looks for: it is Keras's optimizers that loops are known by
+    Seam(f"{_PYTHON}.data.ops.dataset_ops", "DatasetV2.__iter__", (CHECKPOINT, RESUME)),
+    Seam(f"{_PYTHON}.data.ops.dataset_ops", "DatasetV2._inputs", (CHECKPOINT, RESUME)),
+    Seam(_FUNCTIONS, "Function", (CHECKPOINT, RESUME), assigned="_python_function"),
+    Seam(f"{_PYTHON}.framework.random_seed", "get_seed", (CHECKPOINT, RESUME)),
+    Seam(f"{_PYTHON}.trackable.data_structures", "ListWrapper", (CHECKPOINT, RESUME)),
+    Seam(f"{_PYTHON}.trackable.data_structures", "_DictWrapper", (CHECKPOINT, RESUME)),
+    Seam(f"{_PYTHON}.trackable.data_structures", "_TupleWrapper", (CHECKPOINT, RESUME)),
 )
 OF_FIT = (  # beside those of Keras itself
     Seam(_CONTEXT, "context", (CHECKPOINT, RESUME)),
@@ -48,6 +56,8 @@ COUNTED = (  # where the types are that a leak is made of
     (f"{_PYTHON}.framework.func_graph", "FuncGraph"),
 )
 CALL = "_call"  # of tf.function's class
+TRACKING = "_self_"  # how what TensorFlow notes of an object that it tracks begins
+TRACED = "_python_function"  # of a tf.function: what it was made of
 NEXT = "_next_internal"  # of tf.data's iterator
 CREATE = "_create_iterator"
 
@@ -87,6 +97,10 @@ def global_generator() -> Any:
     return getattr(sys.modules.get(f"{_PYTHON}.ops.stateful_random_ops"), "global_generator", None)
 
 
+def make_global_generator() -> Any:
+    return module("ops.stateful_random_ops").get_global_generator()
+
+
 def global_seed() -> Any:
     return context_module().global_seed()
 
@@ -118,11 +132,6 @@ def put_state(iterator: Any, state: Any) -> None:
 
 
 # -- data sets
-
-
-def inputs_of(dataset: Any) -> list[Any]:
-    inputs = getattr(dataset, "_inputs", None)
-    return list(inputs()) if inputs is not None else []
 
 
 def elements_kept(dataset: Any) -> Optional[int]:
@@ -184,3 +193,34 @@ def quick_shape(tensor: Any) -> Any:
     """`shape` would build an object each time; 0.3 µs."""
     quick = getattr(tensor, "_shape_tuple", None)
     return quick() if quick is not None else getattr(tensor, "shape", ())
+
+
+# -- loops of the user's own
+
+
+def dataset_class() -> Any:
+    return module("data.ops.dataset_ops").DatasetV2
+
+
+def inputs_of(dataset: Any) -> List[Any]:
+    return list(dataset._inputs())
+
+
+def tracked_containers() -> Tuple[Tuple[type, ...], Tuple[type, ...]]:
+    """Classes of lists and of dicts that stand in for the script's own where an object tracks what it is given."""
+    ours = module("trackable.data_structures")
+    lists, dicts = [ours.ListWrapper, ours._TupleWrapper], [ours._DictWrapper]
+    theirs: Any = sys.modules.get("keras.src.utils.tracking")
+    if theirs is not None:
+        lists.append(theirs.TrackedList)
+        dicts += [getattr(theirs, name) for name in ("TrackedDict", "TrackedOrderedDict") if hasattr(theirs, name)]
+    return tuple(lists), tuple(dicts)
+
+
+def graph_names() -> List[str]:
+    """Of the graph that is being traced, and those around it."""
+    found, graph = [], module("framework.ops").get_default_graph()
+    while graph is not None:
+        found.append(str(getattr(graph, "name", "")))
+        graph = getattr(graph, "outer_graph", None)
+    return found

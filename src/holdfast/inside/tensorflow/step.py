@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from typing import Any
 
 from ..never_raise import on_error
@@ -24,6 +25,9 @@ def take_over_calls(loop: Loop, tf: Any) -> None:
     def _call(self: Any, *args: Any, **kwargs: Any) -> Any:
         if nesting.depth or not executing_eagerly():
             return call(self, *args, **kwargs)
+        kept = loop.kept
+        if kept is not None and (kept.checkpoints.goal is not None or TRAINS in self.__dict__):
+            args, kwargs = kept.step_begins(sys._getframe(1), (args, kwargs))
         if TRAINS not in self.__dict__:
             began = now()
             with on_error(lambda error: loop.failed(error) if TRAINS in self.__dict__ else None):
@@ -32,6 +36,8 @@ def take_over_calls(loop: Loop, tf: Any) -> None:
                 loop.called(self, began, 1, args, result)
             return result
         traces = self.experimental_get_tracing_count()
+        if kept is not None:
+            kept.updates()
         nesting.depth += 1
         began = now()
         try:
@@ -54,15 +60,23 @@ def take_over_pulls(loop: Loop, tf: Any) -> None:
 
     @functools.wraps(pull)
     def _next_internal(self: Any) -> Any:
+        kept = loop.kept
         if nesting.depth or not executing_eagerly():
+            if kept is not None and not nesting.depth:
+                kept.asked_in_a_function()
             return pull(self)
+        position = kept.asked(self, sys._getframe(1)) if kept is not None else None
         began = now()
         try:
             batch = pull(self)
         except out_of_range:
             loop.exhausted(self)
+            if position is not None:
+                kept.over(position)
             raise
         loop.pulled(self, now() - began, batch)
+        if position is not None:
+            kept.came(position, batch)
         return batch
 
     setattr(owned, seams.NEXT, _next_internal)

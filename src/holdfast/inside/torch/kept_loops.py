@@ -8,11 +8,13 @@ from dataclasses import replace
 from typing import Any, Callable, Dict, Optional
 
 from ..never_raise import guarded
+from ..script_state.data_position import ATTRIBUTE, Position
+from ..script_state.loop_checkpoint import LoopCheckpoints
+from ..script_state.own_files import OwnFiles, loading, saving
 from ..telemetry import Recorder, now
 from ..user_errors import passing
-from .loader_position import ATTRIBUTE, BATCHES, Position
-from .loop_checkpoint import WITHOUT_LOADER, LoopCheckpoints
-from .own_files import OwnFiles
+from .loader_position import BATCHES
+from .loop_framework import TorchLoops
 from .step import Aspect, Call, Step, in_turn
 
 
@@ -24,10 +26,10 @@ def keeping(
         return None
 
     def aspect(step: Step) -> Step:
-        kept = LoopCheckpoints(recorder, torch, wanted, step.iterate, step.next_batch, went_on)
+        kept = LoopCheckpoints(recorder, TorchLoops(torch, step.iterate, step.next_batch), wanted, went_on)
         own = OwnFiles(str(wanted["directory"]))
         if kept.goal is not None:
-            torch.load = functools.wraps(torch.load)(_load(kept, own, torch.load))
+            torch.load = loading(own, torch.load, 0, lambda: kept.goal is not None, kept.has_its_own)
         for owner in (torch.optim.Optimizer, torch.nn.Module):
             owner.zero_grad = functools.wraps(owner.zero_grad)(_clear(kept, owner.zero_grad))
         return replace(
@@ -35,7 +37,7 @@ def keeping(
             iterate=_iterate(kept, step.iterate),
             next_batch=_next_batch(kept, step.next_batch),
             backward=_backward(kept, step.backward),
-            save=_save(own, step.save),
+            save=saving(own, step.save, 1),
             before_update=in_turn(kept.updates, step.before_update),
         )
 
@@ -60,7 +62,7 @@ def _next_batch(kept: LoopCheckpoints, inner: Call) -> Call:
         position: Optional[Position] = getattr(iterator, ATTRIBUTE, None)
         if position is None:
             return inner(iterator)
-        kept.cleared = 0
+        kept.begun = 0
         if position.first is None:
             kept.first_batch(position, sys._getframe(1))
         if kept.goal is not None:
@@ -91,39 +93,11 @@ def _backward(kept: LoopCheckpoints, inner: Call) -> Call:
     return backward
 
 
-def _save(own: OwnFiles, inner: Call) -> Call:
-    def save(obj: Any, f: Any, *args: Any, **kwargs: Any) -> Any:
-        with passing:
-            result = inner(obj, f, *args, **kwargs)
-        own.saved(f)
-        return result
-
-    return save
-
-
-def _load(kept: LoopCheckpoints, own: OwnFiles, inner: Call) -> Call:
-    """Only in a process that is to go on, and of interest only until it has."""
-
-    def load(f: Any, *args: Any, **kwargs: Any) -> Any:
-        with passing:
-            result = inner(f, *args, **kwargs)
-        path = own.is_from_before(f) if kept.goal is not None else ""
-        if path:
-            kept.has_its_own(path)
-        return result
-
-    return load
-
-
 def _clear(kept: LoopCheckpoints, inner: Call) -> Call:
     def zero_grad(owner: Any, *args: Any, **kwargs: Any) -> Any:
         with passing:
             result = inner(owner, *args, **kwargs)
-        kept.cleared += 1
-        if kept.goal is not None:
-            kept.try_to_go_on(None, sys._getframe(1))
-        elif kept.cleared > WITHOUT_LOADER and now() >= kept.next_at:
-            kept.boundary(None, sys._getframe(1))
+        kept.step_begins(sys._getframe(1))
         return result
 
     return zero_grad

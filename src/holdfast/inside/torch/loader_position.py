@@ -9,18 +9,14 @@ from __future__ import annotations
 
 import random
 import sys
-import threading
-import weakref
 import zlib
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple
 
-from ..script_state.frames import Stand
+from ..script_state.data_position import ATTRIBUTE, LOOKED_AT, Position, leaves
 from ..script_state.object_graph import PLAIN
 from ..script_state.refusal import CannotPutBack
 from . import random_state, seams
 
-ATTRIBUTE = "_holdfast_position"
-LOOKED_AT, LEAVES = 64, 4  # values of a tensor, tensors of a batch: for a batch to be known by
 INDICES, BATCHES = "indices", "batches"
 OWN_SAMPLERS = "torch.utils.data"
 
@@ -31,44 +27,6 @@ class Made(NamedTuple):
     random: Dict[str, Any]
     anew: bool  # workers that persist: whether they were started then
     parts: List[Dict[str, Any]]  # plain values and random generators of the loader, its samplers and its data set
-
-
-class Position:
-    """Of one iterator."""
-
-    __slots__ = (
-        "checked",
-        "count",
-        "ended",
-        "first",
-        "iterator",
-        "likeness",
-        "loader",
-        "made",
-        "number",
-        "stand",
-        "thread",
-    )
-
-    def __init__(self, number: int, loader: Any, made: Made) -> None:
-        self.number = number  # in the order of making
-        self.loader = weakref.ref(loader)
-        self.iterator: Any = lambda: None
-        self.made = made
-        self.first: Optional[Dict[str, Any]] = None  # random state at the first batch
-        self.stand: Optional[Stand] = None  # where the first batch was asked for
-        self.thread = threading.get_ident()
-        self.count = 0
-        self.ended = False
-        self.checked = what_is_compared(loader)
-        self.likeness = 0
-
-    def note(self, batch: Any) -> None:
-        self.likeness = zlib.crc32(_sample(batch), self.likeness)
-
-    def record(self) -> Dict[str, Any]:
-        kept = ("number", "made", "first", "count", "likeness", "stand", "checked")
-        return {name: getattr(self, name) for name in kept}
 
 
 def what_is_compared(loader: Any) -> str:
@@ -188,10 +146,10 @@ def _skip(iterator: Any, position: Position, following: Any) -> None:
         seams.skip_batch(iterator)
 
 
-def _sample(batch: Any) -> bytes:
+def sample(batch: Any) -> bytes:
     """A few values from all over a batch. What lies on a GPU is not waited for."""
     found = b""
-    for leaf in _leaves(batch, []):
+    for leaf in leaves(batch, []):
         if hasattr(leaf, "data_ptr"):
             if leaf.device.type == "cpu" and leaf.numel():
                 flat = leaf.detach().reshape(-1)[:: max(1, leaf.numel() // LOOKED_AT)].contiguous()
@@ -203,36 +161,6 @@ def _sample(batch: Any) -> bytes:
     return found
 
 
-def _leaves(batch: Any, found: List[Any]) -> List[Any]:
-    if len(found) < LEAVES:
-        if isinstance(batch, dict):
-            batch = list(batch.values())
-        if isinstance(batch, (list, tuple)):
-            for one in batch[:LEAVES]:
-                _leaves(one, found)
-        else:
-            found.append(batch)
-    return found
-
-
 def _byte_type(tensor: Any) -> Any:
     torch: Any = sys.modules["torch"]
     return torch.uint8 if tensor.dtype != torch.bool else torch.bool
-
-
-def by_loader(positions: List[Position], current: Optional[Position]) -> List[Tuple[Any, List[Position]]]:
-    """Iterators under way beside the current one, by their loaders, in the order of their making."""
-    found: List[Tuple[Any, List[Position]]] = []
-    for one in positions:
-        loader, iterator = one.loader(), one.iterator()
-        if one is current or one.ended or loader is None or iterator is None:
-            continue
-        if getattr(iterator, ATTRIBUTE, None) is not one:  # a persistent iterator that was begun anew
-            continue
-        for owner, group in found:
-            if owner is loader:
-                group.append(one)
-                break
-        else:
-            found.append((loader, [one]))
-    return found

@@ -1,7 +1,7 @@
-"""Checkpoints of PyTorch loops as people write them: when one is due, where it can be taken, and going on from it.
+"""Checkpoints of loops as people write them: when one is due, where it can be taken, and going on from it.
 
-The state is taken when the loop asks its loader for a batch; in a loop without a loader, when gradients have been
-cleared. Whether gradients belong to it is seen at the next backward pass.
+The state is taken when the loop asks its loader for a batch; in a loop without a loader, where a step begins: gradients have
+been cleared, a tape is about to record, a function that trains is about to be called.
 """
 
 from __future__ import annotations
@@ -18,16 +18,14 @@ from ..headroom import left
 from ..never_raise import guarded, outcome
 from ..preemption import Preemption
 from ..save_interval import Pace
-from ..script_state.begun_further_on import BegunFurtherOn
-from ..script_state.frames import check_callers, innermost_user, stand_of
-from ..script_state.refusal import CannotTake, RunByALibrary
 from ..telemetry import LATER, Recorder, now
-from . import seams
-from .loader_position import ATTRIBUTE, Made, Position, follow_indices, made_of
-from .loop_state import Here, SavedLoop, Snapshot, where
+from .begun_further_on import BegunFurtherOn
+from .data_position import ATTRIBUTE, Position
+from .frames import check_callers, innermost_user, stand_of, stands, users
+from .loop_framework import LoopFramework
+from .loop_snapshot import Here, SavedLoop, Snapshot, where
 from .loop_trails import Trails
-from .random_state import capture
-from .tensor_store import KEPT_BYTES, Block
+from .refusal import CannotTake, RunByALibrary
 
 KIND = "loop"
 NEVER = float("inf")
@@ -35,27 +33,28 @@ RETRY_S = 0.5  # while the last one is still being written
 ELSEWHERE_S, SELDOM_S = 0.05, 2.0  # another place is looked for: soon at first, then seldom
 COMPLAIN_AFTER_S = 5.0
 SPARE_BYTES = 128 << 20  # left to the step itself beside copies of all it updates
-WITHOUT_LOADER = 10  # gradients were cleared so often and no batch came: the loop has no loader
+WITHOUT_LOADER = 10  # so many steps were begun and no batch came: the loop has no loader
 
 
 class LoopCheckpoints:
     def __init__(
-        self, recorder: Recorder, torch: Any, wanted: Any, iterate: Any, following: Any, went_on: Callable[[int], None]
+        self, recorder: Recorder, framework: LoopFramework, wanted: Any, went_on: Callable[[int], None]
     ) -> None:
         self.recorder = recorder
-        self.torch = torch
+        self.framework = framework
         self._went_on = went_on  # told the epoch
-        self._iterate, self._following = iterate, following  # PyTorch's own
         self.saver = Saver(recorder, str(wanted["directory"]))
         self.pace = Pace(wanted.get("interval_s"))
         self.positions: List[Position] = []
         self._made = 0
         self.trails = Trails()
+        self._places: Optional[Trails] = None  # of steps in a loop without a loader, while a checkpoint is due
+        self._updates = 0  # of weights
+        self._trained_before = ""  # the first loop over data, where something trains before it
         self.next_at = NEVER  # read for every batch
-        self.cleared = 0  # times since the last batch
+        self.begun = 0  # steps since the last batch
         self.pending: Optional[Snapshot] = None
         self._manifest: dict[str, Any] = {}
-        self._block: Optional[Block] = None
         self._done: Optional[Done] = None
         self._ending: Optional[Callable[[], None]] = None
         self._retry_s = ELSEWHERE_S
@@ -63,46 +62,74 @@ class LoopCheckpoints:
         self.training = False
         self.goal: Optional[SavedLoop] = None
         self.plan: Optional[BegunFurtherOn] = None
-        self._followed = (seams.loader_module().DataLoader, seams.loader_iterator_class())
         if wanted.get("resume"):
             self._prepare()
 
     # -- what the script does
 
     @guarded
-    def about_to_make(self, loader: Any) -> Made:
-        return made_of(self.torch, loader)
+    def about_to_make(self, source: Any) -> Any:
+        return self.framework.about_to_make(source)
 
     @guarded
-    def made(self, loader: Any, iterator: Any, made: Optional[Made]) -> None:
+    def made(self, source: Any, iterator: Any, made: Any) -> None:
         if made is None:
             return
-        position = Position(self._made, loader, made)
+        position = self.framework.position(self._made, source, made)
         self._made += 1
         position.iterator = weakref.ref(iterator)
         setattr(iterator, ATTRIBUTE, position)
-        follow_indices(iterator, position)
+        self.framework.follow(iterator, position)
         self.positions = [one for one in self.positions if not one.ended and one.iterator() is not None]
         self.positions.append(position)
 
     @guarded
     def first_batch(self, position: Position, frame: FrameType) -> None:
-        position.first = capture(self.torch)
+        position.first = self.framework.data_random_state()
         user = innermost_user(frame)
         position.stand = stand_of(user) if user is not None else None
-        self.trails.begins(frame, self.recorder.steps)
+        if self._updates and not self.trails.is_begun and position.stand is not None:
+            self._trained_before = position.stand.words
+        self.trails.begins(frame, self._updates)
 
-    def updates(self, _optimizer: Any) -> None:
+    def step_begins(self, frame: FrameType, arguments: Any = ()) -> Any:
+        """In a loop that may have no loader. Returns the arguments of the call that is under way."""
+        self.begun += 1
+        if self.goal is not None:
+            return self.try_to_go_on(None, frame, arguments)
+        if self.begun > WITHOUT_LOADER and now() >= self.next_at:
+            self._at_step(frame, arguments)
+        return arguments
+
+    @guarded
+    def _at_step(self, frame: FrameType, arguments: Any) -> None:
+        """A turn is looked at first: a script that is started again must not train before it comes to the place."""
+        self._places = self._places or Trails()
+        found = users(frame)
+        chain = stands(found)
+        if self._places.knows(chain) and not self._places.trained_before(found, chain, self._updates):
+            self._places = None
+            self.boundary(None, frame, arguments)
+        else:
+            self._places.begins(frame, self._updates)
+
+    def updates(self, _optimizer: Any = None) -> None:
         """An optimizer is about to change the weights."""
         if self.goal is not None:
-            place = self.goal.chain[-1].words
-            edited = f"the code at {place} was edited since"
-            raise self.stop(edited if self.goal.is_edited else f"it trains before it comes to {place}, where it was")
+            self.has_not_gone_on()
+        self._updates += 1
         if self.pending is not None:
             self.decide()
         if not self.training:
             self.training = True
             guarded(self._begin)()
+
+    def has_not_gone_on(self) -> None:
+        """It is about to train, and has not come to the place where it was."""
+        assert self.goal is not None
+        place = self.goal.chain[-1].words
+        edited = f"the code at {place} was edited since"
+        raise self.stop(edited if self.goal.is_edited else f"it trains before it comes to {place}, where it was")
 
     def nothing_came(self, position: Position) -> None:
         """The data is over: what was taken at this place would be gone on from at the end of an epoch."""
@@ -125,17 +152,14 @@ class LoopCheckpoints:
             self.saver.complain("another process of this run trains and saves already")
             return
         self.recorder.on_command("checkpoint", self._asked)
-        relieve.GIVEN_BACK.append(self._let_go_of_block)
+        relieve.GIVEN_BACK.append(self.framework.let_go)
         Preemption(self.recorder, self._save_then).install()
         self.next_at = self.pace.began(now())
-
-    def _let_go_of_block(self) -> None:
-        self._block = None
 
     # -- saving
 
     @guarded
-    def boundary(self, position: Optional[Position], frame: FrameType) -> None:
+    def boundary(self, position: Optional[Position], frame: FrameType, arguments: Any = ()) -> None:
         if self.pending is not None:
             self.decide()
         if self.saver.busy:
@@ -146,27 +170,26 @@ class LoopCheckpoints:
         began = now()
         self.next_at = self.pace.saved(began, 0.0, self.saver.write_s)  # also where the state cannot be taken
         try:
-            snapshot = self._taken(position, frame)
+            snapshot = self._taken(position, frame, arguments)
         except CannotTake as error:
             self._refused(str(error))
             return
         self.pending, self._refused_since = snapshot, None
-        block = snapshot.block
-        self._block = block if isinstance(block, Block) and block.bytes <= KEPT_BYTES else None
         self._retry_s = ELSEWHERE_S
         batch = position.count if position is not None else 0
-        self._manifest = {"framework": "torch", "kind": KIND, "step": self.recorder.steps, "fit": 0, "batch": batch}
-        self._manifest |= {"epoch": self.recorder.epoch_number, "paused_s": round(now() - began, 6)}
+        self._manifest = {"framework": self.framework.name, "kind": KIND, "step": self.recorder.steps, "fit": 0}
+        self._manifest |= {"epoch": self.recorder.epoch_number, "batch": batch, "paused_s": round(now() - began, 6)}
         self.next_at = self.pace.saved(now(), now() - began, self.saver.write_s)
-        if self._ending is not None or not snapshot.is_copied:
+        at_once = position is None and not snapshot.taking.needs_next_step
+        if self._ending is not None or not snapshot.is_held or at_once:
             self.decide()
-        if not snapshot.is_copied:
+        if not snapshot.is_held:
             self.saver.wait()
 
-    def _taken(self, position: Optional[Position], frame: FrameType) -> Snapshot:
-        here = where(frame, lambda value: isinstance(value, self._followed), position is not None)
+    def _taken(self, position: Optional[Position], frame: FrameType, arguments: Any) -> Snapshot:
+        here = where(frame, lambda value: isinstance(value, self.framework.followed), position is not None)
         self._check(here, position)
-        return Snapshot(self.torch, here, position, self.positions, self._block, self._has_room)
+        return Snapshot(self.framework, here, position, self.positions, arguments, self._has_room)
 
     def _has_room(self, size: int) -> bool:
         groups = (self.recorder.settings.get("rescue") or {}).get("groups")
@@ -174,9 +197,13 @@ class LoopCheckpoints:
         return room is None or bool(room.bytes >= size + SPARE_BYTES)
 
     def _check(self, here: Here, position: Optional[Position]) -> None:
-        if self.torch.distributed.is_available() and self.torch.distributed.is_initialized():
-            raise CannotTake("several processes train together, which is not followed yet")
-        self.trails.check(here.frames, here.chain, self.recorder.steps)
+        self.framework.check(self.positions)
+        before = self._trained_before or self.trails.trained_before(here.frames, here.chain, self._updates)
+        if before:
+            words = "the script" if self._trained_before else f"the loop at {before}"
+            raise CannotTake(
+                f"{words} trains before the loop at {here.chain[-1].words}, and would train again when it is started again"
+            )
         if threading.current_thread() is not threading.main_thread():
             raise CannotTake("another thread than the main one asks for data")
         for other in self.positions:
@@ -188,17 +215,17 @@ class LoopCheckpoints:
 
     @guarded
     def decide(self) -> None:
-        """Gradients that are still there now are added to, or used: they belong to the state."""
+        """The next step begins: what was taken is a state to go on from, and is written."""
         snapshot, self.pending = self.pending, None
         done, self._done = self._done, None
         if snapshot is None:
             return
         try:
-            snapshot.add_gradients()
+            snapshot.taking.settle()
         except CannotTake as error:
             self._refused(str(error))
             return
-        self.saver.begin(self._manifest, snapshot.filling(), snapshot.bytes, done)
+        self.saver.begin(self._manifest, snapshot.filling(), snapshot.taking.bytes, done)
         if self._ending is not None:
             end, self._ending = self._ending, None
             self.saver.wait()
@@ -236,20 +263,22 @@ class LoopCheckpoints:
 
     def _prepare(self) -> None:
         manifest = checkpoint_store.newest(self.saver.directory)
-        if manifest is None or manifest.get("kind") != KIND:
+        if manifest is None or (manifest.get("kind"), manifest.get("framework")) != (KIND, self.framework.name):
             return
-        self.goal = self.or_stop(SavedLoop, self.torch, manifest)
+        self.goal = self.or_stop(SavedLoop, self.framework, manifest)
         assert self.goal is not None
-        self.plan = BegunFurtherOn(self.goal.chain, self.goal.heads, self.goal.rest["modules"], self.or_stop)
+        rest, heads = self.goal.rest, self.goal.heads
+        self.plan = BegunFurtherOn(self.goal.chain, heads, rest["modules"], self.or_stop, rest["generators"])
         self.plan.install()
 
-    def try_to_go_on(self, iterator: Any, frame: FrameType) -> None:
+    def try_to_go_on(self, iterator: Any, frame: FrameType, arguments: Any = ()) -> Any:
+        """The arguments of the call that is under way: those that were saved, once the state was put back."""
         goal, plan = self.goal, self.plan
         if goal is None or plan is None or not goal.is_at(frame):
-            return
+            return arguments
         self.goal = None
+        arguments = self.or_stop(goal.put_back, frame, iterator, self.positions, arguments, plan.count_on)
         plan.remove()
-        self.or_stop(goal.put_back, frame, iterator, self.positions, self._iterate, self._following)
         current = goal.rest["current"]
         if current is not None:
             plan.resumed_items = current["count"] if current["stand"] == goal.chain[-1] else -1
@@ -259,6 +288,7 @@ class LoopCheckpoints:
         self._went_on(int(goal.manifest["epoch"]))
         told = {key: goal.manifest[key] for key in ("number", "step", "fit", "epoch", "batch")}
         self.recorder.event("checkpoint.restored", **told)
+        return arguments
 
     def has_its_own(self, path: str) -> None:
         """The script has loaded what it saved in an earlier attempt: it goes on by itself."""

@@ -10,9 +10,9 @@ import ast
 from types import FrameType
 from typing import Any, Dict, List, Optional, Tuple
 
-from ..script_state import frames, source_position
-from ..script_state.frames import Stand
-from ..script_state.refusal import CannotTake
+from . import frames, source_position
+from .frames import Stand
+from .refusal import CannotTake
 
 Turn = Dict[Any, Any]  # a loop around -> the value its variable has
 
@@ -33,8 +33,11 @@ class Trails:
         self._last: Optional[_Trail] = None
         self._trails: Dict[Tuple[Stand, ...], _Trail] = {}  # the newest of each place
 
+    def knows(self, chain: List[Stand]) -> bool:
+        return tuple(chain) in self._trails
+
     def begins(self, frame: FrameType, steps: int) -> None:
-        """An iterator is asked for its first batch."""
+        """An iterator is asked for its first batch, or a step begins that needs none."""
         self._note(steps)
         found = frames.users(frame)
         chain, turn = frames.stands(found), _turn(found)
@@ -42,16 +45,19 @@ class Trails:
         self._last = self._trails[tuple(chain)] = _Trail(chain, turn, steps)
         self._last.trained = before is not None and before.trained and before.turn == turn
 
-    def check(self, found: List[FrameType], chain: List[Stand], steps: int) -> None:
+    @property
+    def is_begun(self) -> bool:
+        return bool(self._trails)
+
+    def trained_before(self, found: List[FrameType], chain: List[Stand], steps: int) -> str:
+        """The place before this one, in the same turn, that trains; nothing where there is none."""
         self._note(steps)
         turn = _turn(found)
         for trail in self._trails.values():
             same_turn = all(turn.get(loop, value) == value for loop, value in trail.turn.items())
             if trail.trained and same_turn and trail.chain != chain and _precedes(trail.chain, chain):
-                raise CannotTake(
-                    f"the loop at {trail.chain[-1].words} trains before the one at {chain[-1].words}, "
-                    "and would train again when the script is started again"
-                )
+                return trail.chain[-1].words
+        return ""
 
     def _note(self, steps: int) -> None:
         if self._last is not None and steps > self._last.steps:

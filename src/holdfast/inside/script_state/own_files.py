@@ -1,15 +1,17 @@
-"""The files a script saves with `torch.save`, and whether it loads one of them when it is started again.
+"""The files a script saves as its checkpoints, and whether it loads one of them when it is started again.
 
 A script that does so resumes by itself: a checkpoint of ours must not be put over what it has loaded.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import os
-from typing import Any, List, Set
+from typing import Any, Callable, List, Set
 
 from ..never_raise import guarded
+from ..user_errors import passing
 
 FILE = "own-files.json"
 MOST = 1000  # names
@@ -35,6 +37,41 @@ class OwnFiles:
         """Its name, where an earlier attempt has written it and this one has not."""
         path = _path_of(source)
         return path if path is not None and path in self._before and path not in self._here else ""
+
+
+def saving(own: OwnFiles, save: Callable[..., Any], number: int) -> Callable[..., Any]:
+    """A function that saves to what is its argument of this number, or to the path that it returns."""
+
+    @functools.wraps(save)
+    def saved(*args: Any, **kwargs: Any) -> Any:
+        with passing:
+            result = save(*args, **kwargs)
+        own.saved(result if isinstance(result, (str, bytes, os.PathLike)) else _argument(args, kwargs, number))
+        return result
+
+    return saved
+
+
+def loading(
+    own: OwnFiles, load: Callable[..., Any], number: int, is_awaited: Callable[[], bool], found: Callable[[str], None]
+) -> Callable[..., Any]:
+    """Only in a process that is to go on, and of interest only until it has."""
+
+    @functools.wraps(load)
+    def loaded(*args: Any, **kwargs: Any) -> Any:
+        with passing:
+            result = load(*args, **kwargs)
+        path = own.is_from_before(_argument(args, kwargs, number)) if is_awaited() else ""
+        if path:
+            found(path)
+        return result
+
+    return loaded
+
+
+def _argument(args: Any, kwargs: Any, number: int) -> Any:
+    """Frameworks name it variously, and none has another one that could be meant by its place."""
+    return args[number] if len(args) > number else next(iter(kwargs.values()), None)
 
 
 def _path_of(target: Any) -> Any:

@@ -1,0 +1,78 @@
+"""What a framework's part does for checkpoints of loops: its tensors, its random numbers, its iterators over data."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List, Protocol, Tuple
+
+from .data_position import Position
+from .object_graph import Kind, Traits
+from .object_restore import Restoration
+
+
+class Taking(Protocol):
+    """One state that is being taken."""
+
+    needs_next_step: bool  # what belongs to it is known only when the next step begins
+
+    @property
+    def bytes(self) -> int: ...
+    def kinds(self) -> List[Kind]: ...
+    def traits(self) -> Traits: ...
+    def hold(self, has_room: Callable[[int], bool]) -> bool:
+        """Nothing that training does from here on may change it. False: training waits until it is written."""
+        ...
+
+    def settle(self) -> None:
+        """The next step begins. Raises CannotTake."""
+        ...
+
+    def description(self) -> Any:
+        """What `putting` needs to read it again."""
+        ...
+
+    def write(self, place: str) -> None: ...
+
+
+class Putting(Protocol):
+    """One state that is put back."""
+
+    def kinds(self) -> List[Kind]: ...
+    def traits(self) -> Traits: ...
+    def bound(self, restoration: Restoration) -> None:
+        """Everything this process has at the saved names is bound. Builds what is built late; raises CannotPutBack where
+        this process has built something else."""
+        ...
+
+    def finish(self, restoration: Restoration) -> None: ...
+
+
+class LoopFramework(Protocol):
+    name: str  # in manifests
+
+    @property
+    def followed(self) -> Tuple[type, ...]:
+        """Classes of loaders and their iterators."""
+        ...
+
+    def check(self, positions: List[Position]) -> None:
+        """Raises CannotTake where nothing can be taken exactly at present."""
+        ...
+
+    def random_state(self) -> Dict[str, Any]: ...
+    def put_random_state(self, state: Dict[str, Any]) -> None: ...
+    def data_random_state(self) -> Dict[str, Any]:
+        """What the order of the data can depend on."""
+        ...
+
+    def about_to_make(self, source: Any) -> Any:
+        """What the order of a new iterator depends on."""
+        ...
+
+    def position(self, number: int, source: Any, made: Any) -> Position: ...
+    def follow(self, iterator: Any, position: Position) -> None: ...
+    def bring_forward(self, iterator: Any, source: Any, record: Dict[str, Any]) -> None: ...
+    def taking(self) -> Taking: ...
+    def putting(self, path: str, description: Any) -> Putting: ...
+    def let_go(self) -> None:
+        """Of memory that is kept for the next checkpoint."""
+        ...

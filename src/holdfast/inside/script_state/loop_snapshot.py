@@ -1,0 +1,176 @@
+"""Everything a loop of the user's needs to go on, at one moment: taken as a snapshot, and put back in a new process."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from types import FrameType
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+
+from .. import checkpoint_store
+from . import frames, loop_heads, numpy_kinds, source_position, variables
+from .data_position import ATTRIBUTE, Position, by_source
+from .generators import Generators
+from .loop_framework import LoopFramework
+from .object_graph import Graph
+from .object_restore import Restoration
+from .refusal import CannotPutBack, CannotTake
+
+REST = "loop.pickle"
+
+
+class Here(NamedTuple):
+    """Where the script stands."""
+
+    frames: List[FrameType]
+    chain: List[frames.Stand]
+    heads: List[List[loop_heads.Head]]
+    walked: List[Any]  # generators that loops go over
+
+
+def where(frame: FrameType, is_followed: Callable[[Any], bool], asked_for_data: bool) -> Here:
+    frames.check_callers(frame)
+    found = frames.users(frame)
+    standings = [source_position.standing(one) for one in found]
+    heads = [loop_heads.taken(one, standing, is_followed) for one, standing in zip(found, standings)]
+    if asked_for_data:
+        loop_heads.check_source(found[-1], standings[-1], is_followed)
+    return Here(found, frames.stands(found), heads, _walked(found, heads))
+
+
+def _walked(found: List[FrameType], heads: List[List[loop_heads.Head]]) -> List[Any]:
+    """In the order of the loops."""
+    return [
+        loop_heads.walked(frame, loop)
+        for frame, of_frame in zip(found, heads)
+        for loop, head in zip(source_position.standing(frame).around, of_frame)
+        if head.kind == "generator"
+    ]
+
+
+class Snapshot:
+    """Held against what training does next. What is known only then (PyTorch's gradients) is added by `settle`."""
+
+    def __init__(
+        self,
+        framework: LoopFramework,
+        here: Here,
+        current: Optional[Position],
+        positions: List[Position],
+        arguments: Any,
+        has_room: Callable[[int], bool],
+    ) -> None:
+        self.taking = framework.taking()
+        generators = Generators(lambda value: isinstance(value, framework.followed))
+        graph = Graph([*numpy_kinds.kinds(), *generators.kinds(), *self.taking.kinds()], self.taking.traits())
+        self.rest: Dict[str, Any] = {
+            "random": framework.random_state(),
+            "variables": variables.take(graph, here.frames),
+            "arguments": graph.take(arguments),
+            "walked": [graph.take(one) for one in here.walked],
+            "generators": generators.heads,
+            "chain": here.chain,
+            "heads": here.heads,
+            "modules": sorted({str(frame.f_globals.get("__name__")) for frame in here.frames}),
+            "current": current.record() if current is not None else None,
+            "sources": _sources(graph, positions, current),
+            "nodes": graph.nodes,
+        }
+        self.is_held = self.taking.hold(has_room)
+
+    def filling(self) -> Callable[[str], None]:
+        rest, taking = self.rest, self.taking
+        rest["tensors"] = taking.description()
+
+        def fill(place: str) -> None:
+            taking.write(place)
+            with open(os.path.join(place, REST), "wb") as file:
+                pickle.dump(rest, file, protocol=4)
+
+        return fill
+
+
+def _sources(graph: Graph, positions: List[Position], current: Optional[Position]) -> List[Tuple[int, List[Any]]]:
+    found = []
+    for source, group in by_source(positions, current):
+        number = graph.numbers.get(id(source))
+        if number is None:
+            raise CannotTake("an iterator is under way whose loader no variable holds")
+        found.append((number, [one.record() for one in group]))
+    return found
+
+
+class SavedLoop:
+    def __init__(self, framework: LoopFramework, manifest: Dict[str, Any]) -> None:
+        self._framework = framework
+        self.manifest = manifest
+        self.is_edited = False
+        path = str(manifest["path"])
+        checkpoint_store.check_owner(path)
+        with open(os.path.join(path, REST), "rb") as file:
+            self.rest: Dict[str, Any] = pickle.load(file)
+        self.chain: List[frames.Stand] = self.rest["chain"]
+        self.heads: List[List[loop_heads.Head]] = self.rest["heads"]
+        self._putting = framework.putting(path, self.rest["tensors"])
+
+    def is_at(self, frame: FrameType) -> bool:
+        """Whether the script stands where it stood."""
+        found = frames.innermost_user(frame)
+        if found is None or frames.stand_of(found) != self.chain[-1]:
+            self.is_edited = self.is_edited or (found is not None and self._was_edited(frames.key_of(found.f_code)))
+            return False
+        return frames.stands(frames.users(found)) == self.chain
+
+    def _was_edited(self, key: frames.CodeKey) -> bool:
+        return any(stand.key[:2] == key[:2] and stand.key != key for stand in self.chain)
+
+    def put_back(
+        self,
+        frame: FrameType,
+        current: Optional[Any],
+        positions: List[Position],
+        arguments: Any,
+        count_on: Callable[[Any, int], None],
+    ) -> Any:
+        """Returns the arguments of the call that is under way."""
+        rest, found, putting = self.rest, frames.users(frame), self._putting
+        generators = Generators(lambda value: isinstance(value, self._framework.followed))
+        kinds = [*numpy_kinds.kinds(), *generators.kinds(), *putting.kinds()]
+        restoration = Restoration(rest["nodes"], kinds, putting.traits())
+        walked = _walked(found, self.heads)
+        for ref, generator in zip(rest["walked"], walked):
+            restoration.bind(ref, generator)
+        variables.bind(restoration, rest["variables"], found)
+        restoration.bind(rest["arguments"], arguments)
+        putting.bound(restoration)
+        given, *_ = (restoration.object_of(one) for one in (rest["arguments"], *rest["walked"]))
+        variables.put_back(restoration, rest["variables"], found)  # workers are started with the data set as it is then
+        self._bring_forward(restoration, current, positions)
+        variables.put_back(restoration, rest["variables"], found)  # what the samplers have moved on
+        putting.finish(restoration)
+        for one, heads in zip(found, self.heads):
+            for head in heads:
+                if head.kind == "sequence":
+                    loop_heads.put_on(one, head)
+        counted = [head.value for heads in self.heads for head in heads if head.kind == "generator"]
+        for generator, count in zip(walked, counted):
+            count_on(generator, count)
+        self._framework.put_random_state(rest["random"])
+        return given
+
+    def _bring_forward(self, restoration: Restoration, current: Optional[Any], positions: List[Position]) -> None:
+        at_hand: Any = getattr(current, ATTRIBUTE, None)
+        others = by_source(positions, at_hand)
+        todo = []
+        for number, records in self.rest["sources"]:
+            source = restoration.bound.get(number)
+            group = next((group for owner, group in others if owner is source), [])
+            if source is None or len(group) != len(records):
+                raise CannotPutBack("iterators of the data are under way that this process has not made")
+            todo += [(one.iterator(), source, record) for one, record in zip(group, records)]
+        if (current is None) != (self.rest["current"] is None):
+            raise CannotPutBack("the loop goes over its data in another way")
+        if current is not None:
+            todo.append((current, at_hand.source(), self.rest["current"]))
+        for iterator, source, record in sorted(todo, key=lambda one: int(one[2]["number"])):
+            self._framework.bring_forward(iterator, source, record)

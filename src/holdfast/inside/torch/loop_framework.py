@@ -1,0 +1,138 @@
+"""PyTorch's part in checkpoints of loops: tensors and gradients, random numbers, loaders."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Callable, Dict, List, Optional, Tuple, Union
+
+from ..script_state.data_position import Position
+from ..script_state.object_graph import Kind, Traits
+from ..script_state.object_restore import Restoration
+from ..script_state.refusal import CannotTake
+from . import random_state, seams
+from .loader_position import Made, bring_forward, follow_indices, made_of, sample, what_is_compared
+from .tensor_kinds import TorchKinds
+from .tensor_store import FILE, KEPT_BYTES, Block, Saved, TensorStore, Uncopied
+
+GRADIENTS = "gradients.bin"
+
+
+class TorchLoops:
+    name = "torch"
+
+    def __init__(self, torch: Any, iterate: Callable[..., Any], following: Callable[..., Any]) -> None:
+        self.torch = torch
+        self._iterate, self._following = iterate, following  # PyTorch's own
+        self.block: Optional[Block] = None  # of the last checkpoint
+        self.followed: Tuple[type, ...] = (seams.loader_module().DataLoader, seams.loader_iterator_class())
+
+    def check(self, _positions: List[Position]) -> None:
+        distributed = self.torch.distributed
+        if distributed.is_available() and distributed.is_initialized():
+            raise CannotTake("several processes train together, which is not followed yet")
+
+    def random_state(self) -> Dict[str, Any]:
+        return random_state.capture(self.torch)
+
+    data_random_state = random_state
+
+    def put_random_state(self, state: Dict[str, Any]) -> None:
+        random_state.restore(self.torch, state)
+
+    def about_to_make(self, source: Any) -> Made:
+        return made_of(self.torch, source)
+
+    def position(self, number: int, source: Any, made: Made) -> Position:
+        return Position(number, source, made, what_is_compared(source), sample)
+
+    def follow(self, iterator: Any, position: Position) -> None:
+        follow_indices(iterator, position)
+
+    def bring_forward(self, iterator: Any, source: Any, record: Dict[str, Any]) -> None:
+        bring_forward(self.torch, iterator, source, record, self._iterate, self._following)
+
+    def taking(self) -> TorchTaking:
+        return TorchTaking(self)
+
+    def putting(self, path: str, description: Any) -> TorchPutting:
+        return TorchPutting(self.torch, path, description)
+
+    def let_go(self) -> None:
+        self.block = None
+
+
+class TorchTaking:
+    """All but the gradients, copied. Those are looked at when the next backward pass begins, or a step that uses them."""
+
+    needs_next_step = True
+
+    def __init__(self, loops: TorchLoops) -> None:
+        self._loops = loops
+        self._store = TensorStore(loops.torch)
+        self._kinds = TorchKinds(loops.torch, store=self._store)
+        self._kept: List[Tuple[int, int]] = []  # node and entry of each gradient
+        self._block: Union[Block, Uncopied]
+        self._gradients: Block
+
+    def kinds(self) -> List[Kind]:
+        return self._kinds.kinds()
+
+    def traits(self) -> Traits:
+        return self._kinds.traits()
+
+    def hold(self, has_room: Callable[[int], bool]) -> bool:
+        if not has_room(self._store.total):
+            self._loops.block, self._block = None, self._store.as_they_are()
+            return False
+        copied = self._store.copied(self._loops.block)
+        self._loops.block, self._block = copied if copied.bytes <= KEPT_BYTES else None, copied
+        return True
+
+    def settle(self) -> None:
+        """Gradients that are still there: a script that clears them before its next backward pass does not need them."""
+        torch = self._loops.torch
+        kept = [(node, gradient) for node, parameter, gradient in self._store.gradients if parameter.grad is gradient]
+        self._store.gradients = []
+        if any(gradient.layout != torch.strided for _, gradient in kept):
+            raise CannotTake("gradients that are not plain tensors are added up over batches")
+        store = TensorStore(torch)
+        self._kept = [(node, store.add(gradient)[0]) for node, gradient in kept]
+        self._gradients = store.copied(None)
+
+    @property
+    def bytes(self) -> int:
+        return self._block.bytes + self._gradients.bytes
+
+    def description(self) -> Any:
+        blocks = self._blocks()
+        return {"gradients": self._kept, **{name: (block.entries, block.bytes) for name, block in blocks.items()}}
+
+    def write(self, place: str) -> None:
+        for name, block in self._blocks().items():
+            block.write(os.path.join(place, name))
+
+    def _blocks(self) -> Dict[str, Union[Block, Uncopied]]:
+        return {FILE: self._block, GRADIENTS: self._gradients}
+
+
+class TorchPutting:
+    def __init__(self, torch: Any, path: str, description: Any) -> None:
+        self._of_gradients: List[Tuple[int, int]] = description["gradients"]
+        tensors, self._gradients = (
+            Saved(torch, os.path.join(path, name), *description[name]) for name in (FILE, GRADIENTS)
+        )
+        self._kinds = TorchKinds(torch, saved=tensors)
+
+    def kinds(self) -> List[Kind]:
+        return self._kinds.kinds()
+
+    def traits(self) -> Traits:
+        return self._kinds.traits()
+
+    def bound(self, restoration: Restoration) -> None:
+        self._kinds.check_layers(restoration)
+
+    def finish(self, restoration: Restoration) -> None:
+        for node, entry in self._of_gradients:
+            parameter = restoration.object_of(node)
+            parameter.grad = self._gradients.elements(entry).to(parameter.device, copy=True)
