@@ -48,7 +48,7 @@ def testing(model: Any, function: Any, rescue: Rescue) -> Callable[[Any], Any]:
     from .step import TracedSteps, prepare
 
     on_batch = seams.inner(function, "one_step_on_data")
-    compiled = getattr(on_batch, "__wrapped__", on_batch)
+    compiled = seams.compiled_step(on_batch)
     rescued = rescue.of_step(weakref.ref(model), compiled, "evaluate")
     several = int(model.steps_per_execution)
     if rescued is None or on_batch is None or (several != 1 and not rescue.catches(model)):

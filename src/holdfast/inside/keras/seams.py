@@ -47,7 +47,6 @@ OF_LOOPS = (  # beside TO_SAVE: loops of the user's own
     Seam(f"{_SRC}.layers.layer", "Layer", (CHECKPOINT, RESUME), assigned="_trainable"),
     Seam(_OPTIMIZER, "BaseOptimizer", (CHECKPOINT, RESUME), assigned="_trainable_variables"),
     Seam(f"{_SRC}.trainers.trainer", "Trainer._symbolic_build", (RESUME,)),
-    Seam(f"{_SRC}.random.seed_generator", "GLOBAL_SEED_GENERATOR", (CHECKPOINT, RESUME)),
     Seam(f"{_SRC}.random.seed_generator", "global_seed_generator", (RESUME,)),
     Seam(f"{_SRC}.backend.common.global_state", "get_global_attribute", (CHECKPOINT, RESUME)),
 )
@@ -174,6 +173,12 @@ def unpack(data: Any) -> Any:
 
 def train_validation_split(arrays: Any, share: float) -> Any:
     return _module("trainers.data_adapters.array_slicing").train_validation_split(arrays, share)
+
+
+def compiled_step(on_batch: Any) -> Any:
+    """The tf.function itself: Keras 3.15 wraps it to turn optionals into None, 3.8 does not. A tf.function has a
+    `__wrapped__` of its own, which is the Python code."""
+    return on_batch if hasattr(on_batch, "get_concrete_function") else getattr(on_batch, "__wrapped__", on_batch)
 
 
 def inner(function: Any, name: str) -> Any:
@@ -370,5 +375,4 @@ def make_global_seeds() -> Any:
 
 def global_seeds() -> Any:
     """What operations of Keras draw from that were given no seed; None before the first."""
-    name = _module("random.seed_generator").GLOBAL_SEED_GENERATOR
-    return _module("backend.common.global_state").get_global_attribute(name)
+    return _module("backend.common.global_state").get_global_attribute("global_seed_generator")

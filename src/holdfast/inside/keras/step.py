@@ -75,7 +75,7 @@ def take_over(
 ) -> Optional[Callable[..., Any]]:
     """What stands in for Keras's own `function`; runs it piece by piece where that is possible, whole elsewhere."""
     on_batch = seams.inner(function, "one_step_on_data")
-    compiled = getattr(on_batch, "__wrapped__", on_batch)  # Keras wraps it to turn optionals into None
+    compiled = seams.compiled_step(on_batch)
     model_ref = weakref.ref(model)
     if tf is None and _backend() == "torch" and not model.jit_compile and _may_raise(rescue):
         function = on_torch(model, function, rescue.recorder, rescue.k) or function
@@ -239,7 +239,7 @@ def prepare(iterator: Any, compiled: Any, traces: TracedSteps, tf: Any) -> bool:
 @guarded
 def tracing_of(iterator: Any, compiled: Any, tf: Any) -> Optional[Callable[[], Any]]:
     def declared(spec: Any) -> Any:
-        return None if isinstance(spec, (tf.OptionalSpec, tf.NoneTensorSpec)) else spec
+        return None if tf_seams.is_nothing(spec, tf) else spec
 
     data = tf.nest.map_structure(declared, iterator.element_spec)
     # A call of a tf.function cuts TensorFlow's frames out of a traceback; this way in does not by itself.

@@ -157,6 +157,11 @@ def _number(value: Any) -> Optional[int]:
     return int(value.numpy()) if hasattr(value, "numpy") else None
 
 
+def is_nothing(spec: Any, tf: Any) -> bool:
+    """Of an element that has no sample weights, say. The class has a public name since TensorFlow 2.19 or so."""
+    return isinstance(spec, tf.OptionalSpec) or type(spec).__name__ == "NoneTensorSpec"
+
+
 # -- traced functions
 
 
