@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.inside import checkpoint_store
-from tests.inside.attempts import KINDS, LOOPS, ON_TORCH, UNEDITED, Attempt, Run
+from tests.inside.attempts import KINDS, LOOPS, ON_TORCH, TAPES, UNEDITED, Attempt, Run
 from tests.workplace import wait_for
 
 SEEDED = (
@@ -36,6 +36,7 @@ SEEDED = (
 )  # fmt: skip
 KERAS_TORCH_KINDS = ("keras_torch_arrays", "keras_torch_loader", "keras_torch_dataset", "keras_torch_two_fits")
 LOOP_KINDS = ("torch_flat", "torch_nested", "torch_workers", "jax")
+TAPE_KINDS = ("compiled", "on_batch")  # loops around tf.GradientTape, and of train_on_batch
 TORCH_KINDS = (
     "plain", "accumulation", "mixed_precision", "gan", "schedulers", "own_sampler", "stream", "workers", "validation",
     "trainer_class", "progress_bar", "slices", "steps_of_a_cycle", "persistent_workers", "folds", "two_loaders",
@@ -175,7 +176,7 @@ def _check_end(outcome: Outcome, last: Attempt, expected: dict[str, Any]) -> Non
 
 
 def script_of(kind: str) -> Path:
-    scripts = {TORCH_KINDS: UNEDITED, LOOP_KINDS: LOOPS, KERAS_TORCH_KINDS: ON_TORCH}
+    scripts = {TORCH_KINDS: UNEDITED, LOOP_KINDS: LOOPS, KERAS_TORCH_KINDS: ON_TORCH, TAPE_KINDS: TAPES}
     return next((script for kinds, script in scripts.items() if kind in kinds), KINDS)
 
 
