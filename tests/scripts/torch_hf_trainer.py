@@ -15,6 +15,8 @@ from transformers.trainer_callback import PrinterCallback
 
 torch.set_num_threads(1)
 torch.manual_seed(0)
+# It has a shorter name since Transformers 4.41.
+NAME_OF_EVALUATION = "eval_strategy" if hasattr(TrainingArguments, "eval_strategy") else "evaluation_strategy"
 
 
 class Sentences(torch.utils.data.Dataset):
@@ -53,7 +55,7 @@ trainer = OwnTrainer(
         num_train_epochs=3,
         per_device_train_batch_size=8,
         gradient_accumulation_steps=2,
-        eval_strategy="epoch",
+        **{NAME_OF_EVALUATION: "epoch"},
         save_strategy="no",
         report_to=[],
         use_cpu=True,

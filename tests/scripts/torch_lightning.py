@@ -14,7 +14,7 @@ logging.disable(logging.WARNING)
 import lightning
 
 torch.set_num_threads(1)
-lightning.seed_everything(0, verbose=False)
+lightning.seed_everything(0)
 
 
 class Model(lightning.LightningModule):
