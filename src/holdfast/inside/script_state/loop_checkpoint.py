@@ -21,7 +21,7 @@ from ..save_interval import Pace
 from ..telemetry import LATER, Recorder, now
 from .begun_further_on import BegunFurtherOn
 from .data_position import ATTRIBUTE, Position
-from .frames import check_callers, innermost_user, stand_of, stands, users
+from .frames import TRANSPARENT, UPDATING, check_callers, innermost_user, stand_of, stands, users
 from .loop_framework import LoopFramework
 from .loop_snapshot import Here, SavedLoop, Snapshot, where
 from .loop_trails import Trails, TurnStarts
@@ -150,7 +150,7 @@ class LoopCheckpoints:
 
     def _begin(self) -> None:
         try:
-            check_callers(sys._getframe())
+            check_callers(sys._getframe(), (*TRANSPARENT, *UPDATING))
         except (
             RunByALibrary
         ) as error:  # a trainer of a library's has checkpoints of its own; its signals are its own, too
