@@ -75,6 +75,7 @@ class Trial:
         self.chance = random.Random(f"{kind} {seed}")
         self.checkpoints = place / "checkpoints"
         self.outcome = Outcome(kind)
+        self.lasts_s = 0.25  # at most from a checkpoint to the kill
         self._attempts = 0
 
     def attempt(self, script: Path | None = None, interval_s: float = INTERVAL_S) -> Attempt:
@@ -85,7 +86,9 @@ class Trial:
         return Attempt(self.kind, self.place / "undisturbed", None, INTERVAL_S).report()
 
     def killed(self, kills: int) -> Outcome:
+        began = time.monotonic()
         outcome, expected = self.outcome, self.undisturbed()
+        self.lasts_s = 0.7 * (time.monotonic() - began) / kills
         if "failed" in expected:
             outcome.problems.append(f"does not run by itself: {expected['failed']}")
             return outcome
@@ -108,7 +111,7 @@ class Trial:
         """Some time after its first checkpoint, so that there is something to go on from; False where it was over before."""
         if self.aim == "save":
             return self._kill_in_save(attempt)
-        newest = max(checkpoint_store.numbers(str(self.checkpoints)), default=0) + self.chance.randrange(6)
+        newest = max(checkpoint_store.numbers(str(self.checkpoints)), default=0)
         until = time.monotonic() + PATIENCE_S
         while max(checkpoint_store.numbers(str(self.checkpoints)), default=0) <= newest and time.monotonic() < until:
             if attempt.is_over():
@@ -116,7 +119,7 @@ class Trial:
             time.sleep(0.005)
         while self.kind.expected == "own" and not (self.checkpoints / FILE).exists() and not attempt.is_over():
             time.sleep(0.005)
-        time.sleep(self.chance.uniform(0.0, 0.25))
+        time.sleep(self.chance.uniform(0.0, self.lasts_s))
         return _kill(attempt)
 
     def _kill_in_save(self, attempt: Attempt) -> bool:

@@ -1,28 +1,21 @@
 """kill -9 of a training at seeded random instants, resumed each time: does it end as if nothing had happened?
 
-python -m tests.crash.resume --kills 100 --jobs 8 --seed 1
-python -m tests.crash.resume --kills 60 --jobs 8 --seed 1 --aim save
-
-A run is right when its final weights are those of the undisturbed run, bit for bit (or, where the script sets no seed,
+Each attempt is a process of its own, which the bootstrap gets into; `kill_table` does the same for many more kinds, forked. A run is right when its final weights are those of the undisturbed run, bit for bit (or, where the script sets no seed,
 when each sample was used once an epoch), when every attempt went on from the newest whole checkpoint there was, and when
 what it repeated is no more than one interval of the killed attempt's own steps.
 """
 
 from __future__ import annotations
 
-import argparse
 import functools
 import os
-import platform
 import random
 import shutil
 import sys
 import tempfile
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -193,34 +186,3 @@ def _undisturbed(kind: str, aim: str, python: str) -> dict[str, Any]:
         report = run.bare().report()
         assert report, f"{kind} does not run by itself"
         return report
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--kills", type=int, default=100)
-    parser.add_argument("--per-run", type=int, default=2, help="kills of one run before it is left to end")
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--aim", choices=("", "save"), default="", help="save: inside the writing of a checkpoint")
-    parser.add_argument("--kinds", nargs="*", default=None)
-    parser.add_argument("--place", type=Path, default=None, help="where the runs' folders are made")
-    options = parser.parse_args()
-    every = (*SEEDED, *UNSEEDED, *KERAS_TORCH_KINDS, *LOOP_KINDS, *TORCH_KINDS)
-    kinds = options.kinds or (("arrays", "tf_data", "generator") if options.aim else every)
-    runs = -(-options.kills // options.per_run)
-    print(f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {platform.release()}, Python {platform.python_version()}")
-    print(f"{options.kills} kills, {runs} runs, saved every {INTERVAL_S} s {options.aim and 'and killed in the save'}")
-    planned = [(kinds[i % len(kinds)], options.seed + i) for i in range(runs)]
-    killed = wrong = 0
-    with ThreadPoolExecutor(options.jobs) as pool:
-        work = [pool.submit(trial, kind, seed, options.per_run, options.aim, options.place) for kind, seed in planned]
-        for one in work:
-            outcome = one.result()
-            killed, wrong = killed + len(outcome.kills), wrong + bool(outcome.problems)
-            print(outcome, flush=True)
-    print(f"{runs - wrong} of {runs} runs right, {killed} kills")
-    return 1 if wrong else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

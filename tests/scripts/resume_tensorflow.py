@@ -308,6 +308,20 @@ def pipeline():
     return [model], epoch
 
 
+def made_anew():
+    """A data set for each epoch, of rows in a drawn order, shuffled without a seed of its own."""
+    model, optimizer = network(), keras.optimizers.Adam(1e-2)
+    for fold in range(2):
+        rows = np.random.permutation(SAMPLES)[: SAMPLES // 2]
+        for epoch in range(EPOCHS // 2):
+            order = np.random.permutation(rows)
+            data = tf.data.Dataset.from_tensor_slices((x[order], y[order])).shuffle(50).batch(BATCH)
+            for inputs, targets in data:
+                update(model, optimizer, inputs, targets)
+                paced()
+    return [model], rows[:4].tolist()
+
+
 class Linear(tf.Module):
     def __init__(self):
         super().__init__()
@@ -496,7 +510,7 @@ def on_batch_of_epochs():
 KINDS = {
     one.__name__: one
     for one in (
-        eager, compiled, gan, trainer_class, accumulation, from_generator, slices, eager_slices, endless, pipeline, tf_module,
+        eager, compiled, gan, trainer_class, accumulation, from_generator, slices, eager_slices, endless, pipeline, made_anew, tf_module,
         mixed_precision, early_stopping, keras_noise, nested_tapes, on_batch, on_batch_of_data, on_batch_of_generator, on_batch_of_epochs, on_batch_gan,
     )
 }  # fmt: skip

@@ -10,6 +10,7 @@ from typing import Any
 from ..never_raise import guarded
 from ..tensorflow.kept_loops import KeptLoops
 from ..tensorflow.nesting import nesting
+from ..user_errors import passing
 from .loop_objects import BATCH, batch_like
 
 GIVEN = ("x", "y", "sample_weight")
@@ -25,7 +26,8 @@ def follow_batches(kept: KeptLoops, trainer: Any) -> None:
             if BATCH not in vars(self):
                 _note(self, args, kwargs)
             kept.updates()
-        return train(self, *args, **kwargs)
+        with passing:
+            return train(self, *args, **kwargs)
 
     trainer.train_on_batch = train_on_batch
 

@@ -66,6 +66,7 @@ class KerasKinds:
             "built": bool(getattr(value, "built", False)),
             "build": seams.build_config(value),
             "batch": vars(value).get(BATCH),
+            "schedule": _schedule(value),
             "lists": lists,
             "attributes": attributes,
         }
@@ -106,6 +107,8 @@ class KerasKinds:
             wanted = [restoration.object_of(ref) for ref in refs]
             if len(held) != len(wanted) or any(a is not b for a, b in zip(held, wanted)):
                 raise CannotPutBack(f"{_named(live)} has {len(held)} {_words(name)}, {len(wanted)} were saved")
+        if _schedule(live) != node.parts["schedule"]:
+            raise CannotPutBack(f"{_named(live)} has another schedule of its learning rate than was saved")
         for name, ref in node.parts["attributes"].items():
             try:
                 vars(live)[name] = restoration.object_of(ref)  # past `__setattr__`, which tracks what it is given
@@ -135,6 +138,15 @@ def _build(node: Node, live: Any) -> None:
             outcome(seams.build_for_batch, live, zeros_like(node.parts["batch"]))
         if not getattr(live, "built", True) and node.parts["build"] is not None:
             outcome(live.build_from_config, node.parts["build"])
+
+
+def _schedule(owner: Any) -> str:
+    """Of an optimizer's learning rate: it counts nothing itself, and a script may put another in its place."""
+    found = seams.schedule_of(owner)
+    if found is None:
+        return ""
+    config, _ = outcome(found.get_config)
+    return f"{type(found).__name__} {sorted(config.items())}" if isinstance(config, dict) else type(found).__name__
 
 
 def batch_like(batch: Any) -> Any:

@@ -334,6 +334,13 @@ def held_by(owner: Any) -> Dict[str, List[Any]]:
     )
 
 
+def schedule_of(owner: Any) -> Any:
+    """None where its learning rate is a number, or it has none."""
+    keras: Any = sys.modules["keras"]
+    found = getattr(owner, "_learning_rate", None)
+    return found if isinstance(found, keras.optimizers.schedules.LearningRateSchedule) else None
+
+
 def build_config(owner: Any) -> Any:
     """The shapes a layer was built for, as plain values; None where it does not tell."""
     told = getattr(owner, "get_build_config", None)

@@ -26,10 +26,12 @@ class BegunFurtherOn:
         modules: List[str],
         or_stop: Callable[..., Any],
         generators: Optional[Dict[frames.CodeKey, List[Head]]] = None,
+        turn_begins: Callable[[int, int], object] = lambda _level, _line: None,
     ) -> None:
         self._chain = chain
         self._heads = heads
         self._generators = generators or {}
+        self._turn_begins = turn_begins  # of the loop of this frame and line
         self._counting: List[_Counting] = []
         self._or_stop = or_stop
         self._names: Dict[str, Any] = {"range": _range_of(self), "enumerate": self._enumerate}
@@ -101,6 +103,7 @@ class BegunFurtherOn:
             return whole
         if frames.stands(outer[:-1]) != self._chain[:level]:
             return whole
+        self._turn_begins(level, frame.f_lineno)
         return self._shortened(whole, level, self._heads, level, frame)  # type: ignore[no-any-return]
 
     def _shortened(self, whole: Any, owner: Any, heads: List[List[Head]], level: int, frame: FrameType) -> Any:

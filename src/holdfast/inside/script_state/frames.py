@@ -13,7 +13,11 @@ from ..library_paths import is_library
 from .refusal import CannotTake, RunByALibrary
 
 # Frames of these may stand between the user's and the call that is followed: they keep nothing that training depends on.
-TRANSPARENT = ("tqdm", "torch/", "tensorflow/", "keras/")
+TRANSPARENT = (
+    "tqdm", "torch/", "tensorflow/python/data/ops/", "tensorflow/python/eager/polymorphic_function/",
+    "tensorflow/python/util/traceback_utils",
+)  # fmt: skip
+UPDATING = ("keras/", "tensorflow/")  # and these between the user's and an update
 # These call a function of the user's once: command lines, decorators.
 CALLERS = (
     "click", "typer", "hydra", "absl", "fire", "runpy", "<frozen runpy>", "functools", "contextlib", "importlib",
@@ -79,12 +83,12 @@ def stands(frames: List[FrameType]) -> List[Stand]:
     return [stand_of(frame) for frame in frames]
 
 
-def check_callers(frame: Optional[FrameType]) -> None:
+def check_callers(frame: Optional[FrameType], transparent: Tuple[str, ...] = TRANSPARENT) -> None:
     """Nothing but the user's own code may hold a part of the loop's state."""
     seen_user = False
     while frame is not None:
         if _is_library(frame.f_code):
-            allowed = CALLERS if seen_user else TRANSPARENT
+            allowed = CALLERS if seen_user else transparent
             path = frame.f_code.co_filename.replace(os.sep, "/")
             if not _is_ours(path) and not any(f"/{part}" in path or path.startswith(part) for part in allowed):
                 if seen_user and innermost_user(frame) is None:

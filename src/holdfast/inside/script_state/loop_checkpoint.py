@@ -21,10 +21,10 @@ from ..save_interval import Pace
 from ..telemetry import LATER, Recorder, now
 from .begun_further_on import BegunFurtherOn
 from .data_position import ATTRIBUTE, Position
-from .frames import check_callers, innermost_user, stand_of, stands, users
+from .frames import TRANSPARENT, UPDATING, check_callers, innermost_user, stand_of, stands, users
 from .loop_framework import LoopFramework
 from .loop_snapshot import Here, SavedLoop, Snapshot, where
-from .loop_trails import Trails
+from .loop_trails import Trails, TurnStarts
 from .refusal import CannotTake, RunByALibrary
 
 KIND = "loop"
@@ -48,6 +48,9 @@ class LoopCheckpoints:
         self.positions: List[Position] = []
         self._made = 0
         self.trails = Trails()
+        self._turns = TurnStarts()
+        self._changing_data = False  # a loop goes over other data in each turn of those around it
+        self._newest: dict[Any, Any] = {}  # by place: what the newest iterator there depends on
         self._places: Optional[Trails] = None  # of steps in a loop without a loader, while a checkpoint is due
         self._updates = 0  # of weights
         self._trained_before = ""  # the first loop over data, where something trains before it
@@ -88,6 +91,12 @@ class LoopCheckpoints:
         position.first = self.framework.data_random_state()
         user = innermost_user(frame)
         position.stand = stand_of(user) if user is not None else None
+        self._turns.note(users(frame))
+        before = self._newest.get(position.stand)
+        self._newest[position.stand] = position.made
+        self._changing_data = self._changing_data or (
+            before is not None and not self.framework.same_data(before, position.made)
+        )
         if self._updates and not self.trails.is_begun and position.stand is not None:
             self._trained_before = position.stand.words
         self.trails.begins(frame, self._updates)
@@ -134,13 +143,14 @@ class LoopCheckpoints:
     def nothing_came(self, position: Position) -> None:
         """The data is over: what was taken at this place would be gone on from at the end of an epoch."""
         position.ended = True
+        self._turns.last = self.framework.data_random_state()
         if self.pending is not None:
             self.pending = None
             self.next_at = 0.0
 
     def _begin(self) -> None:
         try:
-            check_callers(sys._getframe())
+            check_callers(sys._getframe(), (*TRANSPARENT, *UPDATING))
         except (
             RunByALibrary
         ) as error:  # a trainer of a library's has checkpoints of its own; its signals are its own, too
@@ -189,7 +199,9 @@ class LoopCheckpoints:
     def _taken(self, position: Optional[Position], frame: FrameType, arguments: Any) -> Snapshot:
         here = where(frame, lambda value: isinstance(value, self.framework.followed), position is not None)
         self._check(here, position)
-        return Snapshot(self.framework, here, position, self.positions, arguments, self._has_room)
+        snapshot = Snapshot(self.framework, here, position, self.positions, arguments, self._has_room)
+        snapshot.rest["turns"] = dict(self._turns.states)
+        return snapshot
 
     def _has_room(self, size: int) -> bool:
         groups = (self.recorder.settings.get("rescue") or {}).get("groups")
@@ -198,6 +210,8 @@ class LoopCheckpoints:
 
     def _check(self, here: Here, position: Optional[Position]) -> None:
         self.framework.check(self.positions)
+        if self._changing_data and not any(head.kind == "range" for heads in here.heads for head in heads):
+            raise CannotTake("the data is made anew in each turn of a loop that is no `for` over a range")
         before = self._trained_before or self.trails.trained_before(here.frames, here.chain, self._updates)
         if before:
             words = "the script" if self._trained_before else f"the loop at {before}"
@@ -268,8 +282,15 @@ class LoopCheckpoints:
         self.goal = self.or_stop(SavedLoop, self.framework, manifest)
         assert self.goal is not None
         rest, heads = self.goal.rest, self.goal.heads
-        self.plan = BegunFurtherOn(self.goal.chain, heads, rest["modules"], self.or_stop, rest["generators"])
+        self.plan = BegunFurtherOn(
+            self.goal.chain, heads, rest["modules"], self.or_stop, rest["generators"], self._turn_begins
+        )
         self.plan.install()
+
+    def _turn_begins(self, level: int, line: int) -> None:
+        _, state = self.goal.rest["turns"].get((level, line), (None, None)) if self.goal is not None else (None, None)
+        if state is not None:
+            self.or_stop(self.framework.put_data_random_state, state)
 
     def try_to_go_on(self, iterator: Any, frame: FrameType, arguments: Any = ()) -> Any:
         """The arguments of the call that is under way: those that were saved, once the state was put back."""
@@ -279,6 +300,7 @@ class LoopCheckpoints:
         self.goal = None
         arguments = self.or_stop(goal.put_back, frame, iterator, self.positions, arguments, plan.count_on)
         plan.remove()
+        self._turns.states = dict(goal.rest["turns"])
         current = goal.rest["current"]
         if current is not None:
             plan.resumed_items = current["count"] if current["stand"] == goal.chain[-1] else -1

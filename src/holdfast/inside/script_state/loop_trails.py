@@ -14,7 +14,7 @@ from . import frames, source_position
 from .frames import Stand
 from .refusal import CannotTake
 
-Turn = Dict[Any, Any]  # a loop around -> the value its variable has
+Turn = Dict[Tuple[int, int], Any]  # a loop around, by frame and line -> the value its variable has
 
 _loops: Dict[Any, List[Tuple[int, str]]] = {}
 
@@ -40,7 +40,7 @@ class Trails:
         """An iterator is asked for its first batch, or a step begins that needs none."""
         self._note(steps)
         found = frames.users(frame)
-        chain, turn = frames.stands(found), _turn(found)
+        chain, turn = frames.stands(found), turn_of(found)
         before = self._trails.get(tuple(chain))
         self._last = self._trails[tuple(chain)] = _Trail(chain, turn, steps)
         self._last.trained = before is not None and before.trained and before.turn == turn
@@ -52,7 +52,7 @@ class Trails:
     def trained_before(self, found: List[FrameType], chain: List[Stand], steps: int) -> str:
         """The place before this one, in the same turn, that trains; nothing where there is none."""
         self._note(steps)
-        turn = _turn(found)
+        turn = turn_of(found)
         for trail in self._trails.values():
             same_turn = all(turn.get(loop, value) == value for loop, value in trail.turn.items())
             if trail.trained and same_turn and trail.chain != chain and _precedes(trail.chain, chain):
@@ -71,7 +71,7 @@ def _precedes(one: List[Stand], other: List[Stand]) -> bool:
     return False
 
 
-def _turn(found: List[FrameType]) -> Turn:
+def turn_of(found: List[FrameType]) -> Turn:
     turn = {}
     for level, frame in enumerate(found):
         key = (frame.f_code, frames.instruction_of(frame))
@@ -79,7 +79,7 @@ def _turn(found: List[FrameType]) -> Turn:
             _loops[key] = _around(frame)
         if _loops[key]:
             held = frame.f_locals
-            turn.update({(level, frame.f_code, line): _plain(held.get(name)) for line, name in _loops[key]})
+            turn.update({(level, line): _plain(held.get(name)) for line, name in _loops[key]})
     return turn
 
 
@@ -93,3 +93,20 @@ def _around(frame: FrameType) -> List[Tuple[int, str]]:
 
 def _plain(value: Any) -> Any:
     return value if isinstance(value, (int, str)) else id(value)
+
+
+class TurnStarts:
+    """Random state about when each turn began that is under way: where the data of the turn before was over.
+
+    A script that is started again enters a turn at its top: what it draws there (an order of the data) must be drawn again.
+    """
+
+    def __init__(self) -> None:
+        self.states: Dict[Tuple[int, int], Tuple[Any, Any]] = {}  # by loop: the value of its variable, the state
+        self.last: Any = None  # when data was over
+
+    def note(self, found: List[FrameType]) -> None:
+        """An iterator is asked for its first batch."""
+        for loop, value in turn_of(found).items():
+            if loop not in self.states or self.states[loop][0] != value:
+                self.states[loop] = (value, self.last)

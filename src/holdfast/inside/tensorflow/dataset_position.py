@@ -8,13 +8,16 @@ batches were taken. What is read again is compared with what came before.
 from __future__ import annotations
 
 import sys
+import zlib
 from typing import Any, Callable, Dict, List, NamedTuple
 
 from .. import randomness
 from ..script_state.data_position import ATTRIBUTE, LOOKED_AT, Position, leaves
+from ..script_state.object_graph import PLAIN
 from ..script_state.refusal import CannotPutBack, CannotTake
 from . import random_state, seams
 
+LIKE = "_holdfast_like"  # on a data set: what it is known by
 MADE = "_holdfast_made"  # on a data set: how many iterators were made of it, or of one that is made of it
 COMPARED = "batches"
 SHUFFLES, CACHES = "ShuffleDataset", "CacheDataset"  # parts of names of classes
@@ -22,6 +25,7 @@ SHUFFLES, CACHES = "ShuffleDataset", "CacheDataset"  # parts of names of classes
 
 class Made(NamedTuple):
     counts: List[int]  # of each part of the data set, before this one
+    like: List[int]  # what each part is known by: some of its values, its seeds
 
 
 def parts_of(dataset: Any) -> List[Any]:
@@ -33,7 +37,15 @@ def parts_of(dataset: Any) -> List[Any]:
 
 
 def made_of(dataset: Any) -> Made:
-    return Made([getattr(part, MADE, 0) for part in parts_of(dataset)])
+    parts = parts_of(dataset)
+    return Made([getattr(part, MADE, 0) for part in parts], [_like(part) for part in parts])
+
+
+def _like(part: Any) -> int:
+    if not hasattr(part, LIKE):
+        name = type(part).__name__.encode()
+        setattr(part, LIKE, zlib.crc32(b"".join(sample(one) for one in seams.values_of(part)), zlib.crc32(name)))
+    return int(getattr(part, LIKE))
 
 
 def count_one(dataset: Any) -> None:
@@ -56,6 +68,8 @@ def sample(batch: Any) -> bytes:
     for leaf in leaves(batch, []):
         if hasattr(leaf, "numpy") and "GPU" in getattr(leaf, "device", ""):
             continue
+        if type(leaf) in PLAIN:
+            found += repr(leaf)[:LOOKED_AT].encode("utf-8", "replace")
         array = numpy.asarray(leaf) if hasattr(leaf, "__array__") else None
         if array is not None and array.size:
             some = array.reshape(-1)[:: max(1, array.size // LOOKED_AT)]
@@ -71,9 +85,9 @@ def bring_forward(
     True where that has moved Python's or NumPy's random state: a part of the data comes from Python.
     """
     position: Position = getattr(iterator, ATTRIBUTE)
-    wanted, here = record["made"].counts, made_of(dataset).counts
-    if len(wanted) != len(here):
-        raise CannotPutBack("the data set is made of other parts")
+    wanted = record["made"].counts
+    if record["made"].like != made_of(dataset).like:
+        raise CannotPutBack("the data set that the loop goes over is another one than before")
     if position.made.counts != wanted:
         _make_earlier_ones(dataset, wanted, iterate)
         _become(iterator, iterate(dataset))

@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, Iterable, Optional
 
 from ..never_raise import guarded
 from ..script_state.data_position import ATTRIBUTE, Position
+from ..script_state.frames import innermost_user
 from ..script_state.loop_checkpoint import LoopCheckpoints
 from ..script_state.own_files import OwnFiles, loading, saving
 from ..script_state.refusal import CannotTake
@@ -127,8 +128,9 @@ class KeptLoops:
         @functools.wraps(enter)
         def __enter__(self_: Any) -> Any:
             if not nesting.depth and eager():
-                if not framework.recording:
-                    self.step_begins(sys._getframe(1))
+                frame = sys._getframe(1)
+                if not framework.recording and innermost_user(frame) is frame:  # not in a call of a library's
+                    self.step_begins(frame)
                 framework.recording += 1
             return enter(self_)
 

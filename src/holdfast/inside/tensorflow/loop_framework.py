@@ -68,6 +68,12 @@ class TensorFlowLoops:
         kept = {name: now[name] for name in ("python", "numpy") if name in now} if self._python_data else {}
         random_state.restore({**state, **kept})
 
+    def put_data_random_state(self, state: Dict[str, Any]) -> None:
+        random_state.restore(state)
+
+    def same_data(self, one: Made, other: Made) -> bool:
+        return one.like == other.like
+
     def about_to_make(self, source: Any) -> Made:
         made = dataset_position.made_of(source)
         dataset_position.count_one(source)

@@ -22,6 +22,7 @@ def of_data() -> Dict[str, Any]:
     state = randomness.capture()
     drawing = seams.python_random()
     state["tensorflow"] = None if drawing is None else drawing.getstate()
+    state["shuffles"] = _shuffles.getstate()
     return state
 
 
@@ -31,7 +32,12 @@ def restore(state: Dict[str, Any]) -> None:
     drawing = seams.python_random()
     if state.get("tensorflow") is not None and drawing is not None:
         drawing.setstate(state["tensorflow"])
+    if "shuffles" in state:
+        _shuffles.setstate(state["shuffles"])
     randomness.restore(state)
+
+
+_shuffles = random.Random(0)  # seeds of shuffles that were given none, in a script that sets none
 
 
 def shuffle_alike(seed: int) -> None:
@@ -42,13 +48,13 @@ def shuffle_alike(seed: int) -> None:
     seeding, config = seams.module("data.util.random_seed"), seams.module("framework.config")
     context = seams.context_module()
     get_seed = seeding.get_seed
-    chance = random.Random(seed)
+    _shuffles.seed(seed)
 
     @functools.wraps(get_seed)
     def given(wished: Any) -> Any:
         unseeded = wished is None and context.executing_eagerly() and context.global_seed() is None
         if unseeded and not config.is_op_determinism_enabled():
-            wished = chance.randrange(1, 2**31 - 1)
+            wished = _shuffles.randrange(1, 2**31 - 1)
         return get_seed(wished)
 
     seeding.get_seed = given

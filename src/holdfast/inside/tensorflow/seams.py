@@ -211,6 +211,12 @@ def inputs_of(dataset: Any) -> List[Any]:
     return list(dataset._inputs())
 
 
+def values_of(dataset: Any) -> List[Any]:
+    """What a part of a data set was made with, as far as it tells."""
+    names = ("_tensors", "_seed", "_seed2", "_buffer_size", "_batch_size", "_count", "_filenames")
+    return [getattr(dataset, name, None) for name in names]
+
+
 def tracked_containers() -> Tuple[Tuple[type, ...], Tuple[type, ...]]:
     """Classes of lists and of dicts that stand in for the script's own where an object tracks what it is given."""
     ours = module("trackable.data_structures")

@@ -26,7 +26,7 @@ class ValueStore:
         return self._add(variable, variable_values.read)
 
     def add_tensor(self, tensor: Any) -> int:
-        return self._add(tensor, _as_it_is)
+        return self._add(tensor, _on_host)
 
     def _add(self, owner: Any, read: Any) -> int:
         number = self._numbers.get(id(owner))
@@ -43,8 +43,9 @@ class ValueStore:
         self._values = []
 
 
-def _as_it_is(tensor: Any) -> Any:
-    return tensor
+def _on_host(tensor: Any) -> Any:
+    """What is held on a GPU would not be freed when the script lets go of it."""
+    return tensor if "CPU" in tensor.device else tensor.numpy()
 
 
 class SavedValues:
