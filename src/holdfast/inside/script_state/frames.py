@@ -13,10 +13,10 @@ from ..library_paths import is_library
 from .refusal import CannotTake, RunByALibrary
 
 # Frames of these may stand between the user's and the call that is followed: they keep nothing that training depends on.
-TRANSPARENT = ("tqdm", "torch/")
+TRANSPARENT = ("tqdm", "torch/", "accelerate/optimizer")
 # These call a function of the user's once: command lines, decorators.
 CALLERS = (
-    "click", "typer", "hydra", "absl", "fire", "runpy", "<frozen runpy>", "functools", "contextlib", "importlib",
+    "lightning/pytorch/", "pytorch_lightning/", "click", "typer", "hydra", "absl", "fire", "runpy", "<frozen runpy>", "functools", "contextlib", "importlib",
     "<frozen importlib", "torch/utils/_contextlib", "torch/distributed/elastic/multiprocessing/errors",
 )  # fmt: skip
 INNER = ("<listcomp>", "<genexpr>", "<setcomp>", "<dictcomp>", "<lambda>")
@@ -100,6 +100,11 @@ def check_callers(frame: Optional[FrameType]) -> None:
 
 
 _libraries: Dict[str, bool] = {}
+
+
+def follow(path: str) -> None:
+    """The functions in this file of a library are followed as the script's own: their variables hold a loop's state."""
+    _libraries[path] = False
 
 
 def _is_library(code: CodeType) -> bool:
