@@ -24,16 +24,23 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from holdfast.inside import checkpoint_store
+from holdfast.inside.frameworks import TRAINERS
 from holdfast.inside.ring import TEXT, Reader
 from tests.inside.attempts import UNEDITED
 
 OWN = UNEDITED.with_name("resume_torch_own.py")
+TRAINED = {  # kinds that a library's trainer runs, by how they begin: the script, and what is imported once for all
+    "hf_": (UNEDITED.with_name("resume_hf.py"), "transformers.trainer"),
+    "pl_": (UNEDITED.with_name("resume_lightning.py"), "lightning.pytorch"),
+    "other_pl_": (UNEDITED.with_name("resume_lightning.py"), "pytorch_lightning"),
+}
 REFUSED = UNEDITED.with_name("resume_torch_refused.py")
 INTERVAL_S = 0.08
 ENVIRONMENT = {"EPOCHS": "5", "STEP_PAUSE_S": "0.002", "CUDA_VISIBLE_DEVICES": "-1"}
@@ -48,6 +55,7 @@ class Outcome:
     paused_ms: list[float] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     answers: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)  # why no checkpoint was taken at some place
     own: int = 0  # attempts in which the script went on from a checkpoint of its own
 
     def __str__(self) -> str:
@@ -74,10 +82,25 @@ def trial(kind: str, seed: int, kills: int, place: Path, script: Path = UNEDITED
             continue
         report = _finished(pid, folder)
         _note(outcome, folder, before)
-        outcome.problems += [f"{key} differs" for key in undisturbed if report.get(key) != undisturbed[key]]
+        outcome.problems += [
+            f"{key} differs{_where(undisturbed[key], report.get(key))}"
+            for key in undisturbed
+            if report.get(key) != undisturbed[key]
+        ]
         outcome.problems += [report["failed"]] if "failed" in report else []
         break
+    if kills and not outcome.kills:
+        outcome.problems.append(f"never killed, since nothing was saved: {outcome.refused}")
     return outcome
+
+
+def _where(one: Any, other: Any) -> str:
+    """The place in a record at which two differ first."""
+    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        for index, pair in enumerate(zip(one, other, strict=True)):
+            if pair[0] != pair[1]:
+                return f"[{index}]{_where(*pair)}"
+    return f": {str(one)[:120]} / {str(other)[:120]}"
 
 
 def answered(kind: str, place: Path) -> Outcome:
@@ -157,6 +180,9 @@ def _note(outcome: Outcome, folder: Path, before: dict[str, Any] | None) -> None
     wrong = [event for event in told if event["kind"] in ("checkpoint.mismatch", "inside.failed")]
     outcome.problems += [f"{event['kind']}: {event.get('reason')}" for event in wrong]
     outcome.problems += [] if told or before is None else ["it told nothing"]
+    outcome.refused += [
+        str(event["reason"]) for event in told if event["kind"] in ("checkpoint.failed", "checkpoint.not_made")
+    ]
     outcome.own += sum(event["kind"] == "checkpoint.own" for event in told)
     if (
         before is not None
@@ -198,6 +224,7 @@ def _forked(script: Path, kind: str, folder: Path, checkpoints: Path | None) -> 
         return pid
     os.setsid()
     os.chdir(folder)
+    os.environ["WORK"] = str((folder if checkpoints is None else checkpoints.parent) / "work")
     for number, name in ((1, "out"), (2, "err")):
         os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT, 0o600), number)
     raise Child(script, kind, checkpoints)
@@ -214,6 +241,9 @@ def _start_inside(checkpoints: Path, interval_s: float) -> None:
 
     sys.modules["holdfast_inside.start"] = start
     start.imported("torch", str(channel))
+    for name in TRAINERS:
+        if name in sys.modules:
+            start.imported(name, str(channel))
 
 
 def _import_the_rest() -> None:
@@ -231,11 +261,21 @@ def kinds_of(script: Path) -> list[str]:
     return [word.strip() for word in listed[listed.index("in (") + 4 : listed.rindex(")")].split(",") if word.strip()]
 
 
+def trainers() -> list[str]:
+    """Those of Lightning under its other name, too."""
+    hf, lightning, _ = (kinds_of(script) for script, _ in TRAINED.values())
+    return [*hf, *lightning, "other_pl_plain"]
+
+
 def outcome_of(kind: str, seed: int, kills: int, place: Path) -> Outcome:
     if kind in ("edited", "other_model"):
         return changed(kind, seed, place)
     if kind == "own":
         return trial(kind, seed, kills, place, OWN)
+    for prefix, (script, package) in TRAINED.items():
+        if kind.startswith(prefix):
+            os.environ["PACKAGE"] = package
+            return trial(kind.removeprefix("other_"), seed, kills, place, script)
     return answered(kind, place) if kind in kinds_of(REFUSED) else trial(kind, seed, kills, place)
 
 
@@ -248,7 +288,10 @@ def main() -> int:
     os.environ.update(ENVIRONMENT)
     torch.set_num_threads(1)
     _import_the_rest()
-    kinds = options.kinds or [*kinds_of(UNEDITED), "own", "edited", "other_model", *kinds_of(REFUSED)]
+    kinds = options.kinds or [*kinds_of(UNEDITED), "own", "edited", "other_model", *kinds_of(REFUSED), *trainers()]
+    for prefix, (_, package) in TRAINED.items():
+        if any(kind.startswith(prefix) for kind in kinds):
+            import_module(package)
     print(f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, Python {platform.python_version()}, torch {torch.__version__}")
     wrong, killed, parent = 0, 0, os.getpid()
     for kind in kinds:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,8 @@ pytest.importorskip("torch")
 
 ROOT = Path(__file__).parents[2]
 QUICK = ("plain", "validation", "own", "edited", "other_model", "counted_by_zip", "graph_kept_for_later")
+
+TRAINERS = ("hf_own_checkpoints", "pl_plain")
 
 
 def outcomes(*words: str) -> tuple[int, str]:
@@ -35,6 +38,16 @@ def test_killed_loops_end_as_if_nothing_had_happened_and_others_are_refused_in_w
     assert "was edited since. Nothing was trained, the checkpoint is kept." in said
     assert "range(5)" in lines["counted_by_zip"]
     assert "graph is still to be run backward" in lines["graph_kept_for_later"]
+
+
+def test_trainers_of_libraries_that_are_killed_end_as_if_nothing_had_happened() -> None:
+    """One of them would have begun from a checkpoint of its own."""
+    for package in ("transformers", "lightning"):
+        if find_spec(package) is None:
+            pytest.skip(f"needs {package}")
+    code, said = outcomes("--kills", "1", *TRAINERS)
+    assert code == 0 and f"{len(TRAINERS)} of {len(TRAINERS)} loops right, {len(TRAINERS)} kills" in said, said
+    assert said.count("1 kills, went on from steps [") == len(TRAINERS) and "[]" not in said
 
 
 @pytest.mark.slow

@@ -16,6 +16,18 @@ from .own_files import OwnFiles
 from .step import Aspect, Call, Step, in_turn
 
 
+class _Process:
+    kept: Optional[LoopCheckpoints] = None
+
+
+_here = _Process()
+
+
+def of_process() -> Optional[LoopCheckpoints]:
+    """None where no checkpoints are kept."""
+    return _here.kept
+
+
 def keeping(
     recorder: Recorder, torch: Any, wanted: Optional[Dict[str, Any]], went_on: Callable[[int], None]
 ) -> Optional[Aspect]:
@@ -24,8 +36,8 @@ def keeping(
         return None
 
     def aspect(step: Step) -> Step:
-        kept = LoopCheckpoints(recorder, torch, wanted, step.iterate, step.next_batch, went_on)
-        own = OwnFiles(str(wanted["directory"]))
+        kept = _here.kept = LoopCheckpoints(recorder, torch, wanted, step.iterate, step.next_batch, went_on)
+        own = kept.own
         if kept.goal is not None:
             torch.load = functools.wraps(torch.load)(_load(kept, own, torch.load))
         for owner in (torch.optim.Optimizer, torch.nn.Module):
@@ -63,7 +75,9 @@ def _next_batch(kept: LoopCheckpoints, inner: Call) -> Call:
         kept.cleared = 0
         if position.first is None:
             kept.first_batch(position, sys._getframe(1))
-        if kept.goal is not None:
+        if kept.host is not None:
+            pass
+        elif kept.goal is not None:
             kept.try_to_go_on(iterator, sys._getframe(1))
         elif now() >= kept.next_at:
             kept.boundary(position, sys._getframe(1))
@@ -108,7 +122,7 @@ def _load(kept: LoopCheckpoints, own: OwnFiles, inner: Call) -> Call:
         with passing:
             result = inner(f, *args, **kwargs)
         path = own.is_from_before(f) if kept.goal is not None else ""
-        if path:
+        if path and not (kept.goal_is_hosted and kept.is_newer_than(path)):
             kept.has_its_own(path)
         return result
 
@@ -120,7 +134,9 @@ def _clear(kept: LoopCheckpoints, inner: Call) -> Call:
         with passing:
             result = inner(owner, *args, **kwargs)
         kept.cleared += 1
-        if kept.goal is not None:
+        if kept.host is not None:
+            pass
+        elif kept.goal is not None:
             kept.try_to_go_on(None, sys._getframe(1))
         elif kept.cleared > WITHOUT_LOADER and now() >= kept.next_at:
             kept.boundary(None, sys._getframe(1))

@@ -6,11 +6,12 @@ cleared. Whether gradients belong to it is seen at the next backward pass.
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import weakref
 from types import FrameType
-from typing import Any, Callable, List, Optional
+from typing import Any, Callable, List, Optional, Protocol
 
 from .. import checkpoint_store, relieve
 from ..background_save import Done, Saver
@@ -26,6 +27,7 @@ from . import seams
 from .loader_position import ATTRIBUTE, Made, Position, follow_indices, made_of
 from .loop_state import Here, SavedLoop, Snapshot, where
 from .loop_trails import Trails
+from .own_files import OwnFiles
 from .random_state import capture
 from .tensor_store import KEPT_BYTES, Block
 
@@ -34,8 +36,20 @@ NEVER = float("inf")
 RETRY_S = 0.5  # while the last one is still being written
 ELSEWHERE_S, SELDOM_S = 0.05, 2.0  # another place is looked for: soon at first, then seldom
 COMPLAIN_AFTER_S = 5.0
+OWN_AHEAD_S = 60.0  # a trainer's own checkpoint is gone on from where it is so much newer than ours
 SPARE_BYTES = 128 << 20  # left to the step itself beside copies of all it updates
 WITHOUT_LOADER = 10  # gradients were cleared so often and no batch came: the loop has no loader
+
+
+class EpochLoop(Protocol):
+    """What is to be known of a loop that a trainer runs."""
+
+    title: str
+
+    @property
+    def batch(self) -> int: ...
+    def fed_by(self, positions: List[Position]) -> List[Position]: ...
+    def check(self) -> None: ...  # raises CannotTake
 
 
 class LoopCheckpoints:
@@ -60,7 +74,11 @@ class LoopCheckpoints:
         self._ending: Optional[Callable[[], None]] = None
         self._retry_s = ELSEWHERE_S
         self._refused_since: Optional[float] = None
+        self._refused_step = 0
         self.training = False
+        # A trainer of a library's that runs the loop, and says itself where its state can be taken.
+        self.host: Optional[EpochLoop] = None
+        self.own = OwnFiles(str(wanted["directory"]))
         self.goal: Optional[SavedLoop] = None
         self.plan: Optional[BegunFurtherOn] = None
         self._followed = (seams.loader_module().DataLoader, seams.loader_iterator_class())
@@ -113,7 +131,8 @@ class LoopCheckpoints:
 
     def _begin(self) -> None:
         try:
-            check_callers(sys._getframe())
+            if self.host is None:
+                check_callers(sys._getframe())
         except (
             RunByALibrary
         ) as error:  # a trainer of a library's has checkpoints of its own; its signals are its own, too
@@ -154,8 +173,9 @@ class LoopCheckpoints:
         block = snapshot.block
         self._block = block if isinstance(block, Block) and block.bytes <= KEPT_BYTES else None
         self._retry_s = ELSEWHERE_S
-        batch = position.count if position is not None else 0
+        batch = position.count if position is not None else self.host.batch if self.host is not None else 0
         self._manifest = {"framework": "torch", "kind": KIND, "step": self.recorder.steps, "fit": 0, "batch": batch}
+        self._manifest |= {"by": self.host.title if self.host is not None else ""}
         self._manifest |= {"epoch": self.recorder.epoch_number, "paused_s": round(now() - began, 6)}
         self.next_at = self.pace.saved(now(), now() - began, self.saver.write_s)
         if self._ending is not None or not snapshot.is_copied:
@@ -166,7 +186,10 @@ class LoopCheckpoints:
     def _taken(self, position: Optional[Position], frame: FrameType) -> Snapshot:
         here = where(frame, lambda value: isinstance(value, self._followed), position is not None)
         self._check(here, position)
-        return Snapshot(self.torch, here, position, self.positions, self._block, self._has_room)
+        return Snapshot(self.torch, here, position, self._under_way(), self._block, self._has_room)
+
+    def _under_way(self) -> List[Position]:
+        return self.positions if self.host is None else self.host.fed_by(self.positions)
 
     def _has_room(self, size: int) -> bool:
         groups = (self.recorder.settings.get("rescue") or {}).get("groups")
@@ -176,6 +199,8 @@ class LoopCheckpoints:
     def _check(self, here: Here, position: Optional[Position]) -> None:
         if self.torch.distributed.is_available() and self.torch.distributed.is_initialized():
             raise CannotTake("several processes train together, which is not followed yet")
+        if self.host is not None:
+            self.host.check()
         self.trails.check(here.frames, here.chain, self.recorder.steps)
         if threading.current_thread() is not threading.main_thread():
             raise CannotTake("another thread than the main one asks for data")
@@ -207,10 +232,11 @@ class LoopCheckpoints:
     def _refused(self, reason: str) -> None:
         moment = now()
         if self._refused_since is None:
-            self._refused_since = moment
+            self._refused_since, self._refused_step = moment, self.recorder.steps
         self.next_at = moment + self._retry_s
         self._retry_s = min(SELDOM_S, self._retry_s * 1.5)
-        if moment - self._refused_since > COMPLAIN_AFTER_S or self._done is not None:
+        trained = self.recorder.steps > self._refused_step  # a long validation has nothing to save
+        if (moment - self._refused_since > COMPLAIN_AFTER_S and trained) or self._done is not None:
             self.saver.complain(reason)
         if self._done is not None:
             done, self._done = self._done, None
@@ -249,16 +275,30 @@ class LoopCheckpoints:
             return
         self.goal = None
         plan.remove()
-        self.or_stop(goal.put_back, frame, iterator, self.positions, self._iterate, self._following)
+        self.or_stop(goal.put_back, frame, iterator, self._under_way(), self._iterate, self._following)
         current = goal.rest["current"]
         if current is not None:
-            plan.resumed_items = current["count"] if current["stand"] == goal.chain[-1] else -1
+            ahead = seams.is_one_ahead(goal.chain[-1].key)
+            from_the_first = ahead or current["stand"] == goal.chain[-1]
+            plan.resumed_items = max(0, current["count"] - ahead) if from_the_first else -1
         else:
             plan.resumed_items = 0
         self.recorder.steps = int(goal.manifest["step"])
         self._went_on(int(goal.manifest["epoch"]))
         told = {key: goal.manifest[key] for key in ("number", "step", "fit", "epoch", "batch")}
         self.recorder.event("checkpoint.restored", **told)
+
+    @property
+    def goal_is_hosted(self) -> bool:
+        """What the trainer has loaded is put over as a whole when it comes to the place."""
+        return self.goal is not None and bool(self.goal.manifest.get("by"))
+
+    def is_newer_than(self, path: str) -> bool:
+        """Whether the checkpoint to go on from was written after this file, or not much before: ours is exact."""
+        if self.goal is None or not os.path.exists(path):
+            return False
+        written = os.path.join(str(self.goal.manifest["path"]), checkpoint_store.MANIFEST)
+        return os.path.getmtime(written) >= os.path.getmtime(path) - OWN_AHEAD_S
 
     def has_its_own(self, path: str) -> None:
         """The script has loaded what it saved in an earlier attempt: it goes on by itself."""

@@ -13,6 +13,7 @@ from typing import Any, Dict, List, Optional, Tuple
 from ..script_state import frames, source_position
 from ..script_state.frames import Stand
 from ..script_state.refusal import CannotTake
+from . import seams
 
 Turn = Dict[Any, Any]  # a loop around -> the value its variable has
 
@@ -37,19 +38,20 @@ class Trails:
         """An iterator is asked for its first batch."""
         self._note(steps)
         found = frames.users(frame)
-        chain, turn = frames.stands(found), _turn(found)
+        chain, turn = _of_loops(frames.stands(found)), _turn(found)
         before = self._trails.get(tuple(chain))
         self._last = self._trails[tuple(chain)] = _Trail(chain, turn, steps)
         self._last.trained = before is not None and before.trained and before.turn == turn
 
     def check(self, found: List[FrameType], chain: List[Stand], steps: int) -> None:
         self._note(steps)
-        turn = _turn(found)
+        chain, turn = _of_loops(chain), _turn(found)
         for trail in self._trails.values():
             same_turn = all(turn.get(loop, value) == value for loop, value in trail.turn.items())
-            if trail.trained and same_turn and trail.chain != chain and _precedes(trail.chain, chain):
+            apart = _parting(trail.chain, chain)
+            if trail.trained and same_turn and apart is not None and _precedes(*apart):
                 raise CannotTake(
-                    f"the loop at {trail.chain[-1].words} trains before the one at {chain[-1].words}, "
+                    f"the loop at {apart[0].words} trains before the one at {apart[1].words}, "
                     "and would train again when the script is started again"
                 )
 
@@ -58,11 +60,17 @@ class Trails:
             self._last.trained = True
 
 
-def _precedes(one: List[Stand], other: List[Stand]) -> bool:
-    for first, second in zip(one, other):
-        if first != second:
-            return first.key == second.key and first.instruction < second.instruction
-    return False
+def _of_loops(chain: List[Stand]) -> List[Stand]:
+    """Without a loader that asks for its first batch at another place than for the next ones."""
+    return chain[:-1] if chain and seams.is_one_ahead(chain[-1].key) else chain
+
+
+def _parting(one: List[Stand], other: List[Stand]) -> Optional[Tuple[Stand, Stand]]:
+    return next((pair for pair in zip(one, other) if pair[0] != pair[1]), None)
+
+
+def _precedes(first: Stand, second: Stand) -> bool:
+    return first.key == second.key and first.instruction < second.instruction
 
 
 def _turn(found: List[FrameType]) -> Turn:
