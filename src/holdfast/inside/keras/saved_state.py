@@ -15,6 +15,7 @@ from .plain_copies import attributes_of, put_back
 
 ARRAYS = "variables.npz"
 AT_ONCE_BYTES = 16 << 20  # read, or written and not yet on the disk
+PIECE_BYTES = 1 << 20  # written at a time
 
 
 class BackendState(Protocol):
@@ -61,12 +62,25 @@ class Taken:
         return sum(nbytes_of(shape, dtype) for _, shape, dtype in self.index)
 
     def write(self, path: str) -> None:
-        numpy: Any = sys.modules["numpy"]
         with Drained(path, "wb") as drained, zipfile.ZipFile(drained, "w", zipfile.ZIP_STORED) as archive:
             for number, value in enumerate(self._values):
                 array = _as_stored(value)
                 with archive.open(f"{number}.npy", "w", force_zip64=True) as file:
-                    numpy.lib.format.write_array(file, array, allow_pickle=array.dtype.hasobject)
+                    _write_array(file, array)
+
+
+def _write_array(file: Any, array: Any) -> None:
+    """As NumPy does, which copies 16 MB at a time: memory that the allocator keeps for the writing thread (+200 MB after 36
+    saves of 20 MB were seen)."""
+    numpy_format: Any = sys.modules["numpy"].lib.format
+    if array.dtype.hasobject or not array.flags.c_contiguous:
+        numpy_format.write_array(file, array, allow_pickle=array.dtype.hasobject)
+        return
+    numpy_format.write_array_header_1_0(file, numpy_format.header_data_from_array_1_0(array))
+    if array.size:
+        elements = memoryview(array.reshape(-1).view("u1"))
+        for begin in range(0, len(elements), PIECE_BYTES):
+            file.write(elements[begin : begin + PIECE_BYTES])
 
 
 class Drained(io.FileIO):

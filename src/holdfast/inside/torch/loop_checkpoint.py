@@ -24,6 +24,7 @@ from ..script_state.frames import check_callers, innermost_user, stand_of
 from ..script_state.refusal import CannotTake, RunByALibrary
 from ..telemetry import LATER, Recorder, now
 from . import seams
+from .copied_memory import NotPrepared, own_memory, touched
 from .loader_position import ATTRIBUTE, Made, Position, follow_indices, made_of
 from .loop_state import Here, SavedLoop, Snapshot, where
 from .loop_trails import Trails
@@ -36,6 +37,7 @@ NEVER = float("inf")
 RETRY_S = 0.5  # while the last one is still being written
 ELSEWHERE_S, SELDOM_S = 0.05, 2.0  # another place is looked for: soon at first, then seldom
 COMPLAIN_AFTER_S = 5.0
+GROWS_BY = 4  # a sixteenth more than is needed now: variables grow
 OWN_AHEAD_S = 60.0  # a trainer's own checkpoint is gone on from where it is so much newer than ours
 SPARE_BYTES = 128 << 20  # left to the step itself beside copies of all it updates
 WITHOUT_LOADER = 10  # gradients were cleared so often and no batch came: the loop has no loader
@@ -70,6 +72,7 @@ class LoopCheckpoints:
         self.pending: Optional[Snapshot] = None
         self._manifest: dict[str, Any] = {}
         self._block: Optional[Block] = None
+        self._preparing: Optional[threading.Thread] = None
         self._done: Optional[Done] = None
         self._ending: Optional[Callable[[], None]] = None
         self._retry_s = ELSEWHERE_S
@@ -82,6 +85,7 @@ class LoopCheckpoints:
         self.goal: Optional[SavedLoop] = None
         self.plan: Optional[BegunFurtherOn] = None
         self._followed = (seams.loader_module().DataLoader, seams.loader_iterator_class())
+        os.register_at_fork(after_in_child=self._after_fork)
         if wanted.get("resume"):
             self._prepare()
 
@@ -151,12 +155,23 @@ class LoopCheckpoints:
     def _let_go_of_block(self) -> None:
         self._block = None
 
+    def _after_fork(self) -> None:
+        """The memory for copies is the parent's, which saves."""
+        self._block = self.pending = self._preparing = None
+        self.next_at = NEVER
+
     # -- saving
 
     @guarded
     def boundary(self, position: Optional[Position], frame: FrameType) -> None:
         if self.pending is not None:
             self.decide()
+        if self._preparing is not None:
+            if self._preparing.is_alive() and self._done is None and self._ending is None:
+                self.next_at = now() + ELSEWHERE_S
+                return
+            self._preparing.join()
+            self._preparing = None
         if self.saver.busy:
             if self._done is None and self._ending is None:
                 self.next_at = now() + RETRY_S
@@ -168,6 +183,10 @@ class LoopCheckpoints:
             snapshot = self._taken(position, frame)
         except CannotTake as error:
             self._refused(str(error))
+            return
+        except NotPrepared as wanted:
+            self._prepare_memory(wanted.size)
+            self.next_at = now() + ELSEWHERE_S
             return
         self.pending, self._refused_since = snapshot, None
         block = snapshot.block
@@ -186,7 +205,18 @@ class LoopCheckpoints:
     def _taken(self, position: Optional[Position], frame: FrameType) -> Snapshot:
         here = where(frame, lambda value: isinstance(value, self._followed), position is not None)
         self._check(here, position)
-        return Snapshot(self.torch, here, position, self._under_way(), self._block, self._has_room)
+        may_wait = self._done is None and self._ending is None
+        return Snapshot(self.torch, here, position, self._under_way(), self._block, self._has_room, may_wait)
+
+    def _prepare_memory(self, size: int) -> None:
+        """By a thread, before the pause: the next boundary finds it."""
+        size += size >> GROWS_BY
+
+        def prepare() -> None:
+            self._block = Block(self.torch, [], 0, touched(own_memory(self.torch, size)))
+
+        self._preparing = threading.Thread(target=guarded(prepare), name="holdfast-memory", daemon=True)
+        self._preparing.start()
 
     def _under_way(self) -> List[Position]:
         return self.positions if self.host is None else self.host.fed_by(self.positions)

@@ -54,6 +54,7 @@ class Snapshot:
         positions: List[Position],
         block: Optional[Block],
         has_room: Callable[[int], bool],
+        may_wait: bool = False,
     ) -> None:
         self._torch = torch
         store = TensorStore(torch)
@@ -72,7 +73,7 @@ class Snapshot:
         self._gradients = store.gradients
         self.block: Union[Block, Uncopied]
         self.is_copied = has_room(store.total)
-        self.block = store.copied(block) if self.is_copied else store.as_they_are()
+        self.block = store.copied(block, may_wait) if self.is_copied else store.as_they_are()
 
     def add_gradients(self) -> None:
         """Those that are still there: a script that clears them before its next backward pass does not need them."""
