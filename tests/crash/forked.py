@@ -13,10 +13,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from holdfast.inside.frameworks import FRAMEWORKS, TRAINERS
 from holdfast.inside.ring import STEP, STEP_BODY, TEXT, Reader
 from tests.crash.kinds import GROUPS, Kind
 
 NEVER_S = 600.0
+MODULES = {one.module for one in FRAMEWORKS}
 
 
 class Child(BaseException):
@@ -48,8 +50,9 @@ def _start_inside(checkpoints: Path, interval_s: float, loaded: tuple[str, ...])
     from holdfast.inside import start
 
     sys.modules["holdfast_inside.start"] = start
-    for name in loaded:
-        start.imported(name, str(channel))
+    for name in (*loaded, *TRAINERS):
+        if name in sys.modules and (name in TRAINERS or name in MODULES):
+            start.imported(name, str(channel))
 
 
 class Attempt:
@@ -64,6 +67,7 @@ class Attempt:
             return
         os.setsid()
         os.chdir(folder)
+        os.environ["WORK"] = str((folder if checkpoints is None else checkpoints.parent) / "work")
         for number, name in ((1, "out"), (2, "err")):
             os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT, 0o600), number)
         raise Child(kind, script or kind.script, checkpoints, interval_s)

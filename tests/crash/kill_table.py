@@ -232,9 +232,7 @@ def run_group(group: str, kinds: list[Kind], options: argparse.Namespace) -> int
     if options.aim:
         os.environ["WIDTH"] = LARGE.get(group, LARGE_LOOP)
     load(group)
-    print(
-        group + ": " + ", ".join(f"{name} {sys.modules[name].__version__}" for name in GROUPS[group].loads), flush=True
-    )
+    print(group + ": " + ", ".join(f"{name} {_version(name)}" for name in GROUPS[group].loads), flush=True)
     wrong, killed, inside, parent = 0, 0, 0, os.getpid()
     for kind in kinds:
         for seed in (
@@ -254,6 +252,10 @@ def run_group(group: str, kinds: list[Kind], options: argparse.Namespace) -> int
         print(outcome, flush=True)
     print(f"{len(kinds) - wrong} {killed} {inside}", flush=True)
     return 1 if wrong else 0
+
+
+def _version(name: str) -> str:
+    return str(sys.modules[name.split(".", maxsplit=1)[0]].__version__)
 
 
 def chosen(words: list[str], aim: str) -> list[Kind]:

@@ -25,6 +25,9 @@ GROUPS = {
     "torch": Group(("torch",)),
     "tensorflow": Group(("tensorflow", "keras"), {"KERAS_BACKEND": "tensorflow"}),
     "fit": Group(("tensorflow", "keras"), {"KERAS_BACKEND": "tensorflow"}),
+    "transformers": Group(("torch", "transformers.trainer")),
+    "lightning": Group(("torch", "lightning.pytorch")),
+    "pytorch_lightning": Group(("torch", "pytorch_lightning"), {"PACKAGE": "pytorch_lightning"}),
     "keras_on_torch": Group(("torch", "keras"), {"KERAS_BACKEND": "torch"}),
 }
 
@@ -58,6 +61,9 @@ KINDS = [
     Kind("torch", "edited", TORCH, "edited"),
     Kind("torch", "other_model", TORCH, "other_model"),
     *all_of("torch", TORCH.with_name("resume_torch_refused.py"), "refused"),
+    *all_of("transformers", TORCH.with_name("resume_hf.py")),
+    *all_of("lightning", TORCH.with_name("resume_lightning.py")),
+    Kind("pytorch_lightning", "pl_plain", TORCH.with_name("resume_lightning.py")),
     *all_of("tensorflow", TENSORFLOW),
     Kind("tensorflow", "own", TENSORFLOW.with_name("resume_tensorflow_own.py"), "own"),
     Kind("tensorflow", "own_weights", TENSORFLOW.with_name("resume_tensorflow_own.py"), "own"),

@@ -99,6 +99,7 @@ def test_loops_around_a_place_are_known(tmp_path: Path, text: str, expected: lis
         ("total = 1\ndef f():\n    for x in Items(hook): pass\n    return 1\ntotal += f()", None),
         ("best = 1\nbest = max(best, sum(Items(hook)))", "`best` was read before"),
         ("total = 1\ntotal += next(iter(Items(hook)))", "`total` was read before"),
+        ("found = []\nfound += [next(iter(Items(hook)))]", None),
         ("for x, y in zip(range(3), Items(hook)): pass", "range(3)"),
         ("both = zip(range(3), Items(hook))\nfor x in both: pass", "`both`"),
         ("import itertools\nfor x in itertools.islice(Items(hook), 2): pass", "islice"),

@@ -85,7 +85,7 @@ def _tables(module: types.ModuleType) -> list[Seam]:
     for value in vars(module).values():
         if isinstance(value, tuple) and value and all(isinstance(one, Seam) for one in value):
             found += value
-    for function in ("of_lightning", "of_hf"):
+    for function in ("of_lightning", "of_hf", "lightning_state"):
         found += getattr(module, function, lambda _name: ())("lightning.pytorch.loops.x")
     return found
 

@@ -14,6 +14,7 @@ from holdfast.inside import checkpoint_store
 ROOT = Path(__file__).parents[2]
 QUICK = ("plain", "validation", "own", "edited", "other_model", "counted_by_zip", "graph_kept_for_later")
 QUICK_TENSORFLOW = ("eager", "trainer_class", "on_batch_of_epochs", "own", "drawn_in_a_function")
+TRAINERS = ("transformers.hf_own_checkpoints", "lightning.pl_plain")
 needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="needs PyTorch")
 needs_tensorflow = pytest.mark.skipif(find_spec("tensorflow") is None, reason="needs TensorFlow and Keras")
 
@@ -40,6 +41,18 @@ def test_killed_loops_end_as_if_nothing_had_happened_and_others_are_refused_in_w
     assert "graph is still to be run backward" in lines["graph_kept_for_later"]
 
 
+@needs_torch
+@pytest.mark.timeout(300)
+def test_trainers_of_libraries_that_are_killed_end_as_if_nothing_had_happened() -> None:
+    """One of them would have begun from a checkpoint of its own."""
+    for package in ("transformers", "lightning"):
+        if find_spec(package) is None:
+            pytest.skip(f"needs {package}")
+    code, said = outcomes("--kills", "1", *TRAINERS)
+    assert code == 0 and f"{len(TRAINERS)} of {len(TRAINERS)} scripts right, {len(TRAINERS)} kills" in said, said
+    assert said.count("1 kills, went on from [") == len(TRAINERS) and "from []" not in said
+
+
 @needs_tensorflow
 @pytest.mark.timeout(300)
 def test_killed_tensorflow_loops_end_as_if_nothing_had_happened() -> None:
@@ -54,7 +67,9 @@ def test_killed_tensorflow_loops_end_as_if_nothing_had_happened() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("group", ["torch", "tensorflow", "fit", "keras_on_torch"])
+@pytest.mark.parametrize(
+    "group", ["torch", "transformers", "lightning", "pytorch_lightning", "tensorflow", "fit", "keras_on_torch"]
+)
 def test_every_kind_ends_as_if_nothing_had_happened(group: str) -> None:
     code, said = outcomes("--kills", "2", group)
     assert code == 0, said

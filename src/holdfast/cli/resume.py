@@ -14,8 +14,9 @@ from holdfast.cli.recording import Recording, read_run
 from holdfast.cli.run_store import all_runs, find_run
 from holdfast.inside import checkpoint_store
 from holdfast.journal import Journal, NewerJournal
+from holdfast.masking import masked_command
 from holdfast.supervisor.known_micro_batches import newest
-from holdfast.supervisor.run_start import shortened_command
+from holdfast.supervisor.run_start import exact_command, recorded_command
 from holdfast.vocabulary import Event
 
 
@@ -76,7 +77,10 @@ def _latest_of(command: list[str], cwd: Path, directory: str | None) -> Path:
 
 def _is_of(run: Path, command: list[str], cwd: Path) -> bool:
     start = _start(run)
-    return start.get("command") == shortened_command(command) and start.get("cwd") == str(cwd)
+    recorded = masked_command(
+        [str(word) for word in start.get("command", ())]
+    )  # an older record has it as it was typed
+    return recorded == recorded_command(command) and start.get("cwd") == str(cwd)
 
 
 def _start(run: Path) -> dict[str, Any]:
@@ -88,8 +92,8 @@ def _start(run: Path) -> dict[str, Any]:
 
 
 def _recorded(run: Path, start: dict[str, Any], cwd: Path) -> list[str]:
-    words = [str(word) for word in start.get("command", ())]
-    if not words or shortened_command([*words, ""])[:-1] != words or any(len(word) >= 1000 for word in words):
+    words = exact_command(run, [str(word) for word in start.get("command", ())])
+    if words is None:
         raise UserError(f"--resume: the command of {run.name} is not recorded whole; give it after the options")
     if start.get("cwd") != str(cwd):
         raise UserError(f"--resume: {run.name} ran in {start.get('cwd')}; go there first")

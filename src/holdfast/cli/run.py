@@ -16,6 +16,7 @@ from holdfast.cli.run_store import new_run
 from holdfast.supervisor.relay import NeverStarted
 from holdfast.supervisor.run import supervise
 from holdfast.supervisor.run_spec import PLACEHOLDER, RunSpec
+from holdfast.supervisor.run_start import keep_exact_command
 from holdfast.vocabulary import Policy
 
 if TYPE_CHECKING:
@@ -107,6 +108,8 @@ class RunVerb:
             micro_batches=resumed.micro_batches if resumed is not None else None,
             options=tuple(getattr(options, "typed", ())),
         )
+        if directory is not None:
+            keep_exact_command(directory, command)
         try:
             return supervise(spec)
         except NeverStarted as error:

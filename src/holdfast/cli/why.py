@@ -11,6 +11,7 @@ from holdfast.cli.pasted_log import ReadLog, read_file, read_stdin
 from holdfast.cli.recording import Recording, read_run
 from holdfast.cli.run_store import all_runs, find_run
 from holdfast.diagnosis.ruled_out import ruled_out
+from holdfast.masking import masked_command
 from holdfast.views.why_html import as_html
 from holdfast.views.why_json import as_json, log_as_json
 from holdfast.views.why_text import as_text, considered, last_words, log_as_text, not_working
@@ -67,7 +68,7 @@ class WhyVerb:
         name, window, diagnosis = recording.run.name, recording.window, recording.diagnosis
         if options.html:
             start = next(iter(window.events("run.start")), None)
-            command = " ".join(map(str, start.data["command"])) if start else "?"
+            command = " ".join(masked_command([*map(str, start.data["command"])])) if start else "?"
             about = [("command", command), *(("not working here", text) for text in not_working(window))]
             _write(options.html, as_html(name, about, diagnosis, last_words(window)))
         if options.json:

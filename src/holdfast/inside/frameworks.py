@@ -42,8 +42,12 @@ class Framework:
 
 
 _LIGHTNING = tuple(
-    (package + ".loops.optimization.automatic", "lightning_trainer")
+    (package + module, file)
     for package in ("lightning.pytorch", "pytorch_lightning")
+    for module, file in (
+        (".loops.optimization.automatic", "lightning_trainer"),
+        (".loops.training_epoch_loop", "lightning_resume"),
+    )
 )
 
 # TensorFlow before Keras: `attach` takes up in this order what is imported already.

@@ -22,3 +22,8 @@ def read(channel: str) -> dict[str, Any]:
 def rescue_wanted(settings: dict[str, Any]) -> bool:
     """Whether running out of memory is to be survived."""
     return settings.get("policy") == "protect" and isinstance(settings.get("rescue"), dict)
+
+
+def checkpoint_wanted(settings: dict[str, Any]) -> bool:
+    """Whether training is to go on after it was killed."""
+    return settings.get("policy") == "protect" and bool(settings.get("checkpoint"))

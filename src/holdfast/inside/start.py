@@ -48,8 +48,8 @@ def _install(module: str, recorder: Recorder) -> None:
 
 @never_raise.guarded
 def _install_trainer(name: str, recorder: Recorder) -> None:
-    """What survives a lack of memory; steps are counted by the adapter of the framework below."""
-    if settings.rescue_wanted(recorder.settings):
+    """What survives a lack of memory or a kill; steps are counted by the adapter of the framework below."""
+    if settings.rescue_wanted(recorder.settings) or settings.checkpoint_wanted(recorder.settings):
         framework, file = TRAINERS[name]
         importlib.import_module(f"{__package__}.{framework}.{file}").install(recorder, name)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from holdfast.masking import masked_command
 from holdfast.probes.contract import Reading, Scope
 from holdfast.probes.kernel_files import read
 from holdfast.probes.tree import Stat, Tree
@@ -74,7 +75,8 @@ class Processes:
             words = read(f"{self._tree.proc}/{stat.pid}/cmdline")
         except OSError:
             return stat.name
-        return words.replace(b"\0", b" ").decode("utf-8", "replace").strip()[:COMMAND_CHARACTERS] or stat.name
+        line = " ".join(masked_command(words.decode("utf-8", "replace").split("\0")))
+        return line.strip()[:COMMAND_CHARACTERS] or stat.name
 
 
 class CpuTime:

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from holdfast.masking import masked_command
 from holdfast.recorded_events import MicroBatches
 from holdfast.supervisor.budget import container_limit
 from holdfast.supervisor.run_spec import RunSpec
@@ -42,7 +43,7 @@ def remember(spec: RunSpec, k: int, model: str = "") -> None:
         return
     entries = _read(spec)
     entries.pop(_key(spec), None)
-    entries[_key(spec)] = {"k": k, "model": model, "command": list(spec.command)[:20]}
+    entries[_key(spec)] = {"k": k, "model": model, "command": masked_command(spec.command[:20])}
     kept = dict(list(entries.items())[-ENTRIES:])
     new = path.with_name(f"{FILE}.{os.getpid()}")
     with contextlib.suppress(OSError):

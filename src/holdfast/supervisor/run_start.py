@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from holdfast import __version__
+from holdfast.masking import MASK, masked_command
 from holdfast.supervisor.run_spec import RunSpec
 from holdfast.vocabulary import Event
 
 COMMAND_WORDS, COMMAND_CHARACTERS = 200, 1000  # of a command line that may be megabytes long
 
+EXACT_COMMAND = "command.json"
+
 
 def opening_events(spec: RunSpec, script_pid: int, now: float) -> list[Event]:
     about = {
-        "command": shortened_command(spec.command),
+        "command": recorded_command(spec.command),
         "cwd": str(spec.cwd),
         "name": spec.name,
         "policy": spec.policy,
@@ -25,7 +30,7 @@ def opening_events(spec: RunSpec, script_pid: int, now: float) -> list[Event]:
         "watched_by": os.getpid(),
         "watcher_started": started_at(os.getpid()),
         "holdfast": __version__,
-        "options": list(spec.options),
+        "options": masked_command(spec.options),
         "resumed_from": spec.resumed_from,
         "began": spec.began,
     }
@@ -35,8 +40,37 @@ def opening_events(spec: RunSpec, script_pid: int, now: float) -> list[Event]:
     return events
 
 
-def shortened_command(command: Sequence[str]) -> list[str]:
-    return [word[:COMMAND_CHARACTERS] for word in command[:COMMAND_WORDS]]
+def recorded_command(command: Sequence[str]) -> list[str]:
+    """As it stands in records and on pages: tokens and passwords are masked, and it is not too long."""
+    return [word[:COMMAND_CHARACTERS] for word in masked_command(command[:COMMAND_WORDS])]
+
+
+def keep_exact_command(directory: Path, command: Sequence[str]) -> None:
+    """For a later resume, where the recorded one is not the whole of it. Readable by its owner alone."""
+    if recorded_command(command) == list(command) and MASK not in " ".join(command):
+        return
+    with contextlib.suppress(OSError), open(directory / EXACT_COMMAND, "x", opener=_private) as file:
+        json.dump(list(command), file)
+
+
+def exact_command(directory: Path, recorded: Sequence[str]) -> list[str] | None:
+    """None where it is not known: an older record of one that was cut."""
+    try:
+        found = json.loads((directory / EXACT_COMMAND).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        cut = len(recorded) >= COMMAND_WORDS or any(len(word) >= COMMAND_CHARACTERS for word in recorded)
+        return None if cut or not recorded or MASK in " ".join(recorded) else list(recorded)
+    return [str(word) for word in found]
+
+
+def forget_exact_command(directory: Path) -> None:
+    """A run that has finished is never resumed: nothing secret is left behind."""
+    with contextlib.suppress(OSError):
+        (directory / EXACT_COMMAND).unlink()
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def started_at(pid: int) -> float | None:

@@ -25,6 +25,7 @@ from holdfast.supervisor.job_processes import release_held
 from holdfast.supervisor.launch import CannotStart, Launcher, reap
 from holdfast.supervisor.relay_link import Link
 from holdfast.supervisor.run_spec import RunSpec
+from holdfast.supervisor.run_start import forget_exact_command
 from holdfast.supervisor.streams import Source, Streams
 from holdfast.supervisor.tick import Watch
 from holdfast.vocabulary import Decision, DecisionKind, Output, Policy, Restart, signal_name
@@ -133,6 +134,8 @@ class Watcher:
 
     def _clear_checkpoints(self) -> None:
         """A run that has finished is not resumed, and its state may be gigabytes."""
+        if self._spec.directory is not None:
+            forget_exact_command(self._spec.directory)
         if self._spec.checkpoints is not None and self._spec.checkpoints.is_dir():
             shutil.rmtree(self._spec.checkpoints, ignore_errors=True)
             self._watch.event("checkpoints.removed")

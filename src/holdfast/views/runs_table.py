@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
+from holdfast.masking import masked_command
 from holdfast.recorded_events import Exit
 from holdfast.views.safe_text import safe
 from holdfast.views.why_json import stamp
@@ -23,7 +24,7 @@ def as_row(run: str, window: Window, diagnosis: Diagnosis) -> dict[str, Any]:
         "exit": Exit.of(end).code if end else None,
         "started": stamp(start.at) if start else None,
         "seconds": round(end.at - start.at, 1) if start and end else None,
-        "command": shlex.join(start.data["command"]) if start else "",
+        "command": shlex.join(masked_command(start.data["command"])) if start else "",
     }
 
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from holdfast.masking import masked_command
 from holdfast.recorded_events import DetectorOff, Exit, RecordedAction
 from holdfast.views.resuming import last_checkpoint, resume_command
 from holdfast.views.safe_text import safe
@@ -125,7 +126,7 @@ def _verdict(diagnosis: Diagnosis) -> str:
 def _about(run: str, window: Window, diagnosis: Diagnosis) -> Iterator[str]:
     start = next(iter(window.events("run.start")), None)
     end = window.event(Exit.KIND)
-    command = shlex.join(start.data["command"]).replace("\n", " ") if start else "?"
+    command = shlex.join(masked_command(start.data["command"])).replace("\n", " ") if start else "?"
     yield f"  run      {run}"
     yield f"  command  {_shortened(safe(command), WIDTH - 11)}"
     took = f" after {_span(end.at - start.at)}" if start and end else ""

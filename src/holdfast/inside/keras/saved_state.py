@@ -15,6 +15,7 @@ from . import seams
 from .plain_copies import attributes_of, put_back
 
 ARRAYS = "variables.npz"
+PIECE_BYTES = 1 << 20  # written at a time
 
 
 class BackendState(Protocol):
@@ -66,12 +67,25 @@ class Taken:
 
 def write_values(path: str, values: Iterable[Any]) -> None:
     """As an archive of arrays, by their numbers."""
-    numpy: Any = sys.modules["numpy"]
     with Drained(path, "wb") as drained, zipfile.ZipFile(drained, "w", zipfile.ZIP_STORED) as archive:
         for number, value in enumerate(values):
             array = _as_stored(value)
             with archive.open(f"{number}.npy", "w", force_zip64=True) as file:
-                numpy.lib.format.write_array(file, array, allow_pickle=array.dtype.hasobject)
+                _write_array(file, array)
+
+
+def _write_array(file: Any, array: Any) -> None:
+    """As NumPy does, which copies 16 MB at a time: memory that the allocator keeps for the writing thread (+200 MB after 36
+    saves of 20 MB were seen)."""
+    numpy_format: Any = sys.modules["numpy"].lib.format
+    if array.dtype.hasobject or not array.flags.c_contiguous:
+        numpy_format.write_array(file, array, allow_pickle=array.dtype.hasobject)
+        return
+    numpy_format.write_array_header_1_0(file, numpy_format.header_data_from_array_1_0(array))
+    if array.size:
+        elements = memoryview(array.reshape(-1).view("u1"))
+        for begin in range(0, len(elements), PIECE_BYTES):
+            file.write(elements[begin : begin + PIECE_BYTES])
 
 
 class Drained(io.FileIO):

@@ -14,13 +14,13 @@ from .refusal import CannotTake, RunByALibrary
 
 # Frames of these may stand between the user's and the call that is followed: they keep nothing that training depends on.
 TRANSPARENT = (
-    "tqdm", "torch/", "tensorflow/python/data/ops/", "tensorflow/python/eager/polymorphic_function/",
+    "tqdm", "torch/", "accelerate/optimizer", "tensorflow/python/data/ops/", "tensorflow/python/eager/polymorphic_function/",
     "tensorflow/python/util/traceback_utils",
 )  # fmt: skip
 UPDATING = ("keras/", "tensorflow/")  # and these between the user's and an update
 # These call a function of the user's once: command lines, decorators.
 CALLERS = (
-    "click", "typer", "hydra", "absl", "fire", "runpy", "<frozen runpy>", "functools", "contextlib", "importlib",
+    "lightning/pytorch/", "pytorch_lightning/", "click", "typer", "hydra", "absl", "fire", "runpy", "<frozen runpy>", "functools", "contextlib", "importlib",
     "<frozen importlib", "tensorflow/python/platform/app", "torch/utils/_contextlib", "torch/distributed/elastic/multiprocessing/errors",
 )  # fmt: skip
 INNER = ("<listcomp>", "<genexpr>", "<setcomp>", "<dictcomp>")
@@ -104,6 +104,11 @@ def check_callers(frame: Optional[FrameType], transparent: Tuple[str, ...] = TRA
 
 
 _libraries: Dict[str, bool] = {}
+
+
+def follow(path: str) -> None:
+    """The functions in this file of a library are followed as the script's own: their variables hold a loop's state."""
+    _libraries[path] = False
 
 
 def _is_library(code: CodeType) -> bool:

@@ -6,11 +6,12 @@ been cleared, a tape is about to record, a function that trains is about to be c
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import weakref
 from types import FrameType
-from typing import Any, Callable, List, Optional
+from typing import Any, Callable, List, Optional, Protocol
 
 from .. import checkpoint_store, relieve
 from ..background_save import Done, Saver
@@ -25,15 +26,29 @@ from .frames import TRANSPARENT, UPDATING, check_callers, innermost_user, stand_
 from .loop_framework import LoopFramework
 from .loop_snapshot import Here, SavedLoop, Snapshot, where
 from .loop_trails import Trails, TurnStarts
-from .refusal import CannotTake, RunByALibrary
+from .own_files import OwnFiles
+from .refusal import CannotTake, NotPrepared, RunByALibrary
 
 KIND = "loop"
 NEVER = float("inf")
 RETRY_S = 0.5  # while the last one is still being written
 ELSEWHERE_S, SELDOM_S = 0.05, 2.0  # another place is looked for: soon at first, then seldom
 COMPLAIN_AFTER_S = 5.0
+GROWS_BY = 4  # a sixteenth more than is needed now: variables grow
+OWN_AHEAD_S = 60.0  # a trainer's own checkpoint is gone on from where it is so much newer than ours
 SPARE_BYTES = 128 << 20  # left to the step itself beside copies of all it updates
 WITHOUT_LOADER = 10  # so many steps were begun and no batch came: the loop has no loader
+
+
+class EpochLoop(Protocol):
+    """What is to be known of a loop that a trainer runs."""
+
+    title: str
+
+    @property
+    def batch(self) -> int: ...
+    def fed_by(self, positions: List[Position]) -> List[Position]: ...
+    def check(self) -> None: ...  # raises CannotTake
 
 
 class LoopCheckpoints:
@@ -47,7 +62,7 @@ class LoopCheckpoints:
         self.pace = Pace(wanted.get("interval_s"))
         self.positions: List[Position] = []
         self._made = 0
-        self.trails = Trails()
+        self.trails = Trails(framework.is_one_ahead)
         self._turns = TurnStarts()
         self._changing_data = False  # a loop goes over other data in each turn of those around it
         self._newest: dict[Any, Any] = {}  # by place: what the newest iterator there depends on
@@ -58,13 +73,19 @@ class LoopCheckpoints:
         self.begun = 0  # steps since the last batch
         self.pending: Optional[Snapshot] = None
         self._manifest: dict[str, Any] = {}
+        self._preparing: Optional[threading.Thread] = None
         self._done: Optional[Done] = None
         self._ending: Optional[Callable[[], None]] = None
         self._retry_s = ELSEWHERE_S
         self._refused_since: Optional[float] = None
+        self._refused_step = 0
         self.training = False
+        # A trainer of a library's that runs the loop, and says itself where its state can be taken.
+        self.host: Optional[EpochLoop] = None
+        self.own = OwnFiles(str(wanted["directory"]))
         self.goal: Optional[SavedLoop] = None
         self.plan: Optional[BegunFurtherOn] = None
+        os.register_at_fork(after_in_child=self._after_fork)
         if wanted.get("resume"):
             self._prepare()
 
@@ -104,6 +125,8 @@ class LoopCheckpoints:
     def step_begins(self, frame: FrameType, arguments: Any = ()) -> Any:
         """In a loop that may have no loader. Returns the arguments of the call that is under way."""
         self.begun += 1
+        if self.host is not None:
+            return arguments
         if self.goal is not None:
             return self.try_to_go_on(None, frame, arguments)
         if self.begun > WITHOUT_LOADER and now() >= self.next_at:
@@ -113,7 +136,7 @@ class LoopCheckpoints:
     @guarded
     def _at_step(self, frame: FrameType, arguments: Any) -> None:
         """A turn is looked at first: a script that is started again must not train before it comes to the place."""
-        self._places = self._places or Trails()
+        self._places = self._places or Trails(self.framework.is_one_ahead)
         found = users(frame)
         chain = stands(found)
         if self._places.knows(chain) and not self._places.trained_before(found, chain, self._updates):
@@ -150,7 +173,8 @@ class LoopCheckpoints:
 
     def _begin(self) -> None:
         try:
-            check_callers(sys._getframe(), (*TRANSPARENT, *UPDATING))
+            if self.host is None:
+                check_callers(sys._getframe(), (*TRANSPARENT, *UPDATING))
         except (
             RunByALibrary
         ) as error:  # a trainer of a library's has checkpoints of its own; its signals are its own, too
@@ -166,12 +190,24 @@ class LoopCheckpoints:
         Preemption(self.recorder, self._save_then).install()
         self.next_at = self.pace.began(now())
 
+    def _after_fork(self) -> None:
+        """The memory for copies is the parent's, which saves."""
+        self.framework.let_go()
+        self.pending = self._preparing = None
+        self.next_at = NEVER
+
     # -- saving
 
     @guarded
     def boundary(self, position: Optional[Position], frame: FrameType, arguments: Any = ()) -> None:
         if self.pending is not None:
             self.decide()
+        if self._preparing is not None:
+            if self._preparing.is_alive() and self._done is None and self._ending is None:
+                self.next_at = now() + ELSEWHERE_S
+                return
+            self._preparing.join()
+            self._preparing = None
         if self.saver.busy:
             if self._done is None and self._ending is None:
                 self.next_at = now() + RETRY_S
@@ -184,10 +220,15 @@ class LoopCheckpoints:
         except CannotTake as error:
             self._refused(str(error))
             return
+        except NotPrepared as wanted:
+            self._prepare_memory(wanted.size)
+            self.next_at = now() + ELSEWHERE_S
+            return
         self.pending, self._refused_since = snapshot, None
         self._retry_s = ELSEWHERE_S
-        batch = position.count if position is not None else 0
+        batch = position.count if position is not None else self.host.batch if self.host is not None else 0
         self._manifest = {"framework": self.framework.name, "kind": KIND, "step": self.recorder.steps, "fit": 0}
+        self._manifest |= {"by": self.host.title if self.host is not None else ""}
         self._manifest |= {"epoch": self.recorder.epoch_number, "batch": batch, "paused_s": round(now() - began, 6)}
         self.next_at = self.pace.saved(now(), now() - began, self.saver.write_s)
         at_once = position is None and not snapshot.taking.needs_next_step
@@ -199,9 +240,21 @@ class LoopCheckpoints:
     def _taken(self, position: Optional[Position], frame: FrameType, arguments: Any) -> Snapshot:
         here = where(frame, lambda value: isinstance(value, self.framework.followed), position is not None)
         self._check(here, position)
-        snapshot = Snapshot(self.framework, here, position, self.positions, arguments, self._has_room)
+        may_wait = self._done is None and self._ending is None
+        under_way = self._under_way()
+        snapshot = Snapshot(self.framework, here, position, under_way, arguments, self._has_room, may_wait)
         snapshot.rest["turns"] = dict(self._turns.states)
         return snapshot
+
+    def _prepare_memory(self, size: int) -> None:
+        """By a thread, before the pause: the next boundary finds it."""
+        size += size >> GROWS_BY
+        prepare = guarded(self.framework.prepare_memory)
+        self._preparing = threading.Thread(target=prepare, args=(size,), name="holdfast-memory", daemon=True)
+        self._preparing.start()
+
+    def _under_way(self) -> List[Position]:
+        return self.positions if self.host is None else self.host.fed_by(self.positions)
 
     def _has_room(self, size: int) -> bool:
         groups = (self.recorder.settings.get("rescue") or {}).get("groups")
@@ -210,6 +263,8 @@ class LoopCheckpoints:
 
     def _check(self, here: Here, position: Optional[Position]) -> None:
         self.framework.check(self.positions)
+        if self.host is not None:
+            self.host.check()
         if self._changing_data and not any(head.kind == "range" for heads in here.heads for head in heads):
             raise CannotTake("the data is made anew in each turn of a loop that is no `for` over a range")
         before = self._trained_before or self.trails.trained_before(here.frames, here.chain, self._updates)
@@ -248,10 +303,11 @@ class LoopCheckpoints:
     def _refused(self, reason: str) -> None:
         moment = now()
         if self._refused_since is None:
-            self._refused_since = moment
+            self._refused_since, self._refused_step = moment, self.recorder.steps
         self.next_at = moment + self._retry_s
         self._retry_s = min(SELDOM_S, self._retry_s * 1.5)
-        if moment - self._refused_since > COMPLAIN_AFTER_S or self._done is not None:
+        trained = self.recorder.steps > self._refused_step  # a long validation has nothing to save
+        if (moment - self._refused_since > COMPLAIN_AFTER_S and trained) or self._done is not None:
             self.saver.complain(reason)
         if self._done is not None:
             done, self._done = self._done, None
@@ -298,12 +354,14 @@ class LoopCheckpoints:
         if goal is None or plan is None or not goal.is_at(frame):
             return arguments
         self.goal = None
-        arguments = self.or_stop(goal.put_back, frame, iterator, self.positions, arguments, plan.count_on)
+        arguments = self.or_stop(goal.put_back, frame, iterator, self._under_way(), arguments, plan.count_on)
         plan.remove()
         self._turns.states = dict(goal.rest["turns"])
         current = goal.rest["current"]
         if current is not None:
-            plan.resumed_items = current["count"] if current["stand"] == goal.chain[-1] else -1
+            ahead = self.framework.is_one_ahead(goal.chain[-1].key)
+            from_the_first = ahead or current["stand"] == goal.chain[-1]
+            plan.resumed_items = max(0, current["count"] - ahead) if from_the_first else -1
         else:
             plan.resumed_items = 0
         self.recorder.steps = int(goal.manifest["step"])
@@ -311,6 +369,22 @@ class LoopCheckpoints:
         told = {key: goal.manifest[key] for key in ("number", "step", "fit", "epoch", "batch")}
         self.recorder.event("checkpoint.restored", **told)
         return arguments
+
+    @property
+    def goal_is_hosted(self) -> bool:
+        """What the trainer has loaded is put over as a whole when it comes to the place."""
+        return self.goal is not None and bool(self.goal.manifest.get("by"))
+
+    def is_newer_than(self, path: str) -> bool:
+        """Whether the checkpoint to go on from was written after this file, or not much before: ours is exact."""
+        if self.goal is None or not os.path.exists(path):
+            return False
+        written = os.path.join(str(self.goal.manifest["path"]), checkpoint_store.MANIFEST)
+        return os.path.getmtime(written) >= os.path.getmtime(path) - OWN_AHEAD_S
+
+    def loaded_its_own(self, path: str) -> None:
+        if not (self.goal_is_hosted and self.is_newer_than(path)):
+            self.has_its_own(path)
 
     def has_its_own(self, path: str) -> None:
         """The script has loaded what it saved in an earlier attempt: it goes on by itself."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, List, Protocol, Tuple
 
 from .data_position import Position
+from .frames import CodeKey
 from .object_graph import Kind, Traits
 from .object_restore import Restoration
 
@@ -18,8 +19,9 @@ class Taking(Protocol):
     def bytes(self) -> int: ...
     def kinds(self) -> List[Kind]: ...
     def traits(self) -> Traits: ...
-    def hold(self, has_room: Callable[[int], bool]) -> bool:
-        """Nothing that training does from here on may change it. False: training waits until it is written."""
+    def hold(self, has_room: Callable[[int], bool], may_wait: bool) -> bool:
+        """Nothing that training does from here on may change it. False: training waits until it is written. `may_wait`:
+        NotPrepared is raised where much memory would have to be touched first."""
         ...
 
     def settle(self) -> None:
@@ -78,6 +80,14 @@ class LoopFramework(Protocol):
     def bring_forward(self, iterator: Any, source: Any, record: Dict[str, Any]) -> None: ...
     def taking(self) -> Taking: ...
     def putting(self, path: str, description: Any) -> Putting: ...
+    def is_one_ahead(self, code: CodeKey) -> bool:
+        """Whether this function is a loader that asks for its first batch at another place than for the next ones."""
+        ...
+
+    def prepare_memory(self, size: int) -> None:
+        """For copies of so many bytes."""
+        ...
+
     def let_go(self) -> None:
         """Of memory that is kept for the next checkpoint."""
         ...

@@ -59,6 +59,7 @@ class Snapshot:
         positions: List[Position],
         arguments: Any,
         has_room: Callable[[int], bool],
+        may_wait: bool = False,
     ) -> None:
         self.taking = framework.taking()
         generators = Generators(lambda value: isinstance(value, framework.followed))
@@ -76,7 +77,7 @@ class Snapshot:
             "sources": _sources(graph, positions, current),
             "nodes": graph.nodes,
         }
-        self.is_held = self.taking.hold(has_room)
+        self.is_held = self.taking.hold(has_room, may_wait)
 
     def filling(self) -> Callable[[str], None]:
         rest, taking = self.rest, self.taking

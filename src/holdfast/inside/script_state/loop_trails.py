@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from types import FrameType
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from . import frames, source_position
 from .frames import Stand
@@ -29,18 +29,19 @@ class _Trail:
 
 
 class Trails:
-    def __init__(self) -> None:
+    def __init__(self, is_one_ahead: Callable[[frames.CodeKey], bool] = lambda _code: False) -> None:
+        self._is_one_ahead = is_one_ahead
         self._last: Optional[_Trail] = None
         self._trails: Dict[Tuple[Stand, ...], _Trail] = {}  # the newest of each place
 
     def knows(self, chain: List[Stand]) -> bool:
-        return tuple(chain) in self._trails
+        return tuple(self._of_loops(chain)) in self._trails
 
     def begins(self, frame: FrameType, steps: int) -> None:
         """An iterator is asked for its first batch, or a step begins that needs none."""
         self._note(steps)
         found = frames.users(frame)
-        chain, turn = frames.stands(found), turn_of(found)
+        chain, turn = self._of_loops(frames.stands(found)), turn_of(found)
         before = self._trails.get(tuple(chain))
         self._last = self._trails[tuple(chain)] = _Trail(chain, turn, steps)
         self._last.trained = before is not None and before.trained and before.turn == turn
@@ -52,23 +53,29 @@ class Trails:
     def trained_before(self, found: List[FrameType], chain: List[Stand], steps: int) -> str:
         """The place before this one, in the same turn, that trains; nothing where there is none."""
         self._note(steps)
-        turn = turn_of(found)
+        chain, turn = self._of_loops(chain), turn_of(found)
         for trail in self._trails.values():
             same_turn = all(turn.get(loop, value) == value for loop, value in trail.turn.items())
-            if trail.trained and same_turn and trail.chain != chain and _precedes(trail.chain, chain):
-                return trail.chain[-1].words
+            apart = _parting(trail.chain, chain)
+            if trail.trained and same_turn and apart is not None and _precedes(*apart):
+                return apart[0].words
         return ""
+
+    def _of_loops(self, chain: List[Stand]) -> List[Stand]:
+        """Without a loader that asks for its first batch at another place than for the next ones."""
+        return chain[:-1] if chain and self._is_one_ahead(chain[-1].key) else chain
 
     def _note(self, steps: int) -> None:
         if self._last is not None and steps > self._last.steps:
             self._last.trained = True
 
 
-def _precedes(one: List[Stand], other: List[Stand]) -> bool:
-    for first, second in zip(one, other):
-        if first != second:
-            return first.key == second.key and first.instruction < second.instruction
-    return False
+def _parting(one: List[Stand], other: List[Stand]) -> Optional[Tuple[Stand, Stand]]:
+    return next((pair for pair in zip(one, other) if pair[0] != pair[1]), None)
+
+
+def _precedes(first: Stand, second: Stand) -> bool:
+    return first.key == second.key and first.instruction < second.instruction
 
 
 def turn_of(found: List[FrameType]) -> Turn:

@@ -28,6 +28,7 @@ VALUE_MODULES = ("datetime", "decimal", "fractions", "pathlib", "uuid", "zoneinf
 PICKLED_MODULES = ("pandas", "itertools", "array")
 _ITERATED: Tuple[Any, ...] = ([], (), "", range(1))
 ITERATORS = tuple(type(iter(one)) for one in _ITERATED)
+NAMELESS = ("torch",)  # whose functions do not say their module
 NAMESPACES = {("types", "SimpleNamespace"), ("argparse", "Namespace")}
 MOST_NODES = 2_000_000  # beyond that the pause would be seconds
 
@@ -234,8 +235,9 @@ def type_name(kind: type) -> Tuple[str, str]:
 
 def _by_name(value: Any) -> Node:
     """What its name leads to; a function that only bears the name of another (a decorator's) is left."""
-    name = _name_of(value)
-    return Node("named", None, name) if named(name) is value else Node("left", type_name(type(value)), None)
+    names = [_name_of(value), *((module, str(getattr(value, "__name__", ""))) for module in NAMELESS)]
+    name = next((one for one in names if named(one) is value), None)
+    return Node("named", None, name) if name is not None else Node("left", type_name(type(value)), None)
 
 
 def named(name: Tuple[str, str]) -> Any:

@@ -14,7 +14,7 @@ from ..never_raise import guarded
 from ..user_errors import passing
 
 FILE = "own-files.json"
-MOST = 1000  # names
+MOST = 1000  # names; beyond that, those of files that are gone are forgotten
 
 
 class OwnFiles:
@@ -29,9 +29,16 @@ class OwnFiles:
         if path is None or path in self._here:
             return
         self._here.add(path)
-        if path not in self._before and len(self._before) < MOST:
+        if path not in self._before:
+            if len(self._before) >= MOST:
+                self._before = {name for name in self._before if os.path.exists(name)}
             self._before.add(path)
             _write(self._path, sorted(self._before))
+
+    def holds(self, folder: str) -> bool:
+        """Whether an earlier attempt has written into it."""
+        inside = os.path.join(os.path.realpath(folder), "")
+        return any(name.startswith(inside) and name not in self._here for name in self._before)
 
     def is_from_before(self, source: Any) -> str:
         """Its name, where an earlier attempt has written it and this one has not."""

@@ -13,3 +13,11 @@ class RunByALibrary(CannotTake):
 
 class CannotPutBack(Exception):
     """What was saved does not fit what this process has built."""
+
+
+class NotPrepared(Exception):
+    """So many bytes are to be copied, and no memory for them was touched yet."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.size = size

@@ -27,6 +27,9 @@ class Standing(NamedTuple):
     head: Optional[ast.For]  # the loop whose next item is being asked for
     body: Function
     active: Optional[ast.expr] = None  # the call, or `yield from`, that is under way
+    grown: Tuple[
+        str, ...
+    ] = ()  # variables of a `+=` under way: read already, so their lists must stay the same objects
 
 
 class _Source(NamedTuple):
@@ -52,6 +55,9 @@ def standing(frame: FrameType) -> Standing:
         _standings[key] = found
     if isinstance(found, str):
         raise CannotTake(found)
+    for name in found.grown:
+        if type(frame.f_locals.get(name)) is not list:
+            raise CannotTake(f"`{name}` was read before the call on line {frame.f_lineno} and is needed after it")
     return found
 
 
@@ -73,7 +79,13 @@ def _found(frame: FrameType) -> Standing:
     inner = path if span[1] != LINES_ONLY else ast.walk(path[-1])
     active = [node for node in inner if isinstance(node, (ast.Call, ast.YieldFrom))]
     around = [loop for loop in loops if _in_body(loop, path)]
-    return Standing(around, None, body, active[-1] if active else None)
+    return Standing(around, None, body, active[-1] if active else None, _grown(path))
+
+
+def _grown(path: List[ast.AST]) -> Tuple[str, ...]:
+    """A list is added to in place, and is put back in place."""
+    targets = [node.target for node in path if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add)]
+    return tuple(target.id for target in targets if isinstance(target, ast.Name))
 
 
 def _tree(code: CodeType) -> ast.Module:
@@ -188,7 +200,7 @@ def _check_nothing_is_half_evaluated(path: List[ast.AST]) -> None:
         if isinstance(outer, (ast.expr, ast.keyword)):
             early = _evaluated_before(outer, inner)
         elif isinstance(outer, ast.AugAssign):
-            early = [outer.target]
+            early = [] if _grown([outer]) else [outer.target]
         else:
             continue
         for node in early:

@@ -13,6 +13,7 @@ from .live_names import live_after, read_by_functions
 from .object_graph import Graph, Ref
 from .object_restore import Missing, Restoration
 from .refusal import CannotPutBack
+from .source_position import standing
 
 Names = Dict[str, Ref]
 _libraries: Dict[str, bool] = {}
@@ -49,18 +50,27 @@ def bind(restoration: Restoration, taken: Dict[str, Any], frames: List[FrameType
 
 def put_back(restoration: Restoration, taken: Dict[str, Any], frames: List[FrameType]) -> None:
     """Everything is resolved and filled before the first name is written: an error leaves the names as they were."""
-    modules = [
-        (vars(sys.modules[name]), _values(restoration, names, vars(sys.modules[name])))
+    modules = {
+        name: _values(restoration, names, vars(sys.modules[name]))
         for name, names in taken["modules"].items()
         if name in sys.modules
-    ]
+    }
     locals_of = [_values(restoration, names, frame.f_locals) for frame, names in zip(frames, taken["frames"])]
+    for frame, values in zip(frames, locals_of):
+        of_module = frame_variables.is_module(frame)
+        _check_grown(frame, modules.get(str(frame.f_globals.get("__name__")), {}) if of_module else values)
     restoration.fill()
-    for held, values in modules:
-        held.update(values)
+    for name, values in modules.items():
+        vars(sys.modules[name]).update(values)
     for frame, values in zip(frames, locals_of):
         if values:
             frame_variables.write(frame, values)
+
+
+def _check_grown(frame: FrameType, values: Dict[str, Any]) -> None:
+    for name in standing(frame).grown:
+        if values.get(name) is not frame.f_locals.get(name):
+            raise CannotPutBack(f"`{name}`, which is being added to, is another list")
 
 
 def _values(restoration: Restoration, names: Names, held: Any) -> Dict[str, Any]:
@@ -86,14 +96,14 @@ def _taken(graph: Graph, held: Any, live: Set[str]) -> Names:
 def _live_locals(frame: FrameType) -> Set[str]:
     key = (frame.f_code, instruction_of(frame))
     if key not in _live:
-        _live[key] = live_after(*key)
+        _live[key] = live_after(*key) | set(standing(frame).grown)
     return _live[key]
 
 
 def _live_globals(frame: FrameType) -> Set[str]:
     key = (frame.f_code, instruction_of(frame))
     if key not in _live:
-        _live[key] = live_after(*key) | read_by_functions(frame.f_code)
+        _live[key] = live_after(*key) | read_by_functions(frame.f_code) | set(standing(frame).grown)
     return _live[key]
 
 

@@ -8,6 +8,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 from ..keras import seams as keras_seams
 from ..keras.loop_objects import KerasKinds
 from ..script_state.data_position import Position
+from ..script_state.frames import CodeKey
 from ..script_state.object_graph import Kind, Traits
 from ..script_state.object_restore import Restoration
 from ..script_state.refusal import CannotTake
@@ -95,6 +96,12 @@ class TensorFlowLoops:
     def putting(self, path: str, description: Any) -> TensorFlowPutting:
         return TensorFlowPutting(self.tf, path, description)
 
+    def is_one_ahead(self, _code: CodeKey) -> bool:
+        return False
+
+    def prepare_memory(self, size: int) -> None:
+        """Nothing is copied before training writes to it."""
+
     def let_go(self) -> None:
         pass  # nothing is kept between two checkpoints
 
@@ -117,7 +124,7 @@ class TensorFlowTaking:
     def traits(self) -> Traits:
         return self._kinds.traits()
 
-    def hold(self, has_room: Callable[[int], bool]) -> bool:
+    def hold(self, has_room: Callable[[int], bool], _may_wait: bool) -> bool:
         """What training writes to while this is being written is copied then."""
         return has_room(self._store.bytes)
 

@@ -11,10 +11,11 @@ import sys
 from typing import Any, Dict, Optional
 
 from ..never_raise import guarded
-from ..seams import RESCUE, Abilities
+from ..seams import CHECKPOINT, RESCUE, RESUME, Abilities
+from ..settings import checkpoint_wanted, rescue_wanted
 from ..telemetry import Recorder
 from ..user_errors import passing
-from . import seams
+from . import hf_resume, seams
 from .batch_function import LossFunction
 from .loop_rescue import LoopRescue, RescuedModule, of_process
 from .step_undo import shadowed
@@ -23,9 +24,15 @@ from .step_undo import shadowed
 def install(recorder: Recorder, name: str) -> None:
     version = str(getattr(sys.modules.get("transformers"), "__version__", "?"))
     can = Abilities("Transformers", version, seams.HF_SEEN, seams.of_hf(name))
-    can.tell(recorder, "transformers", [RESCUE])
-    if not can.can(RESCUE):
-        return
+    kept, rescued = checkpoint_wanted(recorder.settings), rescue_wanted(recorder.settings)
+    can.tell(recorder, "transformers", [*([RESCUE] if rescued else []), *([CHECKPOINT, RESUME] if kept else [])])
+    if kept and can.can(CHECKPOINT) and can.can(RESUME):
+        hf_resume.install(name)
+    if rescued and can.can(RESCUE):
+        _take_over(recorder, name)
+
+
+def _take_over(recorder: Recorder, name: str) -> None:
     trainer_class: Any = sys.modules[name].Trainer
     train = trainer_class.train
     rescue = of_process(recorder, sys.modules["torch"])

@@ -10,12 +10,24 @@ from typing import Any, Callable, Dict, Optional
 from ..never_raise import guarded
 from ..script_state.data_position import ATTRIBUTE, Position
 from ..script_state.loop_checkpoint import LoopCheckpoints
-from ..script_state.own_files import OwnFiles, loading, saving
+from ..script_state.own_files import loading, saving
 from ..telemetry import Recorder, now
 from ..user_errors import passing
 from .loader_position import BATCHES
 from .loop_framework import TorchLoops
 from .step import Aspect, Call, Step, in_turn
+
+
+class _Process:
+    kept: Optional[LoopCheckpoints] = None
+
+
+_here = _Process()
+
+
+def of_process() -> Optional[LoopCheckpoints]:
+    """None where no checkpoints are kept."""
+    return _here.kept
 
 
 def keeping(
@@ -27,9 +39,9 @@ def keeping(
 
     def aspect(step: Step) -> Step:
         kept = LoopCheckpoints(recorder, TorchLoops(torch, step.iterate, step.next_batch), wanted, went_on)
-        own = OwnFiles(str(wanted["directory"]))
+        _here.kept, own = kept, kept.own
         if kept.goal is not None:
-            torch.load = loading(own, torch.load, 0, lambda: kept.goal is not None, kept.has_its_own)
+            torch.load = loading(own, torch.load, 0, lambda: kept.goal is not None, kept.loaded_its_own)
         for owner in (torch.optim.Optimizer, torch.nn.Module):
             owner.zero_grad = functools.wraps(owner.zero_grad)(_clear(kept, owner.zero_grad))
         return replace(
@@ -65,7 +77,9 @@ def _next_batch(kept: LoopCheckpoints, inner: Call) -> Call:
         kept.begun = 0
         if position.first is None:
             kept.first_batch(position, sys._getframe(1))
-        if kept.goal is not None:
+        if kept.host is not None:
+            pass
+        elif kept.goal is not None:
             kept.try_to_go_on(iterator, sys._getframe(1))
         elif now() >= kept.next_at:
             kept.boundary(position, sys._getframe(1))

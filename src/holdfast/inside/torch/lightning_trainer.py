@@ -15,6 +15,7 @@ from typing import Any, List, Optional, Tuple
 from ..never_raise import guarded
 from ..rescue_engine import CannotSplit
 from ..seams import RESCUE, Abilities, Seam
+from ..settings import rescue_wanted
 from ..telemetry import Recorder
 from ..user_errors import passing
 from . import seams
@@ -73,7 +74,7 @@ def _has_rows(value: Any, rows: int) -> bool:
 
 
 def install(recorder: Recorder, name: str) -> None:
-    if not _able(recorder, name, seams.lightning_step(name)):
+    if not rescue_wanted(recorder.settings) or not _able(recorder, name, seams.lightning_step(name)):
         return
     loop_class = seams.lightning_loop_class(name)
     original = getattr(loop_class, seams.LIGHTNING_STEP)

@@ -60,6 +60,8 @@ def parts_state(torch: Any, loader: Any) -> List[Dict[str, Any]]:
 
 def put_parts_state(torch: Any, loader: Any, parts: List[Dict[str, Any]]) -> None:
     for owner, state in zip(_parts(loader), parts):
+        if type(owner).__qualname__ != state.get(KIND, type(owner).__qualname__):
+            raise CannotPutBack("the data goes through another sampler than before")
         if owner is not None:
             _put_plain_state(torch, owner, state)
 
@@ -69,9 +71,12 @@ def _parts(loader: Any) -> List[Any]:
     return [loader, loader.sampler, batch_sampler, getattr(batch_sampler, "sampler", None), loader.dataset]
 
 
+KIND = ""  # the name under which a part's class is kept
+
+
 def _plain_state(torch: Any, owner: Any) -> Dict[str, Any]:
     names = ("generator",) if type(owner).__name__ == "DataLoader" else tuple(getattr(owner, "__dict__", ()))
-    found: Dict[str, Any] = {}
+    found: Dict[str, Any] = {KIND: type(owner).__qualname__}
     for name in names:
         value = getattr(owner, name, None)
         state = _state_of(torch, value)

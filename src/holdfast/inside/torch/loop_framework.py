@@ -6,10 +6,12 @@ import os
 from typing import Any, Callable, Dict, List, Optional, Tuple, Union
 
 from ..script_state.data_position import Position
+from ..script_state.frames import CodeKey
 from ..script_state.object_graph import Kind, Traits
 from ..script_state.object_restore import Restoration
 from ..script_state.refusal import CannotTake
 from . import random_state, seams
+from .copied_memory import own_memory, touched
 from .loader_position import Made, bring_forward, follow_indices, made_of, sample, what_is_compared
 from .tensor_kinds import TorchKinds
 from .tensor_store import FILE, KEPT_BYTES, Block, Saved, TensorStore, Uncopied
@@ -62,6 +64,12 @@ class TorchLoops:
     def putting(self, path: str, description: Any) -> TorchPutting:
         return TorchPutting(self.torch, path, description)
 
+    def is_one_ahead(self, code: CodeKey) -> bool:
+        return seams.is_one_ahead(code)
+
+    def prepare_memory(self, size: int) -> None:
+        self.block = Block(self.torch, [], 0, touched(own_memory(self.torch, size)))
+
     def let_go(self) -> None:
         self.block = None
 
@@ -85,11 +93,11 @@ class TorchTaking:
     def traits(self) -> Traits:
         return self._kinds.traits()
 
-    def hold(self, has_room: Callable[[int], bool]) -> bool:
+    def hold(self, has_room: Callable[[int], bool], may_wait: bool) -> bool:
         if not has_room(self._store.total):
             self._loops.block, self._block = None, self._store.as_they_are()
             return False
-        copied = self._store.copied(self._loops.block)
+        copied = self._store.copied(self._loops.block, may_wait)
         self._loops.block, self._block = copied if copied.bytes <= KEPT_BYTES else None, copied
         return True
 

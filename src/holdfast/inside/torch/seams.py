@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from typing import Any, Callable, Iterable, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
 from ..seams import CHECKPOINT, DETAIL, RESCUE, RESUME, TELEMETRY, Seam
 
@@ -180,6 +180,11 @@ def gpu_count(torch: Any) -> Optional[int]:
 
 LIGHTNING_SEEN = "2.1 to 2.6"
 HF_SEEN = "4.40 to 5.22"
+HF_PATHS = "transformers.trainer_utils"
+HF_CALLBACKS = "transformers.trainer_callback"
+ACCELERATE_LOADERS = "accelerate.data_loader"  # one batch ahead of the loop
+INNER_LOADER = "base_dataloader"  # of such a loader
+_HF_STATE = ("TrainerState", "TrainerControl", "TrainerCallback", "ProgressCallback")
 LIGHTNING_STEP = "_training_step"  # of the loop that optimizes by itself
 LIGHTNING_HOOK = "_current_fx_name"  # of a LightningModule: the hook it takes itself to be in
 _OF_A_METRIC = frozenset({"_update_count", "_computed", "_forward_cache", "_update_called"})
@@ -199,11 +204,108 @@ def of_lightning(module: str) -> Tuple[Seam, ...]:
 
 
 def of_hf(module: str) -> Tuple[Seam, ...]:
-    return (Seam(module, "Trainer.train", (RESCUE,)), Seam(module, "Trainer.compute_loss", (RESCUE,)))
+    both = (CHECKPOINT, RESUME)
+    return (
+        Seam(module, "Trainer.train", (RESCUE, *both)),
+        Seam(module, "Trainer.compute_loss", (RESCUE,)),
+        *(Seam(HF_CALLBACKS, name, both) for name in _HF_STATE),
+        Seam(HF_PATHS, "get_last_checkpoint", both),
+        Seam(ACCELERATE_LOADERS, "DataLoaderShard.__iter__", both),
+        Seam("accelerate.accelerator", "Accelerator", both, assigned="gradient_state"),
+        Seam("accelerate.state", "GradientState", both),
+    )
 
 
 def lightning_loop_class(module: str) -> Any:
     return sys.modules[module]._AutomaticOptimization
+
+
+# What is kept of a Lightning run. Attributes that are keyed by addresses in memory hold for one process only.
+BY_ADDRESS = ("_metric_attributes",)
+TRAINER_STATE = ("callbacks", "fit_loop", "_logger_connector", "_accelerator_connector")
+STRATEGY_STATE = (
+    "_optimizers", "_lightning_optimizers", "lr_scheduler_configs", "_lightning_module", "_precision_plugin",
+)  # fmt: skip
+
+
+VALIDATION_DATA = ("_data_fetcher", "_combined_loader", "_data_source")  # gone through from its beginning each time
+
+
+class LightningClasses(NamedTuple):
+    values: Tuple[Any, ...]  # all attributes are state
+    evaluation: Any
+    loop: Any
+    fetcher: Any
+    combined: Any
+    combination: Any
+    trainer: Any
+    module: Any
+    data_module: Any
+    progress_bar: Any
+    connector: Any
+    strategy: Any
+    precision: Any
+
+
+_EPOCH_LOOP = "loops.training_epoch_loop"
+_LOGGED = "trainer.connectors.logger_connector"
+_LIGHTNING_CLASSES = {
+    "values": (
+        ("loops.progress", "_BaseProgress"), (f"{_LOGGED}.result", "_ResultCollection"), (f"{_LOGGED}.result", "_Metadata"),
+        (f"{_LOGGED}.result", "_Sync"), (f"{_LOGGED}.logger_connector", "_LoggerConnector"),
+        ("utilities.types", "LRSchedulerConfig"),
+    ),
+    "evaluation": (("loops.evaluation_loop", "_EvaluationLoop"),),
+    "loop": (("loops.loop", "_Loop"),),
+    "fetcher": (("loops.fetchers", "_DataFetcher"),),
+    "combined": (("utilities.combined_loader", "CombinedLoader"),),
+    "combination": (("utilities.combined_loader", "_ModeIterator"),),
+    "trainer": (("trainer.trainer", "Trainer"),),
+    "module": (("core.module", "LightningModule"),),
+    "data_module": (("core.datamodule", "LightningDataModule"),),
+    "progress_bar": (("callbacks.progress.progress_bar", "ProgressBar"),),
+    "connector": (("trainer.connectors.accelerator_connector", "_AcceleratorConnector"),),
+    "strategy": (("strategies.strategy", "Strategy"),),
+    "precision": (("plugins.precision.precision", "Precision"),),
+}  # fmt: skip
+
+
+def lightning_state(package: str) -> Tuple[Seam, ...]:
+    both = (CHECKPOINT, RESUME)
+    listed = [one for group in _LIGHTNING_CLASSES.values() for one in group]
+    return (
+        *(Seam(f"{package}.{module}", name, both) for module, name in listed),
+        Seam(f"{package}.{_EPOCH_LOOP}", "_TrainingEpochLoop.advance", both),
+        Seam(f"{package}.{_EPOCH_LOOP}", "_TrainingEpochLoop.run", both),
+        Seam(f"{package}.loops.fit_loop", "_FitLoop", both, assigned="_combined_loader"),
+        Seam(f"{package}.utilities.combined_loader", "CombinedLoader", both, assigned="_iterator"),
+        *(
+            Seam(f"{package}.trainer.trainer", "Trainer", both, assigned=name)
+            for name in TRAINER_STATE
+            if name[0] == "_"
+        ),
+        *(Seam(f"{package}.strategies.strategy", "Strategy", both, assigned=name) for name in STRATEGY_STATE),
+        *(Seam(f"{package}.core.module", "LightningModule", both, assigned=name) for name in BY_ADDRESS),
+    )
+
+
+def lightning_classes(package: str) -> LightningClasses:
+    def found(module: str, name: str) -> Any:
+        return getattr(sys.modules[f"{package}.{module}"], name)
+
+    kinds = {role: tuple(found(*one) for one in listed) for role, listed in _LIGHTNING_CLASSES.items()}
+    return LightningClasses(kinds.pop("values"), **{role: one for role, (one,) in kinds.items()})
+
+
+def lightning_epoch_loop(module: str) -> Any:
+    return sys.modules[module]._TrainingEpochLoop
+
+
+def training_iterators(trainer: Any) -> List[Any]:
+    """Those its epoch asks for batches."""
+    combined = trainer.fit_loop._combined_loader
+    iterator = getattr(combined, "_iterator", None)
+    return list(getattr(iterator, "iterators", ()))
 
 
 def lightning_results(trainer: Any) -> Any:
@@ -215,6 +317,15 @@ def updates_of(metric: Any) -> int:
     return int(metric._update_count)
 
 
+def begin_module(made: Any) -> None:
+    """One that was made without its `__init__`: a metric wraps its methods as one that was unpickled does, and a module of
+    Lightning's has no trainer yet."""
+    if hasattr(made, "_wrap_update") and hasattr(made, "__setstate__"):
+        made.__setstate__({})
+    elif hasattr(type(made), "configure_optimizers"):
+        vars(made)["_trainer"] = None
+
+
 def is_metric(value: Any) -> bool:
     return hasattr(value, "_update_count") and hasattr(value, "_defaults")
 
@@ -222,3 +333,23 @@ def is_metric(value: Any) -> bool:
 def states_of_metric(metric: Any) -> Any:
     """Names of the attributes that change with each batch."""
     return _OF_A_METRIC | set(metric._defaults)
+
+
+def accelerate_classes() -> Tuple[Any, Any]:
+    accelerator: Any = sys.modules["accelerate.accelerator"]
+    state: Any = sys.modules["accelerate.state"]
+    return accelerator.Accelerator, state.GradientState
+
+
+def accelerate_loader() -> Any:
+    module: Any = sys.modules[ACCELERATE_LOADERS]
+    return module.DataLoaderShard
+
+
+def is_one_ahead(code: Tuple[str, str, int]) -> bool:
+    """The code, by file and name, that asks the loader for the batch after the one it is about to give."""
+    return code[:2] == ("data_loader.py", "DataLoaderShard.__iter__")
+
+
+def is_wrapped_loader(value: Any) -> bool:
+    return type(value).__module__ == ACCELERATE_LOADERS and INNER_LOADER in vars(value)

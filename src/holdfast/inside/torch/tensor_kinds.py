@@ -5,14 +5,13 @@ from __future__ import annotations
 import sys
 from typing import Any, List, Set, Tuple
 
-from ..script_state.object_graph import PLAIN, Graph, Kind, Node, Traits, is_users, type_name
-from ..script_state.object_restore import Restoration
+from ..script_state.object_graph import Graph, Kind, Node, Traits, is_users, type_name
+from ..script_state.object_restore import Missing, Restoration
 from ..script_state.refusal import CannotPutBack, CannotTake
-from . import seams
+from . import seams, trainer_objects
 from .tensor_store import Saved, TensorStore
 
 LOADER_PARTS = ("generator", "sampler", "batch_sampler", "dataset")
-SMALL = 1000  # items: what a data set holds more of is data, not state
 GRAPH_LOOKED_AT = 200  # nodes
 
 
@@ -54,20 +53,26 @@ class TorchKinds:
         return Traits(self._holds_state, self._is_skipped, self._made)
 
     def _holds_state(self, value: Any) -> bool:
-        """Also what libraries build on PyTorch: averages of weights, metrics."""
-        return isinstance(value, self._stateful) or hasattr(type(value), "load_state_dict")
+        """Also what libraries build on PyTorch: averages of weights, metrics, trainers."""
+        stateful = isinstance(value, self._stateful) or hasattr(type(value), "load_state_dict")
+        return stateful or trainer_objects.is_kept(value)
 
     def _made(self, kind: Any) -> Any:
+        if not trainer_objects.can_be_made(kind):
+            raise Missing(f"{kind.__module__}.{kind.__qualname__}")
         made = kind.__new__(kind)
         if issubclass(kind, self._torch.nn.Module):
             self._torch.nn.Module.__init__(made)
+            seams.begin_module(made)
         elif issubclass(kind, self._torch.optim.Optimizer):
             made.__setstate__({"defaults": {}, "state": {}, "param_groups": []})
         return made
 
     def _is_skipped(self, owner: Any, name: str, value: Any) -> bool:
-        if name.startswith("_holdfast"):
+        if name.startswith("_holdfast") or trainer_objects.is_skipped(owner, name, value):
             return True
+        if seams.is_wrapped_loader(owner):
+            return False
         if isinstance(owner, (self._torch.nn.Module, self._torch.optim.Optimizer)) and seams.HOOKS in name:
             return True
         if isinstance(owner, self._loader_class):
@@ -75,7 +80,7 @@ class TorchKinds:
         if isinstance(owner, self._subset_class):
             return name == "dataset" and not self._is_kept_dataset(value)
         if isinstance(owner, self._dataset_class):
-            return not _is_small(value)
+            return not trainer_objects.is_small(value)
         return isinstance(owner, self._sampler_class) and isinstance(value, self._dataset_class)
 
     def _is_kept_dataset(self, value: Any) -> bool:
@@ -150,35 +155,28 @@ class TorchKinds:
 
 
 def is_spent(tensor: Any) -> bool:
-    """Its backward pass was run: what its graph had saved is freed, so that only its value can be used any more."""
+    """A backward pass went through its graph: what some node had saved is freed, so that only its value can be used.
+
+    Depth first, since a metric's own nodes, on top of the model's, are never run backward themselves.
+    """
     seen: Set[Any] = set()
     todo = [tensor.grad_fn]
     while todo and len(seen) < GRAPH_LOOKED_AT:
-        node = todo.pop(0)
+        node = todo.pop()
         if node is None or node in seen:
             continue
         seen.add(node)
         for name in (one for one in dir(node) if one.startswith(seams.SAVED_TENSORS) or one == "saved_tensors"):
             try:
-                held = getattr(node, name)
+                getattr(node, name)
             except RuntimeError:
                 return True
-            if hasattr(held, "dtype") or (isinstance(held, tuple) and any(hasattr(one, "dtype") for one in held)):
-                return False
         todo += [one for one, _ in node.next_functions]
     return False
 
 
 def _overlaps(tensor: Any) -> bool:
     return any(stride == 0 and size > 1 for stride, size in zip(tensor.stride(), tensor.shape))
-
-
-def _is_small(value: Any) -> bool:
-    if type(value) in PLAIN:
-        return True
-    if hasattr(value, "shape"):
-        return False
-    return not hasattr(value, "__len__") or len(value) <= SMALL
 
 
 def _take_value(value: Any, _graph: Graph) -> Tuple[Any, Any]:

@@ -1,13 +1,15 @@
 """The tensors of a checkpoint: found one by one, copied at once into one block of memory, written from there.
 
-A small block is kept for the next checkpoint: pages that are touched for the first time cost more than the copy itself.
+A small block is kept for the next checkpoint: see `copied_memory`.
 """
 
 from __future__ import annotations
 
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
+from ..script_state.refusal import NotPrepared
 from . import seams
+from .copied_memory import WORTH_WAITING_BYTES, own_memory
 
 FILE = "tensors.bin"
 ALIGNED = 64
@@ -51,9 +53,13 @@ class TensorStore:
         self.total += -(-size // ALIGNED) * ALIGNED
         return len(self.entries) - 1
 
-    def copied(self, block: Optional[Block]) -> Block:
+    def copied(self, block: Optional[Block], may_wait: bool = False) -> Block:
+        """`may_wait`: NotPrepared is raised where much memory would have to be touched first."""
         if block is None or block.entries != self.entries:
-            block = Block(self._torch, self.entries, self.total)
+            memory = block.memory if block is not None and block.memory.numel() >= self.total else None
+            if memory is None and may_wait and self.total >= WORTH_WAITING_BYTES:
+                raise NotPrepared(self.total)
+            block = Block(self._torch, self.entries, self.total, memory)
         block.copy(self._sources)
         self._sources = []
         return block
@@ -80,10 +86,10 @@ class Uncopied:
 
 
 class Block:
-    def __init__(self, torch: Any, entries: List[Entry], total: int) -> None:
+    def __init__(self, torch: Any, entries: List[Entry], total: int, memory: Any = None) -> None:
         self._torch = torch
         self.entries, self.bytes = entries, total
-        self.memory = torch.empty(total, dtype=torch.uint8)
+        self.memory = own_memory(torch, total) if memory is None else memory
         self._parts = [_part(torch, self.memory, entry) for entry in entries]
 
     def copy(self, sources: List[Any]) -> None:
@@ -98,7 +104,7 @@ class Block:
 
     def write(self, path: str) -> None:
         with open(path, "wb") as file:
-            file.write(memoryview(self.memory.numpy()))
+            file.write(memoryview(self.memory.numpy())[: self.bytes])
 
 
 class Saved:
