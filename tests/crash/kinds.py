@@ -23,7 +23,9 @@ class Group:
 
 GROUPS = {
     "torch": Group(("torch",)),
-    "tensorflow": Group(("tensorflow", "keras"), {"KERAS_BACKEND": "tensorflow"}),
+    "tensorflow": Group(
+        ("tensorflow", "keras"), {"KERAS_BACKEND": "tensorflow", "EPOCHS": "3"}
+    ),  # eager steps are slow
     "fit": Group(("tensorflow", "keras"), {"KERAS_BACKEND": "tensorflow"}),
     "keras_on_torch": Group(("torch", "keras"), {"KERAS_BACKEND": "torch"}),
 }

@@ -313,7 +313,7 @@ def made_anew():
     model, optimizer = network(), keras.optimizers.Adam(1e-2)
     for fold in range(2):
         rows = np.random.permutation(SAMPLES)[: SAMPLES // 2]
-        for epoch in range(EPOCHS // 2):
+        for epoch in range(max(2, EPOCHS // 2)):
             order = np.random.permutation(rows)
             data = tf.data.Dataset.from_tensor_slices((x[order], y[order])).shuffle(50).batch(BATCH)
             for inputs, targets in data:
