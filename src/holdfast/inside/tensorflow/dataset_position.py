@@ -71,18 +71,22 @@ def check(dataset: Any, made: Made) -> None:
 
 def sample(batch: Any) -> bytes:
     """A few values from all over a batch. What lies on a GPU is not waited for."""
-    numpy: Any = sys.modules["numpy"]
     found = b""
     for leaf in leaves(batch, []):
-        if hasattr(leaf, "numpy") and "GPU" in getattr(leaf, "device", ""):
-            continue
         if type(leaf) in PLAIN:
             found += repr(leaf)[:LOOKED_AT].encode("utf-8", "replace")
-        array = numpy.asarray(leaf) if hasattr(leaf, "__array__") else None
-        if array is not None and array.size:
+        elif hasattr(leaf, "__array__") and "GPU" not in getattr(leaf, "device", ""):
+            array = _array(leaf)
             some = array.reshape(-1)[:: max(1, array.size // LOOKED_AT)]
             found += repr(some.tolist()).encode() if array.dtype.hasobject else bytes(some.tobytes())
     return found
+
+
+def _array(leaf: Any) -> Any:
+    numpy: Any = sys.modules["numpy"]
+    if getattr(leaf.dtype, "name", "") == "string" and leaf.shape.rank:  # each would be an object of Python's
+        leaf = leaf[:: max(1, int(leaf.shape[0]) // LOOKED_AT)]
+    return numpy.asarray(leaf)
 
 
 def bring_forward(
