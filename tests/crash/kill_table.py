@@ -228,7 +228,7 @@ def _saves(directory: Path) -> bool:
 
 def run_group(group: str, kinds: list[Kind], options: argparse.Namespace) -> int:
     """In a process of its own; the last line says how many were right."""
-    os.environ.update(ENVIRONMENT, **GROUPS[group].env)
+    os.environ.update({**ENVIRONMENT, **GROUPS[group].env})
     if options.aim:
         os.environ["WIDTH"] = LARGE.get(group, LARGE_LOOP)
     load(group)

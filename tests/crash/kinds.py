@@ -23,7 +23,9 @@ class Group:
 
 GROUPS = {
     "torch": Group(("torch",)),
-    "tensorflow": Group(("tensorflow", "keras"), {"KERAS_BACKEND": "tensorflow"}),
+    "tensorflow": Group(
+        ("tensorflow", "keras"), {"KERAS_BACKEND": "tensorflow", "EPOCHS": "3"}
+    ),  # eager steps are slow
     "fit": Group(("tensorflow", "keras"), {"KERAS_BACKEND": "tensorflow"}),
     "transformers": Group(("torch", "transformers.trainer")),
     "lightning": Group(("torch", "lightning.pytorch")),

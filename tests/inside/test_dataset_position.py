@@ -15,27 +15,28 @@ pytest.importorskip("numpy")
 
 
 class Part:
-    """Gives other numbers to each iterator that is made of it."""
-
     def __init__(self, *inputs: Part, seed: int = 0) -> None:
         self.inputs, self.seed, self.made = inputs, seed, 0
 
-    def orders(self) -> int:
+    def order(self) -> int:
+        return sum(one.order() for one in self.inputs)
+
+
+class ShuffleDataset(Part):
+    """Another order for each iterator that is made of it."""
+
+    def order(self) -> int:
         self.made += 1
-        return self.made + 100 * sum(one.orders() for one in self.inputs)
+        return self.made + 100 * super().order()
 
 
 class CacheDataset(Part):
     pass
 
 
-class ShuffleDataset(Part):
-    pass
-
-
 class Numbers:
     def __init__(self, part: Part) -> None:
-        order = part.orders()
+        order = part.order()
         self.items: Iterator[int] = iter([1000 * order + number for number in range(5)])
 
 
@@ -70,8 +71,8 @@ def brought(iterator: Any, part: Part, record: dict[str, Any]) -> list[int]:
 
 def test_earlier_iterators_are_made_again_also_of_other_data_sets(pipeline: Callable[..., Any]) -> None:
     def script() -> tuple[Part, Part]:
-        shuffled = Part()
-        return Part(shuffled), Part(shuffled)
+        shuffled = ShuffleDataset(Part())
+        return ShuffleDataset(shuffled), Part(shuffled)
 
     train, held_out = script()
     for epoch in range(3):
@@ -84,18 +85,18 @@ def test_earlier_iterators_are_made_again_also_of_other_data_sets(pipeline: Call
 
 
 def test_the_first_iterator_is_used_as_it_is(pipeline: Callable[..., Any]) -> None:
-    train, again = Part(), Part()
+    train, again = ShuffleDataset(), ShuffleDataset()
     first, live = pipeline(train, 0), pipeline(again, 0)
     record = taken(first, 3)
     assert brought(live, again, record) == list(first.items) and again.made == 1
 
 
 def test_other_data_is_refused(pipeline: Callable[..., Any]) -> None:
-    record = taken(pipeline(Part(), 0), 1)
-    other = Part(seed=1)
+    record = taken(pipeline(ShuffleDataset(), 0), 1)
+    other = ShuffleDataset(seed=1)
     with pytest.raises(CannotPutBack, match="is another one than before"):
         brought(pipeline(other, 0), other, record)
-    same = Part()
+    same = ShuffleDataset()
     live = pipeline(same, 0)
     live.items = iter([7, 8])
     with pytest.raises(CannotPutBack, match="another order"):
@@ -106,8 +107,22 @@ def test_other_data_is_refused(pipeline: Callable[..., Any]) -> None:
         brought(live, same, record)
 
 
-@pytest.mark.usefixtures("pipeline")
-def test_what_is_shuffled_and_then_cached_is_refused() -> None:
-    dataset_position.check(Part(ShuffleDataset(CacheDataset(Part()))))
+def test_a_new_pipeline_over_what_is_not_shuffled_goes_on(pipeline: Callable[..., Any]) -> None:
+    source = Part()
+    for epoch in range(3):
+        last = pipeline(ShuffleDataset(source, seed=epoch), epoch)
+    record = taken(last, 2)
+    again = ShuffleDataset(Part(), seed=2)
+    assert brought(pipeline(again, 0), again, record) == list(last.items)
+
+
+def test_what_another_process_cannot_repeat_is_refused(pipeline: Callable[..., Any]) -> None:
+    fresh = dataset_position.Made([0], [])
+    dataset_position.check(Part(ShuffleDataset(CacheDataset(Part()))), fresh)
     with pytest.raises(CannotTake, match="shuffled before cache"):
-        dataset_position.check(CacheDataset(Part(ShuffleDataset())))
+        dataset_position.check(CacheDataset(Part(ShuffleDataset())), fresh)
+    source = ShuffleDataset()
+    pipeline(source, 0)
+    anew = ShuffleDataset(source)
+    with pytest.raises(CannotTake, match="shuffled anew"):
+        dataset_position.check(anew, dataset_position.made_of(anew))

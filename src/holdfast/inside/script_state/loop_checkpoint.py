@@ -267,9 +267,10 @@ class LoopCheckpoints:
             self.host.check()
         if self._changing_data and not any(head.kind == "range" for heads in here.heads for head in heads):
             raise CannotTake("the data is made anew in each turn of a loop that is no `for` over a range")
-        before = self._trained_before or self.trails.trained_before(here.frames, here.chain, self._updates)
+        earlier = self._trained_before if position is not None else ""  # a loop without a loader may validate over one
+        before = earlier or self.trails.trained_before(here.frames, here.chain, self._updates)
         if before:
-            words = "the script" if self._trained_before else f"the loop at {before}"
+            words = "the script" if earlier else f"the loop at {before}"
             raise CannotTake(
                 f"{words} trains before the loop at {here.chain[-1].words}, and would train again when it is started again"
             )

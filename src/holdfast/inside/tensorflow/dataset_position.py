@@ -20,11 +20,11 @@ from . import random_state, seams
 LIKE = "_holdfast_like"  # on a data set: what it is known by
 MADE = "_holdfast_made"  # on a data set: how many iterators were made of it, or of one that is made of it
 COMPARED = "batches"
-SHUFFLES, CACHES = "ShuffleDataset", "CacheDataset"  # parts of names of classes
+SHUFFLES, CACHES, DRAWS = "ShuffleDataset", "CacheDataset", "RandomDataset"  # parts of names of classes
 
 
 class Made(NamedTuple):
-    counts: List[int]  # of each part of the data set, before this one
+    counts: List[int]  # iterators that were made before, of each part that counts them
     like: List[int]  # what each part is known by: some of its values, its seeds
 
 
@@ -38,7 +38,12 @@ def parts_of(dataset: Any) -> List[Any]:
 
 def made_of(dataset: Any) -> Made:
     parts = parts_of(dataset)
-    return Made([getattr(part, MADE, 0) for part in parts], [_like(part) for part in parts])
+    return Made([getattr(part, MADE, 0) for part in _counting(parts)], [_like(part) for part in parts])
+
+
+def _counting(parts: List[Any]) -> List[Any]:
+    """Those that give each iterator another order."""
+    return [part for part in parts if SHUFFLES in type(part).__name__ or DRAWS in type(part).__name__]
 
 
 def _like(part: Any) -> int:
@@ -53,9 +58,12 @@ def count_one(dataset: Any) -> None:
         setattr(part, MADE, getattr(part, MADE, 0) + 1)
 
 
-def check(dataset: Any) -> None:
-    """What is shuffled and then cached has the order of its first iterator, which another process does not make."""
+def check(dataset: Any, made: Made) -> None:
+    """What is shuffled and then cached has the order of its first iterator, which another process does not make. A shuffle
+    that is made in the turn has its first iterator in a new process, before earlier ones can be made of another below it."""
     parts = parts_of(dataset) if dataset is not None else []
+    if 0 in made.counts and any(made.counts):
+        raise CannotTake("the data is shuffled anew that was shuffled before")
     for number, part in enumerate(parts):
         if CACHES in type(part).__name__ and any(SHUFFLES in type(below).__name__ for below in parts[number + 1 :]):
             raise CannotTake("the data is shuffled before cache(), which keeps the first order")
@@ -63,18 +71,22 @@ def check(dataset: Any) -> None:
 
 def sample(batch: Any) -> bytes:
     """A few values from all over a batch. What lies on a GPU is not waited for."""
-    numpy: Any = sys.modules["numpy"]
     found = b""
     for leaf in leaves(batch, []):
-        if hasattr(leaf, "numpy") and "GPU" in getattr(leaf, "device", ""):
-            continue
         if type(leaf) in PLAIN:
             found += repr(leaf)[:LOOKED_AT].encode("utf-8", "replace")
-        array = numpy.asarray(leaf) if hasattr(leaf, "__array__") else None
-        if array is not None and array.size:
+        elif hasattr(leaf, "__array__") and "GPU" not in getattr(leaf, "device", ""):
+            array = _array(leaf)
             some = array.reshape(-1)[:: max(1, array.size // LOOKED_AT)]
             found += repr(some.tolist()).encode() if array.dtype.hasobject else bytes(some.tobytes())
     return found
+
+
+def _array(leaf: Any) -> Any:
+    numpy: Any = sys.modules["numpy"]
+    if getattr(leaf.dtype, "name", "") == "string" and leaf.shape.rank:  # each would be an object of Python's
+        leaf = leaf[:: max(1, int(leaf.shape[0]) // LOOKED_AT)]
+    return numpy.asarray(leaf)
 
 
 def bring_forward(
@@ -109,7 +121,7 @@ def bring_forward(
 
 def _make_earlier_ones(dataset: Any, wanted: List[int], iterate: Callable[[Any], Any]) -> None:
     """Dropped at once: a shuffle counts them when they are made."""
-    for part, count in zip(parts_of(dataset), wanted):
+    for part, count in zip(_counting(parts_of(dataset)), wanted):
         if getattr(part, MADE, 0) > count:
             raise CannotPutBack("more iterators were made of the data than before")
         while getattr(part, MADE, 0) < count:

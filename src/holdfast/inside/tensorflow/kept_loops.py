@@ -43,7 +43,8 @@ class KeptLoops:
         dataset.__iter__ = self._iterating(dataset.__iter__)
         dataset.reduce = self._reducing(dataset.reduce)
         self._follow_tapes(tf.GradientTape)
-        self._follow_seeds(seams.module("framework.random_seed"))
+        self._seeds_data = 0  # a seed is made for a data set, whose iterators are repeated
+        self._follow_seeds(seams.module("framework.random_seed"), seams.module("data.util.random_seed"))
         self.follow_own(tf.train.Checkpoint, ("save", "write"), ("restore", "read"))
         self.follow_own(tf.train.CheckpointManager, ("save",), ())
 
@@ -155,18 +156,26 @@ class KeptLoops:
 
     # -- what cannot be read
 
-    def _follow_seeds(self, module: Any) -> None:
-        get_seed = module.get_seed
+    def _follow_seeds(self, module: Any, of_data: Any) -> None:
+        get_seed, get_seed_of_data = module.get_seed, of_data.get_seed
         note = guarded(self._drawn)
+
+        @functools.wraps(get_seed_of_data)
+        def for_data(op_seed: Any) -> Any:
+            self._seeds_data += 1
+            try:
+                return get_seed_of_data(op_seed)
+            finally:
+                self._seeds_data -= 1
 
         @functools.wraps(get_seed)
         def noted(op_seed: Any) -> Any:
             seeds = get_seed(op_seed)
-            if seeds[0] is not None or seeds[1] is not None:
+            if not self._seeds_data and (seeds[0] is not None or seeds[1] is not None):
                 note(op_seed)
             return seeds
 
-        module.get_seed = noted
+        module.get_seed, of_data.get_seed = noted, for_data
 
     def _drawn(self, op_seed: Any) -> None:
         """A seeded operation was made: each run of it counts on, in TensorFlow's own memory. Eagerly, and without a seed of

@@ -48,7 +48,7 @@ class TensorFlowLoops:
             raise CannotTake("a distribution strategy, which is not followed yet")
         for position in positions:
             if not position.ended and position.iterator() is not None:
-                dataset_position.check(position.source())
+                dataset_position.check(position.source(), position.made)
                 if position.first is not None and position.first[DRAWN] != self.drawn:
                     raise CannotTake(DRAWN_WITH_A_SEED)
 
