@@ -11,7 +11,7 @@ import sys
 import threading
 import weakref
 from types import FrameType
-from typing import Any, Callable, List, Optional, Protocol
+from typing import Any, Callable, List, Optional, Protocol, Set
 
 from .. import checkpoint_store, relieve
 from ..background_save import Done, Saver
@@ -73,6 +73,8 @@ class LoopCheckpoints:
         self._manifest: dict[str, Any] = {}
         self._block: Optional[Block] = None
         self._preparing: Optional[threading.Thread] = None
+        self._copying: Optional[Block] = None  # until the next update
+        self._optimizers: Any = weakref.WeakSet()  # that have made a step
         self._done: Optional[Done] = None
         self._ending: Optional[Callable[[], None]] = None
         self._retry_s = ELSEWHERE_S
@@ -114,7 +116,7 @@ class LoopCheckpoints:
         position.stand = stand_of(user) if user is not None else None
         self.trails.begins(frame, self.recorder.steps)
 
-    def updates(self, _optimizer: Any) -> None:
+    def updates(self, optimizer: Any) -> None:
         """An optimizer is about to change the weights."""
         if self.goal is not None:
             place = self.goal.chain[-1].words
@@ -122,6 +124,10 @@ class LoopCheckpoints:
             raise self.stop(edited if self.goal.is_edited else f"it trains before it comes to {place}, where it was")
         if self.pending is not None:
             self.decide()
+        if self._copying is not None:
+            guarded(self._finish_copying)()
+        if optimizer not in self._optimizers:
+            self._optimizers.add(optimizer)
         if not self.training:
             self.training = True
             guarded(self._begin)()
@@ -132,6 +138,15 @@ class LoopCheckpoints:
         if self.pending is not None:
             self.pending = None
             self.next_at = 0.0
+
+    def _finish_copying(self) -> None:
+        """What is still waited for here belongs to the pause."""
+        began, block, self._copying = now(), self._copying, None
+        if block is not None:
+            block.finish()
+        pause_s = float(self._manifest["paused_s"]) + now() - began
+        self._manifest["paused_s"] = round(pause_s, 6)
+        self.next_at = max(self.next_at, self.pace.saved(now(), pause_s, self.saver.write_s)) if self.next_at else 0.0
 
     def _begin(self) -> None:
         try:
@@ -157,7 +172,7 @@ class LoopCheckpoints:
 
     def _after_fork(self) -> None:
         """The memory for copies is the parent's, which saves."""
-        self._block = self.pending = self._preparing = None
+        self._block = self.pending = self._preparing = self._copying = None
         self.next_at = NEVER
 
     # -- saving
@@ -177,6 +192,8 @@ class LoopCheckpoints:
                 self.next_at = now() + RETRY_S
                 return
             self.saver.wait()
+        if self._copying is not None:  # what was taken last was given up, and its memory is used again
+            self._copying.finish()
         began = now()
         self.next_at = self.pace.saved(began, 0.0, self.saver.write_s)  # also where the state cannot be taken
         try:
@@ -190,7 +207,8 @@ class LoopCheckpoints:
             return
         self.pending, self._refused_since = snapshot, None
         block = snapshot.block
-        self._block = block if isinstance(block, Block) and block.bytes <= KEPT_BYTES else None
+        self._copying = block if isinstance(block, Block) else None
+        self._block = self._copying if block.bytes <= KEPT_BYTES else None
         self._retry_s = ELSEWHERE_S
         batch = position.count if position is not None else self.host.batch if self.host is not None else 0
         self._manifest = {"framework": "torch", "kind": KIND, "step": self.recorder.steps, "fit": 0, "batch": batch}
@@ -206,7 +224,13 @@ class LoopCheckpoints:
         here = where(frame, lambda value: isinstance(value, self._followed), position is not None)
         self._check(here, position)
         may_wait = self._done is None and self._ending is None
-        return Snapshot(self.torch, here, position, self._under_way(), self._block, self._has_room, may_wait)
+        room, unchanged = self._has_room, self._states_of_optimizers()
+        return Snapshot(self.torch, here, position, self._under_way(), self._block, room, may_wait, unchanged)
+
+    def _states_of_optimizers(self) -> Set[int]:
+        """By id: only an optimizer's step writes them, and it is told before."""
+        states = [state for optimizer in self._optimizers for state in optimizer.state.values()]
+        return {id(one) for state in states if isinstance(state, dict) for one in state.values()}
 
     def _prepare_memory(self, size: int) -> None:
         """By a thread, before the pause: the next boundary finds it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 from types import FrameType
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Callable, Container, Dict, List, NamedTuple, Optional, Tuple, Union
 
 from .. import checkpoint_store
 from ..script_state import frames, loop_heads, numpy_kinds, source_position, variables
@@ -55,9 +55,10 @@ class Snapshot:
         block: Optional[Block],
         has_room: Callable[[int], bool],
         may_wait: bool = False,
+        unchanged: Container[int] = (),
     ) -> None:
         self._torch = torch
-        store = TensorStore(torch)
+        store = TensorStore(torch, unchanged)
         kinds = TorchKinds(torch, store=store)
         graph = Graph([*numpy_kinds.kinds(), *kinds.kinds()], kinds.traits())
         self.rest: Dict[str, Any] = {
