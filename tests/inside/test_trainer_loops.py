@@ -6,8 +6,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from holdfast.inside.torch.own_files import OwnFiles
 
+from holdfast.inside.script_state.own_files import OwnFiles
 from holdfast.inside.script_state.refusal import CannotTake
 from holdfast.inside.torch import lightning_resume, trainer_objects
 from holdfast.inside.torch.loader_position import ATTRIBUTE

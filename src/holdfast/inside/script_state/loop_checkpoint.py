@@ -11,7 +11,7 @@ import sys
 import threading
 import weakref
 from types import FrameType
-from typing import Any, Callable, List, Optional, Protocol
+from typing import Any, Callable, List, Optional
 
 from .. import checkpoint_store, relieve
 from ..background_save import Done, Saver
@@ -23,7 +23,7 @@ from ..telemetry import LATER, Recorder, now
 from .begun_further_on import BegunFurtherOn
 from .data_position import ATTRIBUTE, Position
 from .frames import TRANSPARENT, UPDATING, check_callers, innermost_user, stand_of, stands, users
-from .loop_framework import LoopFramework
+from .loop_framework import EpochLoop, LoopFramework
 from .loop_snapshot import Here, SavedLoop, Snapshot, where
 from .loop_trails import Trails, TurnStarts
 from .own_files import OwnFiles
@@ -35,20 +35,8 @@ RETRY_S = 0.5  # while the last one is still being written
 ELSEWHERE_S, SELDOM_S = 0.05, 2.0  # another place is looked for: soon at first, then seldom
 COMPLAIN_AFTER_S = 5.0
 GROWS_BY = 4  # a sixteenth more than is needed now: variables grow
-OWN_AHEAD_S = 60.0  # a trainer's own checkpoint is gone on from where it is so much newer than ours
 SPARE_BYTES = 128 << 20  # left to the step itself beside copies of all it updates
 WITHOUT_LOADER = 10  # so many steps were begun and no batch came: the loop has no loader
-
-
-class EpochLoop(Protocol):
-    """What is to be known of a loop that a trainer runs."""
-
-    title: str
-
-    @property
-    def batch(self) -> int: ...
-    def fed_by(self, positions: List[Position]) -> List[Position]: ...
-    def check(self) -> None: ...  # raises CannotTake
 
 
 class LoopCheckpoints:
@@ -57,6 +45,7 @@ class LoopCheckpoints:
     ) -> None:
         self.recorder = recorder
         self.framework = framework
+        self._before_update = guarded(framework.before_update)
         self._went_on = went_on  # told the epoch
         self.saver = Saver(recorder, str(wanted["directory"]))
         self.pace = Pace(wanted.get("interval_s"))
@@ -145,13 +134,16 @@ class LoopCheckpoints:
         else:
             self._places.begins(frame, self._updates)
 
-    def updates(self, _optimizer: Any = None) -> None:
+    def updates(self, optimizer: Any = None) -> None:
         """An optimizer is about to change the weights."""
         if self.goal is not None:
             self.has_not_gone_on()
         self._updates += 1
         if self.pending is not None:
             self.decide()
+        waited_s = self._before_update(optimizer)
+        if waited_s:
+            self._paused_longer(waited_s)
         if not self.training:
             self.training = True
             guarded(self._begin)()
@@ -170,6 +162,12 @@ class LoopCheckpoints:
         if self.pending is not None:
             self.pending = None
             self.next_at = 0.0
+
+    @guarded
+    def _paused_longer(self, seconds: float) -> None:
+        pause_s = float(self._manifest["paused_s"]) + seconds
+        self._manifest["paused_s"] = round(pause_s, 6)
+        self.next_at = max(self.next_at, self.pace.saved(now(), pause_s, self.saver.write_s)) if self.next_at else 0.0
 
     def _begin(self) -> None:
         try:
@@ -358,33 +356,19 @@ class LoopCheckpoints:
         arguments = self.or_stop(goal.put_back, frame, iterator, self._under_way(), arguments, plan.count_on)
         plan.remove()
         self._turns.states = dict(goal.rest["turns"])
-        current = goal.rest["current"]
-        if current is not None:
-            ahead = self.framework.is_one_ahead(goal.chain[-1].key)
-            from_the_first = ahead or current["stand"] == goal.chain[-1]
-            plan.resumed_items = max(0, current["count"] - ahead) if from_the_first else -1
-        else:
-            plan.resumed_items = 0
+        plan.resumed_items = goal.resumed_items(self.framework.is_one_ahead(goal.chain[-1].key))
         self.recorder.steps = int(goal.manifest["step"])
         self._went_on(int(goal.manifest["epoch"]))
         told = {key: goal.manifest[key] for key in ("number", "step", "fit", "epoch", "batch")}
         self.recorder.event("checkpoint.restored", **told)
         return arguments
 
-    @property
-    def goal_is_hosted(self) -> bool:
-        """What the trainer has loaded is put over as a whole when it comes to the place."""
-        return self.goal is not None and bool(self.goal.manifest.get("by"))
-
     def is_newer_than(self, path: str) -> bool:
-        """Whether the checkpoint to go on from was written after this file, or not much before: ours is exact."""
-        if self.goal is None or not os.path.exists(path):
-            return False
-        written = os.path.join(str(self.goal.manifest["path"]), checkpoint_store.MANIFEST)
-        return os.path.getmtime(written) >= os.path.getmtime(path) - OWN_AHEAD_S
+        return self.goal is not None and self.goal.is_newer_than(path)
 
     def loaded_its_own(self, path: str) -> None:
-        if not (self.goal_is_hosted and self.is_newer_than(path)):
+        """What a trainer has loaded is put over as a whole when it comes to the place."""
+        if not (self.goal is not None and self.goal.is_by_trainer and self.goal.is_newer_than(path)):
             self.has_its_own(path)
 
     def has_its_own(self, path: str) -> None:

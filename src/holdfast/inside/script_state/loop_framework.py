@@ -84,6 +84,10 @@ class LoopFramework(Protocol):
         """Whether this function is a loader that asks for its first batch at another place than for the next ones."""
         ...
 
+    def before_update(self, optimizer: Any) -> float:
+        """An optimizer is about to write its state. Returns the seconds that this waited for what is being copied."""
+        ...
+
     def prepare_memory(self, size: int) -> None:
         """For copies of so many bytes."""
         ...
@@ -91,3 +95,14 @@ class LoopFramework(Protocol):
     def let_go(self) -> None:
         """Of memory that is kept for the next checkpoint."""
         ...
+
+
+class EpochLoop(Protocol):
+    """What is to be known of a loop that a trainer runs."""
+
+    title: str
+
+    @property
+    def batch(self) -> int: ...
+    def fed_by(self, positions: List[Position]) -> List[Position]: ...
+    def check(self) -> None: ...  # raises CannotTake

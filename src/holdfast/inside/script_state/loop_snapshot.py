@@ -17,6 +17,7 @@ from .object_restore import Restoration
 from .refusal import CannotPutBack, CannotTake
 
 REST = "loop.pickle"
+OWN_AHEAD_S = 60.0  # a trainer's own checkpoint is gone on from where it is so much newer than ours
 
 
 class Here(NamedTuple):
@@ -113,6 +114,24 @@ class SavedLoop:
         self.chain: List[frames.Stand] = self.rest["chain"]
         self.heads: List[List[loop_heads.Head]] = self.rest["heads"]
         self._putting = framework.putting(path, self.rest["tensors"])
+
+    @property
+    def is_by_trainer(self) -> bool:
+        """A library's trainer ran the loop."""
+        return bool(self.manifest.get("by"))
+
+    def is_newer_than(self, path: str) -> bool:
+        """Whether it was written after this file, or not much before: it is exact."""
+        written = os.path.join(str(self.manifest["path"]), checkpoint_store.MANIFEST)
+        return os.path.exists(path) and os.path.getmtime(written) >= os.path.getmtime(path) - OWN_AHEAD_S
+
+    def resumed_items(self, is_one_ahead: bool) -> int:
+        """How many the loop had had; -1 where it had not begun at this place."""
+        current = self.rest["current"]
+        if current is None:
+            return 0
+        from_the_first = is_one_ahead or current["stand"] == self.chain[-1]
+        return max(0, current["count"] - is_one_ahead) if from_the_first else -1
 
     def is_at(self, frame: FrameType) -> bool:
         """Whether the script stands where it stood."""

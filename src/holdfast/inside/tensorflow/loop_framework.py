@@ -99,6 +99,9 @@ class TensorFlowLoops:
     def is_one_ahead(self, _code: CodeKey) -> bool:
         return False
 
+    def before_update(self, _optimizer: Any) -> float:
+        return 0.0
+
     def prepare_memory(self, size: int) -> None:
         """Nothing is copied before training writes to it."""
 

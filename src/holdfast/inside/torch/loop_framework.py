@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Callable, Dict, List, Optional, Tuple, Union
+import weakref
+from typing import Any, Callable, Dict, List, Optional, Set, Tuple, Union
 
 from ..script_state.data_position import Position
 from ..script_state.frames import CodeKey
 from ..script_state.object_graph import Kind, Traits
 from ..script_state.object_restore import Restoration
 from ..script_state.refusal import CannotTake
+from ..telemetry import now
 from . import random_state, seams
 from .copied_memory import own_memory, touched
 from .loader_position import Made, bring_forward, follow_indices, made_of, sample, what_is_compared
@@ -26,6 +28,8 @@ class TorchLoops:
         self.torch = torch
         self._iterate, self._following = iterate, following  # PyTorch's own
         self.block: Optional[Block] = None  # of the last checkpoint
+        self.copying: Optional[Block] = None  # until the next update
+        self._optimizers: Any = weakref.WeakSet()  # that have made a step
         self.followed: Tuple[type, ...] = (seams.loader_module().DataLoader, seams.loader_iterator_class())
 
     def check(self, _positions: List[Position]) -> None:
@@ -67,11 +71,25 @@ class TorchLoops:
     def is_one_ahead(self, code: CodeKey) -> bool:
         return seams.is_one_ahead(code)
 
+    def before_update(self, optimizer: Any) -> float:
+        if optimizer not in self._optimizers:
+            self._optimizers.add(optimizer)
+        if self.copying is None:
+            return 0.0
+        began, block, self.copying = now(), self.copying, None
+        block.finish()
+        return now() - began
+
+    def states_of_optimizers(self) -> Set[int]:
+        """By id: only an optimizer's step writes them, and it is told before."""
+        states = [state for optimizer in self._optimizers for state in optimizer.state.values()]
+        return {id(one) for state in states if isinstance(state, dict) for one in state.values()}
+
     def prepare_memory(self, size: int) -> None:
         self.block = Block(self.torch, [], 0, touched(own_memory(self.torch, size)))
 
     def let_go(self) -> None:
-        self.block = None
+        self.block = self.copying = None
 
 
 class TorchTaking:
@@ -81,7 +99,7 @@ class TorchTaking:
 
     def __init__(self, loops: TorchLoops) -> None:
         self._loops = loops
-        self._store = TensorStore(loops.torch)
+        self._store = TensorStore(loops.torch, loops.states_of_optimizers())
         self._kinds = TorchKinds(loops.torch, store=self._store)
         self._kept: List[Tuple[int, int]] = []  # node and entry of each gradient
         self._block: Union[Block, Uncopied]
@@ -97,8 +115,11 @@ class TorchTaking:
         if not has_room(self._store.total):
             self._loops.block, self._block = None, self._store.as_they_are()
             return False
+        if self._loops.copying is not None:  # what was taken last was given up, and its memory is used again
+            self._loops.copying.finish()
         copied = self._store.copied(self._loops.block, may_wait)
-        self._loops.block, self._block = copied if copied.bytes <= KEPT_BYTES else None, copied
+        self._loops.copying = self._block = copied
+        self._loops.block = copied if copied.bytes <= KEPT_BYTES else None
         return True
 
     def settle(self) -> None:

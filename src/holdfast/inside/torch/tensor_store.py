@@ -5,14 +5,17 @@ A small block is kept for the next checkpoint: see `copied_memory`.
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+import threading
+from typing import Any, Container, Dict, List, NamedTuple, Optional, Set, Tuple
 
-from ..script_state.refusal import NotPrepared
+from ..never_raise import guarded
+from ..script_state.refusal import CannotTake, NotPrepared
 from . import seams
 from .copied_memory import WORTH_WAITING_BYTES, own_memory
 
 FILE = "tensors.bin"
 ALIGNED = 64
+WORTH_A_THREAD_BYTES = 64 << 10
 KEPT_BYTES = 1 << 30
 
 
@@ -26,8 +29,12 @@ class Entry(NamedTuple):
 
 
 class TensorStore:
-    def __init__(self, torch: Any) -> None:
+    """`unchanged`: tensors, by id, that nothing writes before the next update. They are copied while the loop goes on."""
+
+    def __init__(self, torch: Any, unchanged: Container[int] = ()) -> None:
         self._torch = torch
+        self._unchanged = unchanged
+        self._later: Set[int] = set()  # entries
         self.entries: List[Entry] = []
         self.total = 0
         self._sources: List[Any] = []
@@ -48,6 +55,8 @@ class TensorStore:
 
     def _new(self, tensor: Any) -> int:
         size = tensor.numel() * tensor.element_size()
+        if id(tensor) in self._unchanged and size >= WORTH_A_THREAD_BYTES and tensor.device.type == "cpu":
+            self._later.add(len(self.entries))
         self.entries.append(Entry(self.total, size, str(tensor.dtype).split(".")[-1], tuple(tensor.shape)))
         self._sources.append(tensor.detach())
         self.total += -(-size // ALIGNED) * ALIGNED
@@ -60,7 +69,7 @@ class TensorStore:
             if memory is None and may_wait and self.total >= WORTH_WAITING_BYTES:
                 raise NotPrepared(self.total)
             block = Block(self._torch, self.entries, self.total, memory)
-        block.copy(self._sources)
+        block.copy(self._sources, self._later)
         self._sources = []
         return block
 
@@ -91,20 +100,55 @@ class Block:
         self.entries, self.bytes = entries, total
         self.memory = own_memory(torch, total) if memory is None else memory
         self._parts = [_part(torch, self.memory, entry) for entry in entries]
+        self._beside: Optional[CopyBeside] = None
 
-    def copy(self, sources: List[Any]) -> None:
-        torch = self._torch
-        with torch.no_grad():
-            devices = {source.device for source in sources if source.device.type == "cuda"}
-            if sources and not devices:
-                seams.copy_all(torch, sources, self._parts)
-            else:
-                for part, source in zip(self._parts, sources):
-                    part.copy_(source)
+    def copy(self, sources: List[Any], later: Container[int] = ()) -> None:
+        self.finish()
+        pairs = list(zip(self._parts, sources))
+        beside = [pair for number, pair in enumerate(pairs) if number in later]
+        if beside:
+            self._beside = CopyBeside(self._torch, beside)
+        _copy(self._torch, [pair for number, pair in enumerate(pairs) if number not in later])
+
+    def finish(self) -> None:
+        """All is copied afterwards. Before anything is written to what was to be copied beside the loop."""
+        if self._beside is not None:
+            self._beside.thread.join()
+
+    def check(self) -> None:
+        self.finish()
+        if self._beside is not None and not self._beside.is_right:
+            raise CannotTake("an optimizer's state was changed by something else than its step")
 
     def write(self, path: str) -> None:
+        self.check()
         with open(path, "wb") as file:
             file.write(memoryview(self.memory.numpy())[: self.bytes])
+
+
+class CopyBeside:
+    """By a thread. That nothing was written meanwhile is told by the counters that PyTorch keeps of it."""
+
+    def __init__(self, torch: Any, pairs: List[Tuple[Any, Any]]) -> None:
+        self._torch, self._pairs = torch, pairs
+        self._versions = [seams.version_of(source) for _, source in pairs]
+        self.is_right = False
+        self.thread = threading.Thread(target=guarded(self._run), name="holdfast-copy", daemon=True)
+        self.thread.start()
+
+    def _run(self) -> None:
+        _copy(self._torch, self._pairs)
+        self.is_right = [seams.version_of(source) for _, source in self._pairs] == self._versions
+        self._pairs = []
+
+
+def _copy(torch: Any, pairs: List[Tuple[Any, Any]]) -> None:
+    with torch.no_grad():
+        if pairs and all(source.device.type == "cpu" for _, source in pairs):
+            seams.copy_all(torch, [source for _, source in pairs], [part for part, _ in pairs])
+            return
+        for part, source in pairs:
+            part.copy_(source)
 
 
 class Saved:
