@@ -63,13 +63,14 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
 
 def _results(cases: list[Case], options: argparse.Namespace) -> Iterator[score.Result]:
     """In the order of the cases, however many run at once."""
-    runs = [(case, healthy) for case in cases for healthy in _twins(case, options.only)]
+    runs = [(case, healthy) for case in cases for healthy in _twins(case, options.only, options.bare)]
     with ThreadPoolExecutor(max(1, options.jobs)) as pool:
         yield from pool.map(lambda run: _told_result(*run, options), runs)
 
 
-def _twins(case: Case, only: str | None) -> list[bool]:
-    twins = [False, True] if case.has_fault else [True]
+def _twins(case: Case, only: str | None, bare: bool) -> list[bool]:
+    lost_when_bare = bare and case.outcome == "recovered"  # nobody would end what stands still
+    twins = [False, True] if case.has_fault and not lost_when_bare else [True]
     return [healthy for healthy in twins if only is None or healthy == (only == HEALTHY)]
 
 

@@ -7,9 +7,12 @@ from torch import nn
 
 TOKENIZER = """
 import sys
+waiting = []
 for count, line in enumerate(sys.stdin):
-    words = [hash(word) % 500 for word in line.split()]
-    print(*words, flush=True)
+    waiting.append(" ".join(str(hash(word) % 500) for word in line.split()))
+    if len(waiting) >= (1 if count < 50 else 8):  # in blocks, once it runs
+        print(*waiting, sep=chr(10), flush=True)
+        waiting = []
 """
 
 
