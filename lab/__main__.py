@@ -69,7 +69,8 @@ def _results(cases: list[Case], options: argparse.Namespace) -> Iterator[score.R
 
 
 def _twins(case: Case, only: str | None, bare: bool) -> list[bool]:
-    lost_when_bare = bare and case.outcome == "recovered"  # nobody would end what stands still
+    # What hangs once and is rescued stands for ever when nobody ends it.
+    lost_when_bare = bare and case.outcome == "recovered" and case.folder.parent == HANGS
     twins = [False, True] if case.has_fault and not lost_when_bare else [True]
     return [healthy for healthy in twins if only is None or healthy == (only == HEALTHY)]
 

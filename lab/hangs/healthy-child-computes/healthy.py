@@ -16,7 +16,10 @@ print("metric", total % 97)
 class Score(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         if epoch % 2:
-            print(subprocess.run([sys.executable, "-c", SCORER], capture_output=True, text=True).stdout.strip(), flush=True)
+            print(
+                subprocess.run([sys.executable, "-c", SCORER], capture_output=True, text=True).stdout.strip(),
+                flush=True,
+            )
 
 
 model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(2), keras.layers.Dense(1)])

@@ -38,7 +38,9 @@ def main():
     reader.start()
     reader.join()
     print(f"{len(CACHE)} images in the cache")
-    model = keras.Sequential([keras.Input((16, 16, 1)), keras.layers.Conv2D(4, 3), keras.layers.Flatten(), keras.layers.Dense(1)])
+    model = keras.Sequential(
+        [keras.Input((16, 16, 1)), keras.layers.Conv2D(4, 3), keras.layers.Flatten(), keras.layers.Dense(1)]
+    )
     model.compile("sgd", "mse")
     print("fitting", flush=True)
     model.fit(Images(300, workers=2, use_multiprocessing=True), epochs=3, verbose=2)

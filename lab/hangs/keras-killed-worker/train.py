@@ -28,4 +28,5 @@ class Progress(keras.callbacks.Callback):
 if __name__ == "__main__":
     model = keras.Sequential([keras.Input((40,)), keras.layers.Dense(1)])
     model.compile("sgd", "mse")
-    model.fit(Spectra(workers=2, use_multiprocessing=True, max_queue_size=3), epochs=2, verbose=2, callbacks=[Progress()])
+    data = Spectra(workers=2, use_multiprocessing=True, max_queue_size=3)
+    model.fit(data, epochs=2, verbose=2, callbacks=[Progress()])

@@ -13,7 +13,9 @@ FILES = 4
 
 
 def files_of(rank):
-    return [np.random.default_rng(number).normal(size=(200, 10)).astype("float32") for number in range(rank, FILES, 2)][:: 1 - 2 * rank]
+    return [np.random.default_rng(number).normal(size=(200, 10)).astype("float32") for number in range(rank, FILES, 2)][
+        :: 1 - 2 * rank
+    ]
 
 
 def worker(rank, store):
