@@ -102,7 +102,9 @@ class StartupStacks:
             return []
         process.read_bytes += len(text)
         process.waiting = False
-        frames = self._frames(text.decode("utf-8", "replace"))
+        frames = self._frames(
+            text.lstrip(b"\0").decode("utf-8", "replace")
+        )  # zeros: answers that were read and cleared
         about = {"pid": process.pid, "held_bytes": process.asked_at_bytes, "base_bytes": process.base_bytes}
         return [Event("startup.stack", now, {**about, "frames": frames})] if frames else []
 

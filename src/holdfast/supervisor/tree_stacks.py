@@ -1,0 +1,172 @@
+"""Takes the stacks of all processes of a job, with what each thread waits for. Bounded in time, whatever state they are in.
+
+What a thread waits for is read before it is asked: a signal makes the kernel begin some calls again, under another name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import linecache
+import os
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from holdfast.inside.library_paths import is_library
+from holdfast.inside.stacks import HELPER
+from holdfast.probes.blocked_on import BlockedOn, call_of
+from holdfast.probes.descriptors import Descriptors, PipeHolders
+from holdfast.probes.kernel_files import read
+from holdfast.probes.tree import TICK_S, Stat, stat_of
+from holdfast.stack_dumps import Frame
+from holdfast.stack_snapshots import ProcessSnapshot, ThreadSnapshot, TreeSnapshot, Wait
+from holdfast.supervisor.stack_signals import Answers, CannotAsk, StackSignals
+
+PATIENCE_S = 5.0  # for all of it; 60 threads take some 10 ms where Python answers
+LARGEST_STACK = 64 << 20  # of a thread
+MOST_PROCESSES, MOST_THREADS = 64, 400
+COMMAND_CHARACTERS = 200
+CODE_CHARACTERS = 200
+PROC = "/proc"
+
+
+def below(pid: int) -> list[int]:
+    """Its descendants, parents first."""
+    found = [pid]
+    for one in found:
+        with contextlib.suppress(OSError):
+            for task in os.listdir(f"{PROC}/{one}/task"):  # noqa: PTH208
+                with contextlib.suppress(OSError):
+                    found += [int(child) for child in read(f"{PROC}/{one}/task/{task}/children").split()]
+    return found[1:]
+
+
+def take(pids: Iterable[int], patience_s: float = PATIENCE_S) -> TreeSnapshot:
+    began, at = time.monotonic(), time.time()
+    until = began + patience_s
+    pipes = PipeHolders(until)
+    processes: list[ProcessSnapshot] = []
+    missing = ""
+    wanted = list(pids)
+    for pid in wanted[:MOST_PROCESSES]:
+        if time.monotonic() >= until:
+            missing = f"no time was left for {len(wanted) - len(processes)} of {len(wanted)} processes"
+            break
+        stat = stat_of(PROC, pid)
+        if stat is not None:
+            processes.append(_process(stat, pipes, until))
+    if len(wanted) > MOST_PROCESSES:
+        missing = f"only the first {MOST_PROCESSES} of {len(wanted)} processes were asked"
+    return TreeSnapshot(at, time.monotonic() - began, tuple(processes), missing)
+
+
+def with_code(snapshot: TreeSnapshot) -> TreeSnapshot:
+    """The lines of code of the script's own frames. Reads the user's files, so it may wait for a file system that hangs."""
+    return replace(snapshot, processes=tuple(_process_with_code(process) for process in snapshot.processes))
+
+
+def _process(stat: Stat, pipes: PipeHolders, until: float) -> ProcessSnapshot:
+    if stat.state in "ZX":
+        return _of(stat, (), "it has ended")
+    blocked = BlockedOn(stat.pid, Descriptors(stat.pid, pipes))
+    seen = [thread for tid in _tids(stat.pid) if (thread := _thread(stat.pid, tid, blocked)) is not None]
+    threads = [thread for thread, _ in seen if thread.name != HELPER]
+    if stat.state in "Tt":
+        return _of(stat, tuple(threads), "it is stopped")
+    try:
+        asked = StackSignals(stat.pid, until)
+    except CannotAsk as error:
+        return _of(stat, tuple(threads), str(error))
+    try:
+        answers = asked.ask([thread.tid for thread, _ in seen], until)
+    except CannotAsk as error:
+        return _of(stat, tuple(threads), str(error))
+    finally:
+        asked.close()
+    _place(answers, [(thread, stack_pointer) for thread, stack_pointer in seen if thread.name != HELPER])
+    told = (
+        replace(
+            thread,
+            name=answers.names.get(thread.tid) or thread.name,
+            frames=answers.frames.get(thread.tid, ()),
+            missing=answers.missing.get(thread.tid, ""),
+        )
+        for thread in threads
+    )
+    return _of(stat, tuple(told), "")
+
+
+def _place(answers: Answers, threads: list[tuple[ThreadSnapshot, int]]) -> None:
+    """Python's id of a thread is the address of its control block, at the upper end of the stack it runs on."""
+    for ident, frames in answers.unplaced:
+        free = [(thread, pointer) for thread, pointer in threads if thread.tid not in answers.frames]
+        above = [(ident - pointer, thread) for thread, pointer in free if 0 < ident - pointer < LARGEST_STACK]
+        running = [thread for thread, pointer in free if not pointer]
+        if above:
+            answers.frames[min(above, key=lambda one: one[0])[1].tid] = frames
+        elif running:
+            answers.frames[max(running, key=lambda thread: thread.cpu_s).tid] = frames
+
+
+def _of(stat: Stat, threads: tuple[ThreadSnapshot, ...], missing: str) -> ProcessSnapshot:
+    try:
+        command = read(f"{PROC}/{stat.pid}/cmdline").replace(b"\0", b" ").decode("utf-8", "replace").strip()
+    except OSError:
+        command = ""
+    command = command[:COMMAND_CHARACTERS] or stat.name
+    return ProcessSnapshot(
+        stat.pid, stat.parent, stat.name, command, stat.state, stat.cpu_s, stat.started, threads, missing
+    )
+
+
+def _tids(pid: int) -> list[int]:
+    """The main thread first."""
+    with contextlib.suppress(OSError):
+        tids = sorted(int(name) for name in os.listdir(f"{PROC}/{pid}/task"))  # noqa: PTH208
+        return [pid, *(tid for tid in tids if tid != pid)][:MOST_THREADS]
+    return []
+
+
+def _thread(pid: int, tid: int, blocked: BlockedOn) -> tuple[ThreadSnapshot, int] | None:
+    """And its stack pointer; 0 while it runs."""
+    folder = f"{PROC}/{pid}/task/{tid}"
+    try:
+        line = read(f"{folder}/stat").decode("utf-8", "replace")
+    except OSError:
+        return None
+    name, _, rest = line.partition("(")[2].rpartition(")")
+    fields = rest.split()
+    wchan, call = _text(f"{folder}/wchan").replace("\0", ""), call_of(_text(f"{folder}/syscall"))
+    wait: Wait | None = None if fields[0] == "R" else blocked.wait(call, wchan)
+    cpu_s = (int(fields[11]) + int(fields[12])) * TICK_S
+    wchan = "" if wchan == "0" else wchan
+    thread = ThreadSnapshot(tid, name, fields[0], cpu_s, wchan=wchan, syscall=call.name, wait=wait)
+    return thread, call.stack_pointer
+
+
+def _text(path: str) -> str:
+    try:
+        return read(path).decode("ascii", "replace").strip()
+    except OSError:
+        return ""
+
+
+def _process_with_code(process: ProcessSnapshot) -> ProcessSnapshot:
+    try:
+        cwd = Path(os.readlink(f"{PROC}/{process.pid}/cwd"))  # noqa: PTH115
+    except OSError:
+        return process
+    threads = (
+        replace(thread, frames=tuple(replace(frame, code=_code(frame, cwd)) for frame in thread.frames))
+        for thread in process.threads
+    )
+    return replace(process, threads=tuple(threads))
+
+
+def _code(frame: Frame, cwd: Path) -> str:
+    if is_library(frame.file):
+        return ""
+    path = str(cwd / frame.file)
+    linecache.checkcache(path)
+    return linecache.getline(path, frame.line).strip()[:CODE_CHARACTERS]
