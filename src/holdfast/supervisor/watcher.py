@@ -17,6 +17,7 @@ from holdfast.recorded_events import Exit
 from holdfast.supervisor import signals
 from holdfast.supervisor.after_exit import after_the_script, leave_nothing_behind, look_for_the_reason
 from holdfast.supervisor.attempts import READ_AT_THE_END, Attempts
+from holdfast.supervisor.control import Control
 from holdfast.supervisor.guard import guard_events
 from holdfast.supervisor.guard.cgroup_placement import let_go
 from holdfast.supervisor.guard.guard_link import GuardLink
@@ -27,7 +28,7 @@ from holdfast.supervisor.relay_link import Link
 from holdfast.supervisor.run_spec import RunSpec
 from holdfast.supervisor.streams import Source, Streams
 from holdfast.supervisor.tick import Watch
-from holdfast.vocabulary import Decision, DecisionKind, Output, Policy, Restart, signal_name
+from holdfast.vocabulary import Decision, DecisionKind, Event, Output, Policy, Restart, signal_name
 
 SETTLED_S = 5.0  # all probes have started: NVML takes 15 MiB for it and frees 10 of them
 LAST_WORDS_S = 2.0  # the relay may be blocked in a write to a stalled terminal
@@ -74,7 +75,10 @@ class Watcher:
         self._groups = groups
         if guard is not None:
             self._selector.register(guard, selectors.EVENT_READ, None)
-            self._watch.guard_questions.on_answer = guard.answer
+        self._watch.guard_questions.on_answer = self._answered
+        self._control = Control(spec.directory, self._watch, lambda packet: self._to_forward.append((0.0, packet)))
+        if self._control.server is not None:
+            self._selector.register(self._control.server, selectors.EVENT_READ, None)
         if spec.policy == Policy.PROTECT:
             about = {"version": groups.version, "controllers": sorted(groups.folders)}
             self._watch.event("job.contained", **about, **launcher.about_scope)
@@ -143,6 +147,7 @@ class Watcher:
             self._serve(0.5)
         if self._drained:
             self._drain_all()
+        self._control.close()
         self._watch.event("run.end")
         self._link.tell("recorded", lost=self._watch.close())
 
@@ -215,6 +220,8 @@ class Watcher:
                 self._hear()
             elif key.fileobj is self._guard:
                 self._hear_the_guard()
+            elif key.fileobj is self._control.server:
+                self._control.hear(script_runs=self._status is None)
             elif isinstance(key.data, Source):
                 self._drain(key.data)
             else:
@@ -253,9 +260,16 @@ class Watcher:
             let_go(self._groups)
             self._watch.event("guard.lost", released=release_held())
 
+    def _answered(self, event: Event) -> None:
+        """The training process has carried out what the guard or a person asked for."""
+        if self._guard is not None:
+            self._guard.answer(event)
+        self._control.heard(event)
+
     def _relieve_the_guard(self) -> None:
         """An attempt is over. What the guard told before the end comes before the end in the record."""
         self._hear_the_guard()
+        self._control.attempt_over()
         if self._guard is not None:
             self._guard.rest()
 
@@ -270,6 +284,8 @@ class Watcher:
                 if number in signals.ASK_TO_STOP and not self._launcher.ignores(number):
                     self._asked_to_stop = number
             else:
+                if number in signals.ASK_TO_STOP:
+                    self._control.resume()
                 if not everybody:
                     signals.give(self._script_pid, number, packet["to_group"])
                 self._watch.unanswered_signals.given(number)
