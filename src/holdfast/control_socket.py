@@ -38,7 +38,7 @@ def ask(run: Path, do: str, patience_s: float = PATIENCE_S, **data: Any) -> dict
             line = _line(connection)
     except FileNotFoundError:
         raise NoControl("it has no control socket") from None
-    except ConnectionRefusedError:
+    except ConnectionError:
         raise NoControl("its watcher is gone") from None
     except PermissionError:
         raise NoControl("it belongs to another user") from None
@@ -51,7 +51,7 @@ def ask(run: Path, do: str, patience_s: float = PATIENCE_S, **data: Any) -> dict
     try:
         answer = json.loads(line)
     except ValueError:
-        raise NoControl("its watcher has closed the connection") from None
+        raise NoControl("its watcher is gone") from None
     if not answer.get("ok"):
         raise Refused(str(answer.get("error", "no reason was given")))
     return dict(answer)

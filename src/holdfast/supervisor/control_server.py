@@ -132,11 +132,11 @@ class ControlServer:
             with connection, contextlib.suppress(OSError):
                 connection.settimeout(IDLE_S)
                 pid, uid, _ = _PEER.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))
-                if uid != os.getuid():
-                    _send(connection, {"ok": False, "error": "only the user whose run it is may ask"})
-                    return
                 with connection.makefile("rb") as lines:
                     while line := lines.readline(REQUEST_BYTES):
+                        if uid != os.getuid():
+                            _send(connection, {"ok": False, "error": "only the user whose run it is may ask"})
+                            return
                         _send(connection, self._answer(line, pid))
         finally:
             self._slots.release()
