@@ -63,10 +63,11 @@ for one in (lock, timed, pipe, named_pipe, peer, between_processes, busy):
     threading.Thread(target=one, daemon=True, name=one.__name__).start()
 time.sleep(0.5)
 print("ready", flush=True)
-if sys.argv[1] == "native":
-    ctypes.CDLL(None).sleep(1000)
-elif sys.argv[1] == "gil":
-    ctypes.PyDLL(None).sleep(1000)
+if sys.argv[1] != "python":
+    library = ctypes.CDLL(None) if sys.argv[1] == "native" else ctypes.PyDLL(None)
+    mutex = ctypes.create_string_buffer(64)
+    library.pthread_mutex_lock(mutex)
+    library.pthread_mutex_lock(mutex)
 child.join()
 """
 

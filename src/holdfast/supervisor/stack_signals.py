@@ -26,6 +26,7 @@ TGKILL = {"x86_64": 234, "aarch64": 131}
 # For all stacks: Python gives up the GIL every 5 ms, and on a busy machine a thread may wait long for its turn.
 BY_HELPER_S, BY_MAIN_S = 1.5, 0.7
 ONE_THREAD_S = 0.5
+SETTLES_S = 0.02  # a thread that does not run for so long stands still
 LOOK_EVERY_S = 0.0005
 LONGEST_ANSWER = 4 << 20
 STANDS = "SI"  # states in which a thread does not run and takes a signal
@@ -72,7 +73,7 @@ class StackSignals:
     def ask(self, tids: list[int], until: float) -> Answers:
         ran_before = {tid: self._ran(tid) for tid in tids}
         helper = next((tid for tid in tids if self._comm(tid) == HELPER), None)
-        found = self._all_at_once(helper, until)
+        found = self._all_at_once(helper, until) if helper is not None or self._somebody_runs(tids) else None
         if found is not None:
             return found
         held = helper is not None  # Python waits for the GIL in vain, so no thread runs Python
@@ -106,6 +107,11 @@ class StackSignals:
             if time.monotonic() >= until:
                 return None
             time.sleep(LOOK_EVERY_S)
+
+    def _somebody_runs(self, tids: list[int]) -> bool:
+        """Else the main thread is left alone: the signal would end some of the kernel's calls, and others are still."""
+        time.sleep(SETTLES_S)
+        return any(self._line(tid, "stat").rpartition(")")[2].split()[:1] == ["R"] for tid in tids)
 
     # -- one by one, where nobody runs Python
 
