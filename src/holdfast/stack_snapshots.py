@@ -8,9 +8,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar
 
 from holdfast.stack_dumps import Frame
+from holdfast.vocabulary import Event
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFrame(Frame):
+    """A frame with what its source says, where it is the script's own."""
+
+    loop: str = ""  # the head of the loop around it, where nothing is sure to end that one
+    holds: tuple[str, ...] = ()  # the locks of the `with` statements around it, as written
 
 
 class WaitKind(StrEnum):
@@ -55,7 +64,7 @@ class ThreadSnapshot:
     name: str
     state: str  # the kernel's letter: R, S, D, T, t, Z
     cpu_s: float
-    frames: tuple[Frame, ...] = ()
+    frames: tuple[SourceFrame, ...] = ()
     missing: str = ""
     wchan: str = ""
     syscall: str = ""  # by name, "running", or empty where it cannot be read
@@ -73,6 +82,8 @@ class ProcessSnapshot:
     started: int  # in clock ticks since boot: a pid alone may be used again
     threads: tuple[ThreadSnapshot, ...]
     missing: str = ""  # why there are no stacks, or not all of them
+    gil_held: bool = False  # native code held the interpreter for as long as an answer was waited for
+    traced: bool = False  # by a debugger
 
     @property
     def main(self) -> ThreadSnapshot | None:
@@ -103,7 +114,7 @@ def of_data(data: Mapping[str, Any]) -> TreeSnapshot:
 
 
 def _thread(data: Mapping[str, Any]) -> ThreadSnapshot:
-    frames = tuple(Frame(**frame) for frame in data["frames"])
+    frames = tuple(SourceFrame(**{**frame, "holds": tuple(frame.get("holds") or ())}) for frame in data["frames"])
     return ThreadSnapshot(**{**data, "frames": frames, "wait": _wait(data.get("wait"))})
 
 
@@ -116,3 +127,29 @@ def _wait(data: Mapping[str, Any] | None) -> Wait | None:
 def _end(data: Mapping[str, Any]) -> End:
     holders = data.get("holders")
     return replace(End(**data), holders=None if holders is None else tuple(holders))
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedStacks:
+    """Stacks that were taken because nothing moved, with what was known of the silence then."""
+
+    KIND: ClassVar[str] = "hang.stacks"
+
+    snapshot: TreeSnapshot
+    silent_s: float
+    soon_s: float  # how long a silence must last that cannot end
+    late_s: float  # and one that may yet
+    phase: str
+    trainers: Mapping[int, int]  # processes that have taken a step, with their number of steps
+
+    def event(self, at: float) -> Event:
+        about = {"silent_s": self.silent_s, "soon_s": self.soon_s, "late_s": self.late_s, "phase": self.phase}
+        trainers = {str(pid): steps for pid, steps in self.trainers.items()}
+        return Event(self.KIND, at, {**about, "trainers": trainers, "snapshot": self.snapshot.as_data()})
+
+    @classmethod
+    def of(cls, event: Event) -> RecordedStacks:
+        data = event.data
+        trainers = {int(pid): int(steps) for pid, steps in (data.get("trainers") or {}).items()}
+        silent_s, soon_s, late_s = (float(data[name]) for name in ("silent_s", "soon_s", "late_s"))
+        return cls(of_data(data["snapshot"]), silent_s, soon_s, late_s, str(data.get("phase", "")), trainers)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, rule, says, shell
+from holdfast.causes.form import CauseRecord, RestartAdvice, RestartKind, rule, says, shell
 
 CAUSE = CauseRecord(
     id="io-stall",
@@ -8,6 +8,7 @@ CAUSE = CauseRecord(
     title="It is blocked on a disk or network file system",
     meaning="A read or write does not return. The process cannot even be killed until the device answers.",
     sure="Processes in state D, pressure on I/O, and a stack in read or write; the kernel says hung task.",
+    restart=RestartAdvice(RestartKind.ONCE_IF_KILLED, "blocked on a disk, file system or peer"),
     recipes=(
         shell("See who waits for I/O", "ps -eo pid,stat,wchan:30,comm | grep ' D'"),
         shell("See what the kernel says", "dmesg | grep -iE 'blocked for more|not responding|I/O error'"),

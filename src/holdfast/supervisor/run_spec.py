@@ -22,6 +22,7 @@ class RunSpec:
     gpu_memory_bytes: int | None = None
     checkpoint: str | float = "auto"  # or "off", or every so many seconds
     max_restarts: int = 3
+    hang_timeout_s: float = 300.0  # how long a job may stand still before it is ended
     resume_args: str = ""  # for scripts that resume by an option of their own
     resumed_from: str = ""  # the run whose checkpoints are in this one's directory
     resumed_step: int | None = None

@@ -46,6 +46,7 @@ class Answers:
     names: dict[int, str] = field(default_factory=dict)
     missing: dict[int, str] = field(default_factory=dict)
     unplaced: list[tuple[int, tuple[Frame, ...]]] = field(default_factory=list)
+    gil_held: bool = False  # by native code, all the time an answer was waited for
 
 
 class StackSignals:
@@ -77,7 +78,7 @@ class StackSignals:
         if found is not None:
             return found
         held = helper is not None  # Python waits for the GIL in vain, so no thread runs Python
-        answers = Answers()
+        answers = Answers(gil_held=held)
         for tid in tids:
             if tid == helper:
                 continue

@@ -17,7 +17,7 @@ from holdfast.detectors.exhaustion import pace_s
 from holdfast.detectors.leak import LEAKS
 from holdfast.detectors.runner import DetectorRunner
 from holdfast.inside import ring_location
-from holdfast.policy import examine, not_working, warn
+from holdfast.policy import examine, hang, not_working, warn
 from holdfast.recorded_events import Exit, RecordedAction, RecordedDecision, RecordedFinding
 from holdfast.supervisor import known_micro_batches, notices
 from holdfast.supervisor.guard_questions import GuardQuestions
@@ -47,6 +47,7 @@ class Watch:
         self._detectors = DetectorRunner(detectors.WHILE_RUNNING)
         self._last_detectors = DetectorRunner(detectors.ONCE_AFTER_EXIT)
         self.guard_questions = GuardQuestions()
+        self.end_job: Callable[[Decision], str] = lambda _: "left to whoever started it"  # the watcher can do more
         self._decided_at: dict[str, float] = {}
         self._told: dict[str, Finding] = {}
         self._window = WindowBuilder(detectors.READ_WHILE_RUNNING | read_at_the_end | Reads(events=(GOODBYE,)))
@@ -98,6 +99,7 @@ class Watch:
             *not_working.decide(events, self.policy, known),
             *examine.decide(findings, self.policy, known, now),
             *warn.decide(findings, self.policy, known, now),
+            *hang.decide(findings, self.policy, known, self._spec.hang_timeout_s),
         ]
 
     def _act(self, decision: Decision, findings: Iterable[Finding], now: float) -> None:
@@ -113,6 +115,8 @@ class Watch:
     def _carry_out(self, decision: Decision) -> str:
         if decision.kind == DecisionKind.EXAMINE and self._sources.training is not None:
             return asking.carry_out(decision, self._sources.training.send)
+        if decision.kind == DecisionKind.END:
+            return self.end_job(decision)
         return saying.carry_out(decision, self.say)
 
     def _pace_s(self, window: Window, now: float) -> float:
@@ -139,8 +143,11 @@ class Watch:
         self._told.clear()
         self._begin(script_pid)
         # Memory growth starts from zero in a new process, so it is examined and told again.
-        anew = (examine.KEY, *LEAKS)
-        self._decided_at = {key: at for key, at in self._decided_at.items() if not key.startswith(anew)}
+        anew = (examine.KEY, hang.KEY, *LEAKS)
+        told = {
+            key: at for key, at in self._decided_at.items() if not key.startswith(anew) and not key.endswith(":hang")
+        }
+        self._decided_at = told
         started = started_at(script_pid)
         self.event("attempt.start", attempt=number, reason=reason, script_pid=script_pid, script_started=started)
 
@@ -177,6 +184,7 @@ class Watch:
             self._journal.event(event)
 
     def output(self, piece: Output) -> None:
+        self._sources.standstill.heard_output()
         self._window.take([piece])
         if self._journal:
             self._journal.output(piece)

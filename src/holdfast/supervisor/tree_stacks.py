@@ -6,7 +6,6 @@ What a thread waits for is read before it is asked: a signal makes the kernel be
 from __future__ import annotations
 
 import contextlib
-import linecache
 import os
 import time
 from collections.abc import Iterable
@@ -19,15 +18,14 @@ from holdfast.probes.blocked_on import BlockedOn, call_of
 from holdfast.probes.descriptors import Descriptors, PipeHolders
 from holdfast.probes.kernel_files import read
 from holdfast.probes.tree import TICK_S, Stat, stat_of
-from holdfast.stack_dumps import Frame
-from holdfast.stack_snapshots import ProcessSnapshot, ThreadSnapshot, TreeSnapshot, Wait
+from holdfast.stack_snapshots import ProcessSnapshot, SourceFrame, ThreadSnapshot, TreeSnapshot, Wait
+from holdfast.supervisor.source_lines import source_of
 from holdfast.supervisor.stack_signals import Answers, CannotAsk, StackSignals
 
 PATIENCE_S = 5.0  # for all of it; 60 threads take some 10 ms where Python answers
 LARGEST_STACK = 64 << 20  # of a thread
 MOST_PROCESSES, MOST_THREADS = 64, 400
 COMMAND_CHARACTERS = 200
-CODE_CHARACTERS = 200
 PROC = "/proc"
 
 
@@ -89,12 +87,14 @@ def _process(stat: Stat, pipes: PipeHolders, until: float) -> ProcessSnapshot:
         replace(
             thread,
             name=answers.names.get(thread.tid) or thread.name,
-            frames=answers.frames.get(thread.tid, ()),
+            frames=tuple(
+                SourceFrame(frame.file, frame.line, frame.function) for frame in answers.frames.get(thread.tid, ())
+            ),
             missing=answers.missing.get(thread.tid, ""),
         )
         for thread in threads
     )
-    return _of(stat, tuple(told), "")
+    return replace(_of(stat, tuple(told), ""), gil_held=answers.gil_held)
 
 
 def _place(answers: Answers, threads: list[tuple[ThreadSnapshot, int]]) -> None:
@@ -116,7 +116,22 @@ def _of(stat: Stat, threads: tuple[ThreadSnapshot, ...], missing: str) -> Proces
         command = ""
     command = command[:COMMAND_CHARACTERS] or stat.name
     return ProcessSnapshot(
-        stat.pid, stat.parent, stat.name, command, stat.state, stat.cpu_s, stat.started, threads, missing
+        stat.pid,
+        stat.parent,
+        stat.name,
+        command,
+        stat.state,
+        stat.cpu_s,
+        stat.started,
+        threads,
+        missing,
+        traced=_traced(stat.pid),
+    )
+
+
+def _traced(pid: int) -> bool:
+    return any(
+        line.split()[1:] != ["0"] for line in _text(f"{PROC}/{pid}/status").splitlines() if line.startswith("TracerPid")
     )
 
 
@@ -158,15 +173,15 @@ def _process_with_code(process: ProcessSnapshot) -> ProcessSnapshot:
     except OSError:
         return process
     threads = (
-        replace(thread, frames=tuple(replace(frame, code=_code(frame, cwd)) for frame in thread.frames))
-        for thread in process.threads
+        replace(thread, frames=tuple(_with_source(frame, cwd) for frame in thread.frames)) for thread in process.threads
     )
     return replace(process, threads=tuple(threads))
 
 
-def _code(frame: Frame, cwd: Path) -> str:
+def _with_source(frame: SourceFrame, cwd: Path) -> SourceFrame:
     if is_library(frame.file):
-        return ""
-    path = str(cwd / frame.file)
-    linecache.checkcache(path)
-    return linecache.getline(path, frame.line).strip()[:CODE_CHARACTERS]
+        return frame
+    source = source_of(str(cwd / frame.file))
+    return replace(
+        frame, code=source.line(frame.line), loop=source.endless_loop(frame.line), holds=source.locks_held(frame.line)
+    )

@@ -1,0 +1,97 @@
+"""Nothing moves: no step, no output, no bytes; and where every thread stands says why.
+
+How long the silence must last depends on what is seen: one that cannot end is told soon, one that may just take long is told late
+(`supervisor/standstill.py` says what is soon and late for this job, by what it has seen of it).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from holdfast.detectors.hang_classes import Verdict, classify
+from holdfast.detectors.units import duration
+from holdfast.recorded_events import Exit
+from holdfast.stack_snapshots import RecordedStacks
+from holdfast.vocabulary import Evidence, Finding, Sample, Standstill, Window
+from holdfast.windows import reads
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    apart_s: tuple[float, float] = (1.0, 30.0)  # two looks that belong together
+    busy_before_training_s: float = 600.0  # preparing data may take long, and look like a loop
+    ended_soon_s: float = 45.0  # after the silence: whoever ended the run ended it for that
+    gone_s: float = 20.0  # a process that ended so long before or after the silence began
+
+
+READS = reads(
+    latest=["job.silent_s", "train.steps_count"],
+    events=[RecordedStacks.KIND, Exit.KIND, "process.gone", "guard.stopped"],
+)
+
+
+@READS
+def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
+    silent = window.last("job.silent_s")
+    return _found(window, silent, thresholds) if silent is not None else None
+
+
+@READS
+def find_ending(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
+    """Of a run that was ended while it stood still, or that stands still now."""
+    taken = window.event(RecordedStacks.KIND)
+    ended = window.event(Exit.KIND)
+    if taken is None or window.event("guard.stopped") is not None:
+        return None
+    silent = [s for s in window.series("job.silent_s") if s.value and s.value >= RecordedStacks.of(taken).soon_s]
+    steps = window.last("train.steps_count")
+    if ended is None:
+        return _found(window, window.last("job.silent_s"), thresholds)
+    if not silent or ended.at - silent[-1].at > thresholds.ended_soon_s or Exit.of(ended).code == 0:
+        return None
+    return None if steps is not None and steps.at > silent[-1].at else _found(window, silent[-1], thresholds)
+
+
+def _found(window: Window, silent: Sample | None, thresholds: Thresholds) -> Finding | None:
+    if silent is None or not silent.value:
+        return None
+    began = silent.at - silent.value
+    pair = _last_two(window, began, thresholds)
+    if pair is None:
+        return None
+    first, second = pair
+    gone = {
+        int(event.data["pid"]): str(event.data.get("name", ""))
+        for event in window.events("process.gone")
+        if began - thresholds.gone_s <= event.at <= second.snapshot.at
+    }
+    verdict = classify(first, second, gone)
+    if verdict is None or silent.value < _needed_s(verdict, second, thresholds):
+        return None
+    quiet = f"nothing has moved for {duration(silent.value)}: no step, no output, no bytes read or written"
+    told = Evidence(
+        f"{quiet}; {verdict.headline[0].lower()}{verdict.headline[1:]}", "telemetry", silent.at, silent.value
+    )
+    evidence = (told, *(Evidence(text, "stacks", second.snapshot.at) for text in verdict.evidence))
+    return Finding(
+        verdict.cause,
+        verdict.confidence,
+        evidence,
+        subject="hang",
+        headline=verdict.headline,
+        standstill=Standstill(silent.value, verdict.proven, bool(second.trainers)),
+    )
+
+
+def _last_two(window: Window, began: float, thresholds: Thresholds) -> tuple[RecordedStacks, RecordedStacks] | None:
+    taken = [RecordedStacks.of(event) for event in window.events(RecordedStacks.KIND)[-2:] if event.at > began]
+    if len(taken) < 2:
+        return None
+    apart_s = taken[1].snapshot.at - taken[0].snapshot.at
+    return (taken[0], taken[1]) if thresholds.apart_s[0] <= apart_s <= thresholds.apart_s[1] else None
+
+
+def _needed_s(verdict: Verdict, stacks: RecordedStacks, thresholds: Thresholds) -> float:
+    if verdict.cause == "infinite-loop" and not stacks.trainers:
+        return thresholds.busy_before_training_s
+    return stacks.soon_s if verdict.soon else stacks.late_s
