@@ -156,3 +156,39 @@ def test_what_the_kernel_prints_is_read() -> None:
     assert address_of("0000000000000000FFFF00000100007F:0016") == "127.0.0.1:22"
     line = "36 35 98:0 / /mnt/my\\040data rw,noatime master:1 - nfs4 server:/export rw\n"
     assert mounts_in(line) == [("/mnt/my data", "nfs4 server:/export")]
+
+
+MANY = """
+import threading
+
+gate = threading.Lock()
+gate.acquire()
+
+def deep(left, name):
+    if left:
+        deep(left - 1, name)
+    else:
+        with open(f"/proc/self/task/{threading.get_native_id()}/comm", "w") as comm:
+            comm.write(name)
+        gate.acquire()
+
+for depth in range(20, 60):
+    threading.Thread(target=deep, args=(depth, f"deep-{depth}"), daemon=True).start()
+print("ready", flush=True)
+gate.acquire()
+"""
+
+
+def test_each_of_many_threads_gets_its_own_stack_and_none_is_missed(tmp_path: Path) -> None:
+    environment = os.environ | {"PYTHONPATH": str(BOOTSTRAP), "HOLDFAST_CHANNEL": str(tmp_path)}
+    with subprocess.Popen([sys.executable, "-c", MANY], env=environment, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"ready\n"
+            time.sleep(0.3)
+            for _ in range(8):
+                threads = tree_stacks.take([process.pid]).processes[0].threads
+                depths = {one.name: sum(frame.function == "deep" for frame in one.frames) for one in threads[1:]}
+                assert depths == {f"deep-{depth}": depth + 1 for depth in range(20, 60)}
+        finally:
+            process.kill()
