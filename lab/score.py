@@ -196,7 +196,7 @@ def _complaints(case: Case, ran: Ran, healthy: bool) -> list[str]:
     complaints = [ran.trouble] if ran.trouble else []
     wanted_codes, wanted_outcome = ((0,), ("completed",)) if healthy else (case.exit_code, (case.outcome,))
     if case.hang is not None and not healthy:
-        wanted_outcome = (STALLED, "stopped")  # afterwards: it was asked to end
+        wanted_outcome = (STALLED, "stopped", "failed")  # afterwards: it was asked to end, and has a cause
         complaints += _missing_at_standstill(case, ran.answer_at_standstill)
     if ran.exit_code is not None and ran.exit_code not in wanted_codes:
         complaints.append(f"exit code {ran.exit_code}, not {' or '.join(map(str, wanted_codes))}")
