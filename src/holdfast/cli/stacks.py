@@ -62,7 +62,10 @@ class StacksVerb:
 
 def _running(wanted: str | None, directory: str | None) -> tuple[Path, list[Event]]:
     if wanted is not None:
-        run = find_run(wanted, directory)
+        try:
+            run = find_run(wanted, directory)
+        except PermissionError:
+            raise UserError(f"{wanted} belongs to another user: only that user may look into it") from None
         starts = _starts(run)
         if not any_alive(starts):
             raise UserError(f"{run.name} does not run any more; `holdfast why {run.name}` says how it ended")
