@@ -25,7 +25,7 @@ from holdfast.stack_dumps import Frame, current_frames, named_stacks
 TGKILL = {"x86_64": 234, "aarch64": 131}
 # For all stacks: Python gives up the GIL every 5 ms, and on a busy machine a thread may wait long for its turn.
 BY_HELPER_S, BY_MAIN_S = 1.5, 0.7
-ONE_THREAD_S = 0.5
+ONE_THREAD_S = 0.2
 SETTLES_S = 0.02  # a thread that does not run for so long stands still
 LOOK_EVERY_S = 0.0005
 LONGEST_ANSWER = 4 << 20
@@ -123,8 +123,10 @@ class StackSignals:
             raise CannotAsk("it takes no such signal any more")
         before = self._position()
         _send(self._pid, tid, self._standing)
-        while self._busy(tid):
+        while self._busy(tid) or (self._position() == before and self._state(tid) == "R"):
             if time.monotonic() >= until:
+                if not self._busy(tid):
+                    break  # native code that computes, and has no Python to tell of
                 raise CannotAsk("it did not answer in time")
             time.sleep(LOOK_EVERY_S)
         return current_frames(self._read(before).splitlines())
@@ -133,7 +135,7 @@ class StackSignals:
         return self._state(tid) in STANDS and ran_before != "" and self._ran(tid) == ran_before
 
     def _busy(self, tid: int) -> bool:
-        """The signal waits for the thread, or is being answered."""
+        """The signal waits for the thread, or is being answered; for a moment in between neither is to be seen."""
         masks = [
             int(line.split()[1], 16) for line in self._status(f"/task/{tid}") if line.startswith(("SigPnd", "SigBlk"))
         ]
