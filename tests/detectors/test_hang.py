@@ -263,9 +263,18 @@ def test_what_cannot_end_is_told_soon_and_what_may_is_told_late() -> None:
     sleeps = process(10, thread(10, frame(5, "time.sleep(9)"), wait=SLEEP))
     assert found_while_running(9.0, process(10, A, B)) is None
     soon, late = found_while_running(14.0, process(10, A, B)), found_while_running(91.0, sleeps)
-    assert soon is not None and soon.standstill is not None and soon.standstill.proven
+    assert soon is not None and soon.standstill is not None and not soon.standstill.proven
     assert found_while_running(80.0, sleeps) is None
     assert late is not None and late.cause == "deadlock"
+
+
+def test_it_is_proven_once_it_was_seen_twice() -> None:
+    taken = [
+        replace(one.snapshot, at=one.snapshot.at + later) for later in (0.0, 10.0) for one in looks(process(10, A, B))
+    ]
+    events = [RecordedStacks(one, 12.0, 10.0, 90.0, "train", {10: 50}).event(one.at) for one in taken]
+    found = hang.find(Window(events, {"job.silent_s": [Sample("job.silent_s", 25.0, 114.0)]}))
+    assert found is not None and found.standstill is not None and found.standstill.proven
 
 
 def test_before_it_trains_a_busy_loop_may_be_the_preparation_of_data() -> None:
