@@ -97,7 +97,7 @@ class Standstill:
     """For whoever decides about a job in which nothing moves."""
 
     silent_s: float
-    proven: bool  # it cannot go on by itself
+    proven: bool  # it cannot go on by itself, and that was seen twice
     trained: bool  # it had taken steps before
 
 

@@ -6,7 +6,10 @@ How long the silence must last depends on what is seen: one that cannot end is t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from math import inf
 
 from holdfast.detectors.hang_classes import Verdict, classify
 from holdfast.detectors.units import duration
@@ -18,7 +21,8 @@ from holdfast.windows import reads
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    apart_s: tuple[float, float] = (1.0, 30.0)  # two looks that belong together
+    apart_s: tuple[float, float] = (1.0, 5.0)  # two looks that belong together
+    pairs: int = 2  # that are looked at
     busy_before_training_s: float = 600.0  # preparing data may take long, and look like a loop
     ended_soon_s: float = 45.0  # after the silence: whoever ended the run ended it for that
     gone_s: float = 20.0  # a process that ended so long before or after the silence began
@@ -49,23 +53,25 @@ def find_ending(window: Window, thresholds: Thresholds = Thresholds()) -> Findin
         return _found(window, window.last("job.silent_s"), thresholds)
     if not silent or ended.at - silent[-1].at > thresholds.ended_soon_s or Exit.of(ended).code == 0:
         return None
-    return None if steps is not None and steps.at > silent[-1].at else _found(window, silent[-1], thresholds)
+    if steps is not None and steps.at > silent[-1].at:
+        return None
+    return _found(window, silent[-1], thresholds, until=ended.at)
 
 
-def _found(window: Window, silent: Sample | None, thresholds: Thresholds) -> Finding | None:
+def _found(window: Window, silent: Sample | None, thresholds: Thresholds, until: float = inf) -> Finding | None:
+    """`until`: the end of the run; a look while it was being ended shows nothing."""
     if silent is None or not silent.value:
         return None
     began = silent.at - silent.value
-    pair = _last_two(window, began, thresholds)
-    if pair is None:
+    pairs = [pair for pair in _pairs(window, began, thresholds) if pair[1].snapshot.at <= until]
+    judged = [(_judged(window, began, pair, thresholds), pair[1]) for pair in pairs]
+    if until < inf:
+        judged = [one for one in judged if one[0] is not None]
+    if not judged or judged[0][0] is None:
         return None
-    first, second = pair
-    gone = {
-        int(event.data["pid"]): str(event.data.get("name", ""))
-        for event in window.events("process.gone")
-        if began - thresholds.gone_s <= event.at <= second.snapshot.at
-    }
-    verdict = classify(first, second, gone)
+    # A look at a moment when a busy thread did not get its turn tells less than the one before.
+    certain = [(verdict, stacks) for verdict, stacks in judged if verdict is not None and verdict.soon]
+    verdict, second = (certain or judged)[0]
     if verdict is None or silent.value < _needed_s(verdict, second, thresholds):
         return None
     quiet = f"nothing has moved for {duration(silent.value)}: no step, no output, no bytes read or written"
@@ -79,16 +85,33 @@ def _found(window: Window, silent: Sample | None, thresholds: Thresholds) -> Fin
         evidence,
         subject="hang",
         headline=verdict.headline,
-        standstill=Standstill(silent.value, verdict.proven, bool(second.trainers)),
+        standstill=Standstill(silent.value, _seen_twice(judged), bool(second.trainers)),
     )
 
 
-def _last_two(window: Window, began: float, thresholds: Thresholds) -> tuple[RecordedStacks, RecordedStacks] | None:
-    taken = [RecordedStacks.of(event) for event in window.events(RecordedStacks.KIND)[-2:] if event.at > began]
-    if len(taken) < 2:
-        return None
-    apart_s = taken[1].snapshot.at - taken[0].snapshot.at
-    return (taken[0], taken[1]) if thresholds.apart_s[0] <= apart_s <= thresholds.apart_s[1] else None
+def _seen_twice(judged: Sequence[tuple[Verdict | None, RecordedStacks]]) -> bool:
+    """What cannot be taken back is not done for a single pair of looks."""
+    return len(judged) > 1 and all(verdict is not None and verdict.proven for verdict, _ in judged[:2])
+
+
+def _judged(
+    window: Window, began: float, pair: tuple[RecordedStacks, RecordedStacks], thresholds: Thresholds
+) -> Verdict | None:
+    gone = {
+        int(event.data["pid"]): str(event.data.get("name", ""))
+        for event in window.events("process.gone")
+        if began - thresholds.gone_s <= event.at <= pair[1].snapshot.at
+    }
+    return classify(*pair, gone)
+
+
+def _pairs(window: Window, began: float, thresholds: Thresholds) -> list[tuple[RecordedStacks, RecordedStacks]]:
+    """The latest ones of this silence, newest first."""
+    events = [event for event in window.events(RecordedStacks.KIND) if event.at > began][-2 * thresholds.pairs :]
+    taken = [RecordedStacks.of(event) for event in events]
+    shortest, longest = thresholds.apart_s
+    pairs = [pair for pair in pairwise(taken) if shortest <= pair[1].snapshot.at - pair[0].snapshot.at <= longest]
+    return pairs[::-1]
 
 
 def _needed_s(verdict: Verdict, stacks: RecordedStacks, thresholds: Thresholds) -> float:

@@ -6,22 +6,24 @@ locks that nobody is left to release. Then what may yet end: reads, sleeps, lock
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from holdfast.detectors.hang_scene import (
+    Scene,
+    in_native_code,
+    may_release,
+    waits_for_others,
+    waits_for_processes,
+    who_waits,
+)
 from holdfast.detectors.hang_words import at, ends, in_the_kernel, path, place, said, who
 from holdfast.detectors.standing_threads import Standing, StandingThread, standing_threads
-from holdfast.stack_snapshots import ProcessSnapshot, RecordedStacks, TreeSnapshot
+from holdfast.stack_snapshots import ProcessSnapshot, RecordedStacks
 
 MOST_TOLD = 6  # threads in the evidence
-PROCESSES = r"multiprocessing[/\\]|concurrent[/\\]futures[/\\]process|torch[/\\]utils[/\\]data[/\\]|py_dataset_adapter|joblib[/\\]"
 RANKS = r"torch[/\\]distributed[/\\]|horovod[/\\]|mpi4py"
 AT_EXIT = (("threading.py", "_shutdown"), ("util.py", "_exit_function"))
-# A thread in one of these may yet do what another one waits for.
-MAY_RELEASE = frozenset(
-    {Standing.BUSY, Standing.MOVES, Standing.DISK, Standing.TIMED, Standing.READS, Standing.WRITES, Standing.FILES,
-     Standing.CHILD, Standing.SHARED_LOCK, Standing.UNKNOWN, Standing.STOPPED}
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -32,29 +34,6 @@ class Verdict:
     evidence: tuple[str, ...]
     soon: bool = False  # it cannot end by itself, so a short silence is enough
     proven: bool = False
-
-
-@dataclass(frozen=True)
-class Scene:
-    """The job as it stands. `gone`: processes that ended about when the silence began, by id, with their names."""
-
-    threads: Sequence[StandingThread]
-    snapshot: TreeSnapshot
-    trainers: Mapping[int, int]
-    gone: Mapping[int, str]
-
-    @property
-    def trainer(self) -> ProcessSnapshot | None:
-        """The process that trains; before there is one, the first that runs Python."""
-        python = [process for process in self.snapshot.processes if any(thread.frames for thread in process.threads)]
-        trains = [process for process in python if process.pid in self.trainers]
-        return next(iter(trains or python), None)
-
-    def of(self, process: ProcessSnapshot) -> list[StandingThread]:
-        return [thread for thread in self.threads if thread.process.pid == process.pid]
-
-    def main(self, process: ProcessSnapshot) -> StandingThread | None:
-        return next((thread for thread in self.of(process) if thread.is_main), None)
 
 
 def classify(first: RecordedStacks, second: RecordedStacks, gone: Mapping[int, str]) -> Verdict | None:
@@ -108,12 +87,12 @@ def _somebody_works(scene: Scene) -> bool:
 
 def _stopped(scene: Scene) -> Verdict | None:
     stopped = [process for process in scene.snapshot.processes if process.state in "Tt"]
-    waits = _waits_for_others(scene)
+    waits = waits_for_others(scene)
     if not stopped or len(stopped) == len(scene.snapshot.processes) or waits is None:
         return None
-    worker = stopped[0]
+    worker, waiting = stopped[0], who_waits(scene, waits)
     text = f"process {worker.pid} ({worker.name}) is stopped (state {worker.state}), as by SIGSTOP; kill -CONT {worker.pid} lets it go on"
-    return Verdict("worker-died", 0.88, "A worker process is stopped", (text, said(waits)), soon=True)
+    return Verdict("worker-died", 0.88, "A worker process is stopped", (text, *waiting), soon=True)
 
 
 def _on_a_device(scene: Scene) -> Verdict | None:
@@ -153,7 +132,7 @@ def _endless_loop(scene: Scene) -> Verdict | None:
         ran = thread.thread.cpu_s - (thread.before.cpu_s if thread.before else 0.0)
         text = f"{who(thread)} ran all the time ({ran:.1f} s between two looks) in the loop `{frame.loop}`, now at {at(frame)}"
         waits = [
-            said(one) for one in [_waits_for_others(scene)] if one is not None and one.process.pid != thread.process.pid
+            said(one) for one in [waits_for_others(scene)] if one is not None and one.process.pid != thread.process.pid
         ]
         return Verdict(
             "infinite-loop",
@@ -167,7 +146,7 @@ def _endless_loop(scene: Scene) -> Verdict | None:
 
 def _dead_worker(scene: Scene) -> Verdict | None:
     """The trainer waits for processes, and one of them has ended."""
-    waits = _waits_for_others(scene)
+    waits = waits_for_others(scene)
     if waits is None or waits.process.pid in {
         thread.process.pid for thread in scene.threads if _stuck_child(scene, thread)
     }:
@@ -179,7 +158,7 @@ def _dead_worker(scene: Scene) -> Verdict | None:
         p for p in scene.snapshot.processes if p.state in "ZX" and p.parent == waits.process.pid and p.name in names
     ]
     gone = {pid: name for pid, name in scene.gone.items() if name in names and scene.snapshot.process(pid) is None}
-    if not (zombies or gone) or not _of_processes(waits):
+    if not (zombies or gone) or not waits_for_processes(waits):
         return None
     pid, name = (zombies[0].pid, zombies[0].name) if zombies else next(iter(gone.items()))
     how = "has ended and nobody has asked how" if zombies else "ended as the silence began"
@@ -190,7 +169,7 @@ def _dead_worker(scene: Scene) -> Verdict | None:
         "worker-died",
         0.9,
         "A worker process died, and its work is waited for",
-        (text, said(waits), *nobody),
+        (text, *who_waits(scene, waits), *nobody),
         True,
         alone,
     )
@@ -204,14 +183,14 @@ def _deadlock(scene: Scene) -> Verdict | None:
     """A lock of one process's own, and no thread left in it that could release it."""
     trainer = scene.trainer
     others = [process for process in scene.snapshot.processes if trainer is None or process.pid != trainer.pid]
-    waits = _waits_for_others(scene)
+    waits = waits_for_others(scene)
     for process in [*(others if waits is not None else ()), *([trainer] if trainer is not None else ())]:
         threads = scene.of(process)
         blocked = [thread for thread in threads if thread.standing is Standing.LOCK and thread.own]
         main = scene.main(process)
-        if not blocked or main is None or any(_may_release(thread) for thread in threads):
+        if not blocked or main is None or any(may_release(thread) for thread in threads):
             continue
-        if main.standing is not Standing.LOCK and not _in_native_code(main):
+        if main.standing is not Standing.LOCK and not in_native_code(main):
             continue
         cycle = _cycle(blocked)
         told = [said(thread) for thread in _odd_first(blocked, main)]
@@ -220,30 +199,6 @@ def _deadlock(scene: Scene) -> Verdict | None:
         headline = _leaving(scene, process) or f"It is deadlocked at {place(_odd_first(blocked, main)[0])}"
         return Verdict("deadlock", 0.95, headline, (*cycle, *told, left, *waiting)[:MOST_TOLD], soon=True, proven=True)
     return None
-
-
-def _may_release(thread: StandingThread) -> bool:
-    """Library threads that wait for a time (a progress bar's, a logger's) hold nothing of the script's."""
-    if thread.standing not in MAY_RELEASE:
-        return False
-    if not thread.thread.frames:  # a library's own, without Python: idle ones wait at a lock, a poll or for a time
-        return thread.standing in (Standing.BUSY, Standing.MOVES, Standing.DISK)
-    if not thread.own and not thread.is_main:
-        return thread.standing is not Standing.TIMED
-    return not _in_native_code(thread)
-
-
-def _in_native_code(thread: StandingThread) -> bool:
-    """The main thread, in a call of a library that waits for its own threads."""
-    return (
-        thread.is_main
-        and thread.standing in (Standing.LOCK, Standing.TIMED)
-        and bool(thread.thread.frames)
-        and not (
-            thread.stands_in(r"[/\\]threading\.py$|[/\\]queue\.py$|multiprocessing")
-            or _says(thread, ("sleep(", ".wait(", ".get(", ".join("))
-        )
-    )
 
 
 def _waiting_for_each_other(scene: Scene) -> Verdict | None:
@@ -295,7 +250,7 @@ def _in_a_collective(main: StandingThread) -> bool:
 
 
 def _may_yet_end(scene: Scene) -> Verdict | None:
-    waits = _waits_for_others(scene)
+    waits = waits_for_others(scene)
     trainer = scene.trainer
     main = scene.main(trainer) if trainer is not None else None
     children = [
@@ -305,7 +260,7 @@ def _may_yet_end(scene: Scene) -> Verdict | None:
     beside = [
         t for t in scene.threads if t.own and not t.is_main and trainer is not None and t.process.pid == trainer.pid
     ]
-    if main is not None and (_in_native_code(main) or main.standing is Standing.LOCK):
+    if main is not None and (in_native_code(main) or main.standing is Standing.LOCK):
         suspects = [*suspects[:-1], *beside, main]
     for thread in suspects:
         if (verdict := _of_one(scene, thread)) is not None:
@@ -340,36 +295,6 @@ def _of_one(scene: Scene, thread: StandingThread) -> Verdict | None:
     return None
 
 
-# -- who waits for whom
-
-
-def _waits_for_others(scene: Scene) -> StandingThread | None:
-    """The trainer's main thread where it waits for something that another thread or process should bring; else None."""
-    trainer = scene.trainer
-    main = scene.main(trainer) if trainer is not None else None
-    if main is None or main.standing in (
-        Standing.BUSY,
-        Standing.MOVES,
-        Standing.STOPPED,
-        Standing.DISK,
-        Standing.FILES,
-    ):
-        return None
-    if main.standing is Standing.TIMED and _says(main, ("sleep(",)):
-        return None
-    return main
-
-
-def _of_processes(main: StandingThread) -> bool:
-    """Whether what it waits for comes from other processes."""
-    return (
-        main.stands_in(PROCESSES)
-        or _in_native_code(main)
-        or any(end.what == "pipe" for end in ends(main))
-        or main.standing is Standing.CHILD
-    )
-
-
 def _leaving(scene: Scene, process: ProcessSnapshot) -> str:
     """For a process whose script is over."""
     main = scene.main(process)
@@ -401,8 +326,3 @@ def _wanted(thread: StandingThread) -> str:
 def _odd_first(blocked: Sequence[StandingThread], main: StandingThread) -> list[StandingThread]:
     """Those that hold something come first, the main thread before others of its kind."""
     return sorted(blocked, key=lambda t: (not any(f.holds for f in t.own), t is not main, t.thread.tid))
-
-
-def _says(thread: StandingThread, words: Iterable[str]) -> bool:
-    code = thread.own[0].code if thread.own else ""
-    return any(word in code for word in words)

@@ -11,6 +11,7 @@ from holdfast.inside.library_paths import is_library
 from holdfast.stack_snapshots import ProcessSnapshot, SourceFrame, ThreadSnapshot, TreeSnapshot, WaitKind
 
 BUSY_RATIO = 0.25  # of the time between the two looks; on a busy machine a thread that never waits gets no more
+STARVED_RATIO = 0.05  # of one that would run in both looks, and did not get its turn
 MOVES_RATIO = 0.03
 # Where a process or thread was begun: what lies further out is of whoever began it.
 _BEGUN = re.compile(r"multiprocessing[/\\](?:process|spawn|popen_\w+|forkserver)\.py$|[/\\]threading\.py$")
@@ -116,7 +117,7 @@ def _standing(before: ThreadSnapshot | None, after: ThreadSnapshot, seconds: flo
     if before is None:
         return Standing.MOVES
     ran = (after.cpu_s - before.cpu_s) / seconds
-    if ran >= BUSY_RATIO:
+    if ran >= (BUSY_RATIO if before.state != "R" or after.state != "R" else STARVED_RATIO):
         return Standing.BUSY
     if _places(before) != _places(after) or (not after.frames and ran >= MOVES_RATIO):
         return Standing.MOVES

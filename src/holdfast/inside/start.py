@@ -78,7 +78,7 @@ def _install_stacks(recorder: Recorder, channel: str) -> None:
     if reason := stacks.install(channel):
         recorder.event("stack.unavailable", reason=reason)
     elif (fd := stacks.found()) is not None:
-        recorder.event("stack.ready", signal=stacks.STANDING, path=f"/proc/{os.getpid()}/fd/{fd}")
+        recorder.event("stack.ready", signal=stacks.STANDING, ask=stacks.ASK, path=f"/proc/{os.getpid()}/fd/{fd}")
 
 
 @never_raise.guarded

@@ -1,7 +1,6 @@
 """Whether a job in which nothing moves is ended. Pure.
 
-Only what is proven to stand for ever (a lock that nobody is left to release, a peer that is gone) and was seen so twice, or what has
-lasted `hang_timeout_s`; and only a job that had trained: an idle server or a script that waits for its turn is told about and left.
+Only what is proven to stand for ever (a lock that nobody is left to release, a peer that is gone), or what has lasted `hang_timeout_s`; and only a job that had trained: an idle server or a script that waits for its turn is told about and left.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from holdfast.vocabulary import Decision, DecisionKind, Finding, Policy
 
 TIMEOUT_S = 300.0
-PROVEN_S = 20.0  # at least: by then the stacks were taken again
 KEY = "hang:"  # how the key of such a decision begins
 
 
@@ -26,7 +24,7 @@ def decide(
         if stands is None or not stands.trained:
             continue
         lasted = stands.silent_s >= timeout_s
-        if not lasted and not (stands.proven and stands.silent_s >= PROVEN_S):
+        if not lasted and not stands.proven:
             continue
         reason = f"it has stood still for {stands.silent_s:.0f} s" if lasted else "it cannot go on by itself"
         return [

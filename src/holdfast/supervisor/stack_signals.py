@@ -25,10 +25,9 @@ from holdfast.stack_dumps import Frame, current_frames, named_stacks
 TGKILL = {"x86_64": 234, "aarch64": 131}
 # For all stacks: Python gives up the GIL every 5 ms, and on a busy machine a thread may wait long for its turn.
 BY_HELPER_S, BY_MAIN_S = 1.5, 0.7
-ONE_THREAD_S = 0.5
+ONE_THREAD_S = 0.2
 SETTLES_S = 0.02  # a thread that does not run for so long stands still
 LOOK_EVERY_S = 0.0005
-BEGINS_S = 0.02  # between taking a signal and blocking it a thread looks as if it had answered; it is runnable then
 LONGEST_ANSWER = 4 << 20
 STANDS = "SI"  # states in which a thread does not run and takes a signal
 
@@ -124,27 +123,19 @@ class StackSignals:
             raise CannotAsk("it takes no such signal any more")
         before = self._position()
         _send(self._pid, tid, self._standing)
-        self._wait_for_answer(tid, until)
-        return current_frames(self._read(before).splitlines())
-
-    def _wait_for_answer(self, tid: int, until: float) -> None:
-        """Until it stands again. One that was woken for good by the signal is done when it looks so for a while."""
-        looked_done = None
-        while True:
-            now = time.monotonic()
-            done = not self._busy(tid)
-            looked_done = None if not done else now if looked_done is None else looked_done
-            if looked_done is not None and (self._state(tid) in STANDS or now - looked_done > BEGINS_S):
-                return
-            if now >= until:
+        while self._busy(tid) or (self._position() == before and self._state(tid) == "R"):
+            if time.monotonic() >= until:
+                if not self._busy(tid):
+                    break  # native code that computes, and has no Python to tell of
                 raise CannotAsk("it did not answer in time")
             time.sleep(LOOK_EVERY_S)
+        return current_frames(self._read(before).splitlines())
 
     def _stands_still(self, tid: int, ran_before: str) -> bool:
         return self._state(tid) in STANDS and ran_before != "" and self._ran(tid) == ran_before
 
     def _busy(self, tid: int) -> bool:
-        """The signal waits for the thread, or is being answered."""
+        """The signal waits for the thread, or is being answered; for a moment in between neither is to be seen."""
         masks = [
             int(line.split()[1], 16) for line in self._status(f"/task/{tid}") if line.startswith(("SigPnd", "SigBlk"))
         ]

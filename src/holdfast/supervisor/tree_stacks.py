@@ -23,7 +23,6 @@ from holdfast.supervisor.source_lines import source_of
 from holdfast.supervisor.stack_signals import Answers, CannotAsk, StackSignals
 
 PATIENCE_S = 5.0  # for all of it; 60 threads take some 10 ms where Python answers
-LARGEST_STACK = 64 << 20  # of a thread
 MOST_PROCESSES, MOST_THREADS = 64, 400
 COMMAND_CHARACTERS = 200
 PROC = "/proc"
@@ -82,7 +81,7 @@ def _process(stat: Stat, pipes: PipeHolders, until: float) -> ProcessSnapshot:
         return _of(stat, tuple(threads), str(error))
     finally:
         asked.close()
-    _place(answers, [(thread, stack_pointer) for thread, stack_pointer in seen if thread.name != HELPER])
+    _place(answers, [(thread, stack_pointer) for thread, stack_pointer in seen if thread.name != HELPER], stat.pid)
     told = (
         replace(
             thread,
@@ -97,16 +96,21 @@ def _process(stat: Stat, pipes: PipeHolders, until: float) -> ProcessSnapshot:
     return replace(_of(stat, tuple(told), ""), gil_held=answers.gil_held)
 
 
-def _place(answers: Answers, threads: list[tuple[ThreadSnapshot, int]]) -> None:
-    """Python's id of a thread is the address of its control block, at the upper end of the stack it runs on."""
+def _place(answers: Answers, threads: list[tuple[ThreadSnapshot, int]], pid: int) -> None:
+    """Python's id of a thread is the address of its control block, in the same piece of memory as the stack it runs on."""
+    areas = _memory_areas(pid) if answers.unplaced else []
     for ident, frames in answers.unplaced:
+        first, last = next((area for area in areas if area[0] <= ident < area[1]), (0, 0))
         free = [(thread, pointer) for thread, pointer in threads if thread.tid not in answers.frames]
-        above = [(ident - pointer, thread) for thread, pointer in free if 0 < ident - pointer < LARGEST_STACK]
+        here = [thread for thread, pointer in free if first <= pointer < last]
         running = [thread for thread, pointer in free if not pointer]
-        if above:
-            answers.frames[min(above, key=lambda one: one[0])[1].tid] = frames
-        elif running:
-            answers.frames[max(running, key=lambda thread: thread.cpu_s).tid] = frames
+        for thread in here[:1] or sorted(running, key=lambda thread: -thread.cpu_s)[:1]:
+            answers.frames[thread.tid] = frames
+
+
+def _memory_areas(pid: int) -> list[tuple[int, int]]:
+    lines = (line.split()[0].split("-") for line in _text(f"{PROC}/{pid}/maps").splitlines())
+    return [(int(first, 16), int(last, 16)) for first, last in lines]
 
 
 def _of(stat: Stat, threads: tuple[ThreadSnapshot, ...], missing: str) -> ProcessSnapshot:

@@ -120,7 +120,7 @@ class Watcher:
                     self._guard.trainers(self._watch.trainers())
             self._serve(min([due, *(at for at, _ in self._to_forward)]) - time.monotonic())
             self._end_what_does_not_hear()
-            self._status = self._as_asked(reap().get(self._script_pid)) or self._unkillable()
+            self._status = self._as_asked(reap().get(self._script_pid, self._unkillable()))
         return self._status
 
     def _end_job(self, decision: Decision) -> str:
