@@ -169,6 +169,14 @@ FINDINGS = {
         (process(10, thread(10, EXIT, wait=LOCK), thread(11, THREADING, frame(8, "jobs.get()", "run"), BOOTSTRAP, wait=LOCK)),),
         ("deadlock", True, "train.py:8"),
     ),
+    "a process that is waited for at the end, while another one has ended": (
+        (
+            process(10, thread(10, SourceFrame("/usr/lib/python3.11/multiprocessing/util.py", 360, "_exit_function"), wait=CHILD)),
+            process(20, thread(20, CONNECTION, frame(8, "inbox.get()", "score"), PROCESS, wait=pipe(10)), parent=10),
+            process(21, parent=10, state="Z"),
+        ),
+        ("deadlock", False, "train.py:8"),
+    ),
     "a network file system": (
         (process(10, thread(10, frame(5, "open(path)"), wait=Wait(WaitKind.FILE, False, (End(-1, "file", "/mnt/a", "fuse.sshfs host:"),)))),),
         ("io-stall", False, "/mnt/a"),
@@ -195,16 +203,30 @@ def test_each_kind_is_told_with_the_place_in_the_script(name: str) -> None:
     assert place in " ".join(found.evidence)
 
 
-RANKS = {10: 51, 20: 50}
+RANKS = {10: 50, 20: 50}
+BARRIER = SourceFrame("/venv/site-packages/torch/distributed/distributed_c10d.py", 5356, "barrier")
+IN_BACKWARD = process(10, thread(10, BACKWARD, frame(5, "loss.backward()"), wait=LOCK))
+OTHER_RANKS = {
+    "past its last batch": (process(20, thread(20, BARRIER, frame(9, "dist.barrier()"), wait=LOCK)), "unequal-batches"),
+    "in the same step": (
+        process(20, thread(20, BACKWARD, frame(5, "loss.backward()"), wait=LOCK)),
+        "collective-timeout",
+    ),
+    "held up by its data": (
+        process(20, thread(20, frame(7, "open(path)"), wait=Wait(WaitKind.FILE, False, (End(-1, "file", "/mnt/a"),)))),
+        "io-stall",
+    ),
+    "ended": (process(30, thread(30, wait=SLEEP)), "unequal-batches"),
+}
 
 
-def test_ranks_with_different_numbers_of_steps_are_told_from_those_with_the_same() -> None:
-    waits = process(10, thread(10, BACKWARD, frame(5, "loss.backward()"), wait=LOCK))
-    done = process(20, thread(20, frame(9, "dist.barrier()"), wait=SLEEP))
-    uneven, even = (verdict(waits, done, trainers=trainers) for trainers in (RANKS, {10: 50, 20: 50}))
-    assert uneven is not None and even is not None
-    assert (uneven.cause, even.cause) == ("unequal-batches", "collective-timeout")
-    assert "process 10: 51, process 20: 50" in uneven.evidence[0]
+@pytest.mark.parametrize("name", OTHER_RANKS)
+def test_a_rank_that_waits_in_its_backward_pass_is_explained_by_the_others(name: str) -> None:
+    other, cause = OTHER_RANKS[name]
+    found = verdict(IN_BACKWARD, other, trainers=RANKS)
+    assert found is not None
+    assert (found.cause, found.soon) == (cause, False)
+    assert any("train.py:5" in text for text in found.evidence)
 
 
 SILENT = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from holdfast.supervisor.silence import Limits, Silence
 from holdfast.supervisor.source_lines import Source
-from holdfast.supervisor.standstill import Limits, Silence
 from holdfast.vocabulary import Sample
 
 

@@ -100,7 +100,7 @@ def _judged(
     gone = {
         int(event.data["pid"]): str(event.data.get("name", ""))
         for event in window.events("process.gone")
-        if began - thresholds.gone_s <= event.at <= pair[1].snapshot.at
+        if abs(event.at - began) <= thresholds.gone_s and event.at <= pair[1].snapshot.at
     }
     return classify(*pair, gone)
 

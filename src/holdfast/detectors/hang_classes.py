@@ -7,7 +7,7 @@ locks that nobody is left to release. Then what may yet end: reads, sleeps, lock
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from holdfast.detectors.hang_scene import (
     Scene,
@@ -23,6 +23,7 @@ from holdfast.stack_snapshots import ProcessSnapshot, RecordedStacks
 
 MOST_TOLD = 6  # threads in the evidence
 RANKS = r"torch[/\\]distributed[/\\]|horovod[/\\]|mpi4py"
+BACKWARD = r"torch[/\\]autograd|torch[/\\]_tensor"
 AT_EXIT = (("threading.py", "_shutdown"), ("util.py", "_exit_function"))
 
 
@@ -147,9 +148,7 @@ def _endless_loop(scene: Scene) -> Verdict | None:
 def _dead_worker(scene: Scene) -> Verdict | None:
     """The trainer waits for processes, and one of them has ended."""
     waits = waits_for_others(scene)
-    if waits is None or waits.process.pid in {
-        thread.process.pid for thread in scene.threads if _stuck_child(scene, thread)
-    }:
+    if waits is None or _leaving(scene, waits.process) or any(_stuck_child(scene, thread) for thread in scene.threads):
         return None
     names = {waits.process.name} | {
         process.name for process in scene.snapshot.processes if process.parent == waits.process.pid
@@ -176,7 +175,9 @@ def _dead_worker(scene: Scene) -> Verdict | None:
 
 
 def _stuck_child(scene: Scene, thread: StandingThread) -> bool:
-    return thread.process.pid not in scene.trainers and bool(thread.own) and thread.standing is not Standing.MOVES
+    """A process of the script's own code that lives, and stands still itself."""
+    trainer = scene.trainer
+    return trainer is not None and thread.process.pid != trainer.pid and thread.is_main and bool(thread.own)
 
 
 def _deadlock(scene: Scene) -> Verdict | None:
@@ -223,27 +224,33 @@ def _waiting_for_each_other(scene: Scene) -> Verdict | None:
 
 
 def _among_ranks(scene: Scene) -> Verdict | None:
+    """One waits in its backward pass and the others are past theirs, or all wait; a rank that is held up has its own reason."""
     ranks = [process for process in scene.snapshot.processes if process.pid in scene.trainers]
-    waiting = [main for process in ranks if (main := scene.main(process)) is not None and _in_a_collective(main)]
+    mains = [main for process in ranks if (main := scene.main(process)) is not None]
+    waiting = [main for main in mains if _in_a_collective(main)]
     if len(scene.trainers) < 2 or not waiting:
         return None
-    steps = [scene.trainers[process.pid] for process in ranks]
-    ahead = max(waiting, key=lambda thread: scene.trainers[thread.process.pid])
-    others = [main for p in ranks if p.pid != ahead.process.pid and (main := scene.main(p)) is not None]
-    gone = sorted(set(scene.trainers) - {process.pid for process in ranks})
-    count = ", ".join(f"process {pid}: {number}" for pid, number in sorted(scene.trainers.items()))
-    told = (f"steps taken by each rank: {count}", said(ahead), *(said(other) for other in others))
-    ended = tuple(f"rank process {pid} has ended" for pid in gone)
-    if len(set(steps)) > 1 or len(set(scene.trainers.values())) > 1:
+    for main in mains:
+        if main not in waiting and main.own and (own := _of_one(scene, main)) is not None:
+            return replace(own, evidence=(*own.evidence, *(said(other) for other in waiting))[:MOST_TOLD])
+    training = [main for main in waiting if main.stands_in(BACKWARD)]
+    steps = ", ".join(f"process {pid}: {number}" for pid, number in sorted(scene.trainers.items()))
+    ended = [
+        f"rank process {pid} has ended" for pid in sorted(set(scene.trainers) - {main.process.pid for main in mains})
+    ]
+    told = (
+        *(said(main) for main in (training or waiting)),
+        *(said(m) for m in waiting if training and m not in training),
+    )
+    evidence = (*told[:4], f"steps finished by each rank: {steps}", *ended)[:MOST_TOLD]
+    if training and (len(training) < len(waiting) or ended):
         headline = "Ranks have different numbers of batches, and one waits for the others"
-        return Verdict("unequal-batches", 0.85, headline, (*told, *ended)[:MOST_TOLD])
-    return Verdict("collective-timeout", 0.75, "Ranks wait for one that does not come", (*told, *ended)[:MOST_TOLD])
+        return Verdict("unequal-batches", 0.85, headline, evidence)
+    return Verdict("collective-timeout", 0.75, "Ranks wait for one that does not come", evidence)
 
 
 def _in_a_collective(main: StandingThread) -> bool:
-    return main.stands_in(RANKS) or (
-        main.standing in (Standing.LOCK, Standing.TIMED) and main.stands_in(r"torch[/\\]autograd|torch[/\\]_tensor")
-    )
+    return main.stands_in(RANKS) or (main.standing in (Standing.LOCK, Standing.TIMED) and main.stands_in(BACKWARD))
 
 
 # -- what may yet end

@@ -43,7 +43,7 @@ def diagnose(window: Window, findings: Iterable[Finding], while_running: Sequenc
     led_there = {finding.cause: finding for finding in while_running if finding.cause in EXPLAINS}
     ended = [*led_there.values(), *(finding for finding in found_at_the_end if finding.cause not in led_there)]
     told = [*ended, *find_errors(window), *find_in_events(window)]
-    found = merged(with_circumstances(window, merged(told if stands is None else _ended_for(stands, told))))
+    found = merged(with_circumstances(window, merged(told if stands is None else _ended_for(stands, told, window))))
     causes = [_in_words(finding, _framework(window)) for finding in ranked(found, _seen(found), only_text=False)]
     sure = [cause for cause in causes if cause.confidence >= SURE]
     if not sure:
@@ -62,10 +62,11 @@ def _running(window: Window, while_running: Sequence[Finding], stands: Finding |
     return Diagnosis("stalled", cause, summary=cause.title, noticed=_noticed(window, while_running, cause))
 
 
-def _ended_for(stands: Finding, findings: Iterable[Finding]) -> list[Finding]:
-    """Whoever ended a job that stood still, by whatever signal, ended it for that."""
+def _ended_for(stands: Finding, findings: Iterable[Finding], window: Window) -> list[Finding]:
+    """Whoever ended a job that stood still ended it for that, and what it says as it is ended is no cause."""
     by_hand = those("asked_to_stop") | {"killed", "terminal-closed", "unhandled-exception", "native-crash"}
-    return [at_most(f, GUESS) if f.cause in by_hand and f.cause != stands.cause else f for f in findings]
+    asked = bool(window.events("signal.received", "key.interrupt"))
+    return [at_most(f, GUESS) if f.cause != stands.cause and (asked or f.cause in by_hand) else f for f in findings]
 
 
 def _seen(findings: Sequence[Finding]) -> dict[str, Moment]:

@@ -26,7 +26,7 @@ class Sources:
         self.training = RingSamples(spec.channel) if spec.channel else None
         self._injection = InjectionCheck()
         self._startup = StartupStacks(spec.cwd)
-        self.standstill = StandstillWatch(StackTaking(spec.directory, partial(job_processes, script_pid)))
+        self.standstill = StandstillWatch(StackTaking(spec.directory, partial(job_processes, script_pid)), spec.silence)
 
     def read(self, now: float) -> list[Sample | Event]:
         return self._with_the_rest(self._probes.poll(now), now)

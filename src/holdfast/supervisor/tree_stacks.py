@@ -59,7 +59,7 @@ def take(pids: Iterable[int], patience_s: float = PATIENCE_S) -> TreeSnapshot:
 
 
 def with_code(snapshot: TreeSnapshot) -> TreeSnapshot:
-    """The lines of code of the script's own frames. Reads the user's files, so it may wait for a file system that hangs."""
+    """With the lines of code of the script's own frames, and their files as seen from where it runs. Reads the user's files, so it may wait for a file system that hangs."""
     return replace(snapshot, processes=tuple(_process_with_code(process) for process in snapshot.processes))
 
 
@@ -186,6 +186,11 @@ def _with_source(frame: SourceFrame, cwd: Path) -> SourceFrame:
     if is_library(frame.file):
         return frame
     source = source_of(str(cwd / frame.file))
-    return replace(
-        frame, code=source.line(frame.line), loop=source.endless_loop(frame.line), holds=source.locks_held(frame.line)
+    return SourceFrame(
+        frame.file.removeprefix(f"{cwd}{os.sep}"),
+        frame.line,
+        frame.function,
+        source.line(frame.line),
+        source.endless_loop(frame.line),
+        source.locks_held(frame.line),
     )
