@@ -119,6 +119,8 @@ def _pairs(window: Window, began: float, thresholds: Thresholds) -> list[tuple[R
 
 
 def _needed_s(verdict: Verdict, stacks: RecordedStacks, thresholds: Thresholds) -> float:
-    if verdict.cause == "infinite-loop" and not stacks.trainers:
+    if not stacks.trainers and verdict.cause == "infinite-loop":
         return thresholds.busy_before_training_s
+    if not stacks.trainers and not verdict.soon and not verdict.of_files:
+        return inf  # it may be a server, or wait for its turn
     return stacks.soon_s if verdict.soon else stacks.late_s
