@@ -56,6 +56,9 @@ class Wait:
     ends: tuple[End, ...] = ()
 
 
+RUNS = "it runs, and a thread that runs Python is not asked"  # why a thread's frames are missing, most often
+
+
 @dataclass(frozen=True, slots=True)
 class ThreadSnapshot:
     """`frames` innermost first; empty where it runs no Python. `missing`: why they could not be had."""

@@ -10,6 +10,7 @@ from holdfast.detectors import hang
 from holdfast.detectors.hang_classes import Verdict, classify
 from holdfast.recorded_events import Exit
 from holdfast.stack_snapshots import (
+    RUNS,
     End,
     ProcessSnapshot,
     RecordedStacks,
@@ -189,6 +190,10 @@ FINDINGS = {
         (process(10, thread(10, frame(5, "os.read(fd, 1)"), wait=pipe())),),
         ("io-stall", False, "train.py:5"),
     ),
+    "native code whose threads only it knows": (
+        (process(10, thread(10, EXECUTE, frame(5, "model.fit(data)"), wait=LOCK), IDLE),),
+        ("deadlock", False, "train.py:5"),
+    ),
     "a lock of several processes": ((process(10, thread(10, frame(5, "with shared:"), wait=SHARED)),), ("deadlock", False, "train.py:5")),
     "a sleep": ((process(10, thread(10, frame(5, "time.sleep(9)"), wait=SLEEP)),), ("deadlock", False, "train.py:5")),
 }  # fmt: skip
@@ -244,6 +249,9 @@ SILENT = {
     "a rank that validates while the other waits": (
         process(10, thread(10, BACKWARD, frame(5, "loss.backward()"), wait=LOCK)),
         process(20, busy(20, frame(9, "evaluate()"))),
+    ),
+    "a thread that could not be asked": (
+        process(10, thread(10, EXECUTE, frame(5, "model.fit(data)"), wait=LOCK), replace(thread(11, wait=SLEEP), missing=RUNS)),
     ),
     "no Python at all": (process(10, thread(10, wait=SLEEP)),),
 }  # fmt: skip
@@ -305,6 +313,19 @@ def test_before_it_trains_a_busy_loop_may_be_the_preparation_of_data() -> None:
     assert hang.find(Window([one.event(one.snapshot.at) for one in loop], silent)) is None
 
 
+def test_before_it_trains_only_what_is_certain_and_files_are_told() -> None:
+    file = Wait(WaitKind.FILE, False, (End(-1, "file", "/mnt/a"),))
+    told = {}
+    for name, one in {
+        "file": thread(10, frame(5), wait=file),
+        "sleep": thread(10, frame(5), wait=SLEEP),
+        "lock": A,
+    }.items():
+        taken = [stacks.event(stacks.snapshot.at) for stacks in looks(process(10, one), trainers={})]
+        told[name] = hang.find(Window(taken, {"job.silent_s": [Sample("job.silent_s", 95.0, 104.0)]})) is not None
+    assert told == {"file": True, "sleep": False, "lock": True}
+
+
 def test_stacks_of_an_earlier_silence_say_nothing_of_this_one() -> None:
     taken = [one.event(one.snapshot.at) for one in looks(process(10, A, B))]
     silent = {"job.silent_s": [Sample("job.silent_s", 15.0, 140.0)]}
@@ -317,6 +338,12 @@ ENDINGS = {
     "took a step before it ended": (Exit(1).event(106.0), 105.0, None),
     "finished by itself": (Exit(0).event(106.0), 80.0, None),
 }
+
+
+def test_a_step_that_a_signal_let_finish_is_no_sign_of_life() -> None:
+    signal = Event("signal.received", 104.5, {"signal": 15})
+    found = hang.find_ending(window(30.0, signal, Exit(1).event(107.0), steps_at=105.0))
+    assert found is not None and found.cause == "deadlock"
 
 
 @pytest.mark.parametrize("name", ENDINGS)

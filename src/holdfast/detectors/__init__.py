@@ -30,6 +30,7 @@ WHILE_RUNNING: tuple[Detector, ...] = (
     _detector("gpu-not-used", "gpu_not_used.find"),
     _detector("cpu-oversubscribed", "cpu_oversubscribed.find"),
     _detector("hang", "hang.find"),
+    _detector("step-slowdown", "step_slowdown.find"),
 )
 # Right after the script has ended: a run that stops early often ends within the second.
 ONCE_AFTER_EXIT: tuple[Detector, ...] = (_detector("data-exhausted", "data_exhausted.find"),)

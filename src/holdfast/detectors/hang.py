@@ -30,7 +30,7 @@ class Thresholds:
 
 READS = reads(
     latest=["job.silent_s", "train.steps_count"],
-    events=[RecordedStacks.KIND, Exit.KIND, "process.gone", "guard.stopped"],
+    events=[RecordedStacks.KIND, Exit.KIND, "process.gone", "guard.stopped", "signal.received", "key.interrupt"],
 )
 
 
@@ -53,8 +53,12 @@ def find_ending(window: Window, thresholds: Thresholds = Thresholds()) -> Findin
         return _found(window, window.last("job.silent_s"), thresholds)
     if not silent or ended.at - silent[-1].at > thresholds.ended_soon_s or Exit.of(ended).code == 0:
         return None
-    if steps is not None and steps.at > silent[-1].at:
-        return None
+    asked = [event.at for event in window.events("signal.received", "key.interrupt")]
+    ended_by_signal = any(
+        silent[-1].at - silent[-1].value < at <= silent[-1].at + 5.0 for at in asked if silent[-1].value
+    )
+    if steps is not None and steps.at > silent[-1].at and not ended_by_signal:
+        return None  # it went on by itself; what a signal interrupts may still finish its step
     return _found(window, silent[-1], thresholds, until=ended.at)
 
 
@@ -115,6 +119,8 @@ def _pairs(window: Window, began: float, thresholds: Thresholds) -> list[tuple[R
 
 
 def _needed_s(verdict: Verdict, stacks: RecordedStacks, thresholds: Thresholds) -> float:
-    if verdict.cause == "infinite-loop" and not stacks.trainers:
+    if not stacks.trainers and verdict.cause == "infinite-loop":
         return thresholds.busy_before_training_s
+    if not stacks.trainers and not verdict.soon and not verdict.of_files:
+        return inf  # it may be a server, or wait for its turn
     return stacks.soon_s if verdict.soon else stacks.late_s

@@ -15,6 +15,7 @@ from holdfast.detectors.hang_scene import (
     may_release,
     waits_for_others,
     waits_for_processes,
+    wanted,
     who_waits,
 )
 from holdfast.detectors.hang_words import at, ends, in_the_kernel, path, place, said, who
@@ -35,6 +36,7 @@ class Verdict:
     evidence: tuple[str, ...]
     soon: bool = False  # it cannot end by itself, so a short silence is enough
     proven: bool = False
+    of_files: bool = False  # told before a job has trained, too
 
 
 def classify(first: RecordedStacks, second: RecordedStacks, gone: Mapping[int, str]) -> Verdict | None:
@@ -187,13 +189,16 @@ def _deadlock(scene: Scene) -> Verdict | None:
     waits = waits_for_others(scene)
     for process in [*(others if waits is not None else ()), *([trainer] if trainer is not None else ())]:
         threads = scene.of(process)
-        blocked = [thread for thread in threads if thread.standing is Standing.LOCK and thread.own]
         main = scene.main(process)
-        if not blocked or main is None or any(may_release(thread) for thread in threads):
+        if main is None or (main.standing is not Standing.LOCK and not in_native_code(main)):
             continue
-        if main.standing is not Standing.LOCK and not in_native_code(main):
-            continue
+        blocked = [thread for thread in threads if thread.standing is Standing.LOCK and thread.own]
+        if process is trainer and in_native_code(main):  # what it waits for there, only that code knows
+            blocked = [thread for thread in blocked if thread is not main]
         cycle = _cycle(blocked)
+        own_locks = bool(cycle) or bool(wanted(main))
+        if not blocked or any(may_release(thread) for thread in threads if thread.own or not own_locks):
+            continue
         told = [said(thread) for thread in _odd_first(blocked, main)]
         left = f"no thread of process {process.pid} is left to release it: all {len(threads)} wait"
         waiting = [said(waits)] if waits is not None and waits.process.pid != process.pid else []
@@ -272,7 +277,7 @@ def _may_yet_end(scene: Scene) -> Verdict | None:
     for thread in suspects:
         if (verdict := _of_one(scene, thread)) is not None:
             also = [said(waits)] if waits is not None and waits is not thread else []
-            return Verdict(verdict.cause, verdict.confidence, verdict.headline, (*verdict.evidence, *also))
+            return replace(verdict, evidence=(*verdict.evidence, *also))
     return None
 
 
@@ -284,7 +289,7 @@ def _of_one(scene: Scene, thread: StandingThread) -> Verdict | None:
     ):
         if end is not None and end.what == "pipe":
             return Verdict("io-stall", 0.75, f"It waits for a named pipe that nobody else has opened: {end.text}", text)
-        return Verdict("io-stall", 0.85, f"It is blocked on {path(thread) or 'a file system'}", text)
+        return Verdict("io-stall", 0.85, f"It is blocked on {path(thread) or 'a file system'}", text, of_files=True)
     if thread.standing in (Standing.READS, Standing.WRITES) and end is not None and end.what == "socket":
         return Verdict("io-stall", 0.75, f"It waits for an answer that does not come: {end.text}", text)
     if thread.standing is Standing.READS and end is not None and end.what == "pipe":
@@ -315,19 +320,12 @@ def _cycle(blocked: Sequence[StandingThread]) -> tuple[str, ...]:
     """Each holds what another one wants, by the names in the source."""
     told = []
     for thread in blocked:
-        wants = _wanted(thread)
+        wants = wanted(thread)
         holds = [name for frame in thread.own for name in frame.holds]
         if wants and holds:
             told.append((holds[-1], wants, f"{who(thread)} holds {holds[-1]} and wants {wants}"))
-    wanted, held = {wants for _, wants, _ in told}, {holds for holds, _, _ in told}
-    return (" while ".join(text for _, _, text in told),) if len(told) > 1 and wanted == held else ()
-
-
-def _wanted(thread: StandingThread) -> str:
-    code = thread.own[0].code if thread.own else ""
-    if code.startswith("with "):
-        return code.removeprefix("with ").split("#")[0].strip().rstrip(":").strip()
-    return code.partition(".acquire(")[0].strip() if ".acquire(" in code else ""
+    all_wanted, held = {wants for _, wants, _ in told}, {holds for holds, _, _ in told}
+    return (" while ".join(text for _, _, text in told),) if len(told) > 1 and all_wanted == held else ()
 
 
 def _odd_first(blocked: Sequence[StandingThread], main: StandingThread) -> list[StandingThread]:

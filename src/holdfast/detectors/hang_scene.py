@@ -10,6 +10,7 @@ from holdfast.detectors.standing_threads import Standing, StandingThread
 from holdfast.stack_snapshots import ProcessSnapshot, TreeSnapshot
 
 PROCESSES = r"multiprocessing[/\\]|concurrent[/\\]futures[/\\]process|torch[/\\]utils[/\\]data[/\\]|py_dataset_adapter|joblib[/\\]"
+WAITING_CALLS = ("sleep(", ".wait(", ".get(", ".join(", ".put(", ".result(")
 # A thread in one of these may yet do what another one waits for.
 MAY_RELEASE = frozenset(
     {Standing.BUSY, Standing.MOVES, Standing.DISK, Standing.TIMED, Standing.READS, Standing.WRITES, Standing.FILES,
@@ -76,21 +77,26 @@ def waits_for_processes(main: StandingThread) -> bool:
 
 def in_native_code(thread: StandingThread) -> bool:
     """The main thread, in a call of a library that waits for its own threads."""
-    return (
-        thread.is_main
-        and thread.standing in (Standing.LOCK, Standing.TIMED)
-        and bool(thread.thread.frames)
-        and not (
-            thread.stands_in(r"[/\\]threading\.py$|[/\\]queue\.py$|multiprocessing")
-            or says(thread, ("sleep(", ".wait(", ".get(", ".join("))
-        )
-    )
+    if not (thread.is_main and thread.standing in (Standing.LOCK, Standing.TIMED) and thread.thread.frames):
+        return False
+    waits_in_python = thread.stands_in(r"[/\\]threading\.py$|[/\\]queue\.py$|multiprocessing|concurrent[/\\]futures")
+    return not (waits_in_python or wanted(thread) or says(thread, WAITING_CALLS))
+
+
+def wanted(thread: StandingThread) -> str:
+    """The lock that the line asks for, as written."""
+    code = thread.own[0].code if thread.own else ""
+    if code.startswith("with "):
+        return code.removeprefix("with ").split("#")[0].strip().rstrip(":").strip()
+    return code.partition(".acquire(")[0].strip() if ".acquire(" in code else ""
 
 
 def may_release(thread: StandingThread) -> bool:
     """Library threads that wait for a time (a progress bar's, a logger's) hold nothing of the script's."""
     if thread.standing not in MAY_RELEASE:
         return False
+    if thread.thread.missing or (thread.before is not None and thread.before.missing):
+        return True  # it could not be asked, so nothing is known of it
     if not thread.thread.frames:  # a library's own, without Python: idle ones wait at a lock, a poll or for a time
         return thread.standing in (Standing.BUSY, Standing.MOVES, Standing.DISK)
     if not thread.own and not thread.is_main:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from holdfast.inside.library_paths import is_library
-from holdfast.stack_snapshots import ProcessSnapshot, SourceFrame, ThreadSnapshot, TreeSnapshot, WaitKind
+from holdfast.stack_snapshots import RUNS, ProcessSnapshot, SourceFrame, ThreadSnapshot, TreeSnapshot, WaitKind
 
 BUSY_RATIO = 0.25  # of the time between the two looks; on a busy machine a thread that never waits gets no more
 STARVED_RATIO = 0.05  # of one that would run in both looks, and did not get its turn
@@ -119,7 +119,11 @@ def _standing(before: ThreadSnapshot | None, after: ThreadSnapshot, seconds: flo
     ran = (after.cpu_s - before.cpu_s) / seconds
     if ran >= (BUSY_RATIO if before.state != "R" or after.state != "R" else STARVED_RATIO):
         return Standing.BUSY
-    if _places(before) != _places(after) or (not after.frames and ran >= MOVES_RATIO):
+    if (
+        RUNS in (before.missing, after.missing)
+        or _places(before) != _places(after)
+        or (not after.frames and ran >= MOVES_RATIO)
+    ):
         return Standing.MOVES
     if before.state == after.state == "D":
         return Standing.DISK

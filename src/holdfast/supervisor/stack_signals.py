@@ -21,6 +21,7 @@ from itertools import dropwhile
 
 from holdfast.inside.stacks import END, HELPER, NAME
 from holdfast.stack_dumps import Frame, current_frames, named_stacks
+from holdfast.stack_snapshots import RUNS
 
 TGKILL = {"x86_64": 234, "aarch64": 131}
 # For all stacks: Python gives up the GIL every 5 ms, and on a busy machine a thread may wait long for its turn.
@@ -85,7 +86,7 @@ class StackSignals:
                 continue
             try:
                 if not (held or tid == self._pid or self._stands_still(tid, ran_before[tid])):
-                    raise CannotAsk("it runs, and a thread that runs Python is not asked")
+                    raise CannotAsk(RUNS)
                 if frames := self._ask_one(tid, min(until, time.monotonic() + ONE_THREAD_S)):
                     answers.frames[tid] = frames
             except (CannotAsk, OSError) as error:
