@@ -109,6 +109,17 @@ def test_a_paused_run_still_ends_when_holdfast_is_asked_to(workplace: Workplace)
     assert going.process.wait(PATIENCE_S) == 128 + signal.SIGTERM
 
 
+def test_a_pause_outlives_the_guard(workplace: Workplace) -> None:
+    going = Going(workplace, SLEEPS)
+    ask(going.run, "pause")
+    guard = wait_for(
+        lambda: next((one for one in psutil.Process(going.process.pid).children() if one.name() == "hf-guard"), None)
+    )
+    os.kill(guard.pid, signal.SIGKILL)
+    wait_for(lambda: any(event.kind == "guard.lost" for event in Journal(going.run / "journal").events()))
+    assert going.state() == psutil.STATUS_STOPPED
+
+
 def test_stacks_are_shown_by_the_watcher_and_without_it(workplace: Workplace) -> None:
     going = Going(workplace, STEPS)
     (workplace.path / "hang").touch()

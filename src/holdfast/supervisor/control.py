@@ -144,6 +144,12 @@ class Control:
         self._watch.event("job.resumed")
         return True
 
+    def hold_again(self) -> None:
+        """Somebody let all stopped processes of the job go on, also those of a pause."""
+        if self.paused:
+            self._hold = Signals(_job_states)
+            self._hold.hold()
+
     # -- the end of an attempt, and of all
 
     def attempt_over(self) -> None:

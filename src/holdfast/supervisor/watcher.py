@@ -281,6 +281,7 @@ class Watcher:
             self._guard = None
             let_go(self._groups)
             self._watch.event("guard.lost", released=release_held())
+            self._control.hold_again()
 
     def _answered(self, event: Event) -> None:
         """The training process has carried out what the guard or a person asked for."""
