@@ -100,7 +100,8 @@ def _stopped(scene: Scene) -> Verdict | None:
 
 def _on_a_device(scene: Scene) -> Verdict | None:
     for thread in scene.threads:
-        if thread.standing is Standing.DISK and thread.thread.frames:
+        # In that state it can answer for its stack only where another thread does.
+        if thread.standing is Standing.DISK and (thread.thread.frames or thread.is_main):
             place = path(thread)
             text = (
                 f"{said(thread)}; state D{in_the_kernel(thread)}: not even a signal reaches it until the device answers"
