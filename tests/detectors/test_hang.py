@@ -177,7 +177,7 @@ FINDINGS = {
     "a process that is waited for at the end, while another one has ended": (
         (
             process(10, thread(10, SourceFrame("/usr/lib/python3.11/multiprocessing/util.py", 360, "_exit_function"), wait=CHILD)),
-            process(20, thread(20, CONNECTION, frame(8, "inbox.get()", "score"), PROCESS, wait=pipe(10)), parent=10),
+            process(20, thread(20, CONNECTION, frame(8, "inbox.get()", "score"), PROCESS, wait=pipe()), parent=10),
             process(21, parent=10, state="Z"),
         ),
         ("deadlock", False, "train.py:8"),

@@ -124,7 +124,7 @@ class StackSignals:
             raise CannotAsk("it takes no such signal any more")
         before = self._position()
         _send(self._pid, tid, self._standing)
-        while self._busy(tid) or (self._position() == before and self._state(tid) == "R"):
+        while not self._has_answered(tid, before):
             if time.monotonic() >= until:
                 if not self._busy(tid):
                     break  # native code that computes, and has no Python to tell of
@@ -132,11 +132,18 @@ class StackSignals:
             time.sleep(LOOK_EVERY_S)
         return current_frames(self._read(before).splitlines())
 
+    def _has_answered(self, tid: int, before: int) -> bool:
+        """Between the signal that waits and the one that is being answered there is a moment in which neither is to be seen."""
+        if self._busy(tid):
+            return False
+        begun = self._position() != before or self._state(tid) != "R"
+        return begun and not self._busy(tid)
+
     def _stands_still(self, tid: int, ran_before: str) -> bool:
         return self._state(tid) in STANDS and ran_before != "" and self._ran(tid) == ran_before
 
     def _busy(self, tid: int) -> bool:
-        """The signal waits for the thread, or is being answered; for a moment in between neither is to be seen."""
+        """The signal waits for the thread, or is being answered."""
         masks = [
             int(line.split()[1], 16) for line in self._status(f"/task/{tid}") if line.startswith(("SigPnd", "SigBlk"))
         ]
