@@ -159,6 +159,10 @@ FINDINGS = {
         (process(10, thread(10, frame(5, "np.load(path)"), state="D", wait=Wait(WaitKind.READ, False, (End(3, "file", "/mnt/a.npy", "nfs4 host:/x"),)))),),
         ("io-stall", True, "train.py:5"),
     ),
+    "a device, seen from outside alone": (
+        (process(10, thread(10, state="D", wait=Wait(WaitKind.WRITE, False, (End(3, "file", "/data/log", "ext4 /dev/sdb"),)))),),
+        ("io-stall", True, "/data/log on ext4 /dev/sdb"),
+    ),
     "a queue nobody reads, of a child that is joined": (
         (
             process(10, thread(10, frame(40, "child.join()"), wait=CHILD)),
@@ -173,7 +177,7 @@ FINDINGS = {
     "a process that is waited for at the end, while another one has ended": (
         (
             process(10, thread(10, SourceFrame("/usr/lib/python3.11/multiprocessing/util.py", 360, "_exit_function"), wait=CHILD)),
-            process(20, thread(20, CONNECTION, frame(8, "inbox.get()", "score"), PROCESS, wait=pipe(10)), parent=10),
+            process(20, thread(20, CONNECTION, frame(8, "inbox.get()", "score"), PROCESS, wait=pipe()), parent=10),
             process(21, parent=10, state="Z"),
         ),
         ("deadlock", False, "train.py:8"),
@@ -311,6 +315,14 @@ def test_before_it_trains_a_busy_loop_may_be_the_preparation_of_data() -> None:
     loop = looks(process(10, busy(10, frame(5, loop="while rows:"))), trainers={})
     silent = {"job.silent_s": [Sample("job.silent_s", 95.0, 104.0)]}
     assert hang.find(Window([one.event(one.snapshot.at) for one in loop], silent)) is None
+
+
+@pytest.mark.parametrize(("written", "told"), [(1e4, True), (2e8, False)])
+def test_a_large_file_that_is_synced_is_no_dead_device(written: float, told: bool) -> None:
+    taken = looks(process(10, thread(10, frame(5, "os.fsync(fd)"), state="D", wait=Wait(WaitKind.FILE, False))))
+    disk = [Sample("disk.written_bytes", value, at) for value, at in ((0.0, 85.0), (written, 104.0))]
+    series = {"job.silent_s": [Sample("job.silent_s", 15.0, 104.0)], "disk.written_bytes": disk}
+    assert (hang.find(Window([one.event(one.snapshot.at) for one in taken], series)) is not None) == told
 
 
 def test_before_it_trains_only_what_is_certain_and_files_are_told() -> None:

@@ -102,3 +102,18 @@ def test_a_lock_that_somebody_releases_in_time_is_no_deadlock(workplace: Workpla
     assert b"trained 60" in out
     assert b"nothing has moved" not in err
     assert workplace.why()["noticed"] == []
+
+
+SLEEPS = """
+if step >= 35:
+    time.sleep(7 if step == 35 else 0.1)
+"""
+
+
+def test_what_goes_on_after_all_is_said_to_go_on(workplace: Workplace) -> None:
+    out, err = start(workplace, "protect", SLEEPS).communicate(timeout=100)
+    assert b"trained 60" in out
+    said = [line for line in err.decode().splitlines() if "moved" in line or "moves again" in line]
+    assert ["it waits again and again at train.py" in said[0], "it moves again, after" in said[1]] == [True, True]
+    answer = workplace.why()
+    assert (answer["outcome"], answer["noticed"]) == ("completed", [])

@@ -25,11 +25,12 @@ class Thresholds:
     pairs: int = 2  # that are looked at
     busy_before_training_s: float = 600.0  # preparing data may take long, and look like a loop
     ended_soon_s: float = 45.0  # after the silence: whoever ended the run ended it for that
+    disk_bytes_per_s: float = 1 << 20
     gone_s: float = 20.0  # a process that ended so long before or after the silence began
 
 
 READS = reads(
-    latest=["job.silent_s", "train.steps_count"],
+    latest=["job.silent_s", "train.steps_count", "disk.read_bytes", "disk.written_bytes"],
     events=[RecordedStacks.KIND, Exit.KIND, "process.gone", "guard.stopped", "signal.received", "key.interrupt"],
 )
 
@@ -78,6 +79,8 @@ def _found(window: Window, silent: Sample | None, thresholds: Thresholds, until:
     verdict, second = (certain or judged)[0]
     if verdict is None or silent.value < _needed_s(verdict, second, thresholds):
         return None
+    if verdict.cause == "io-stall" and silent.value < second.late_s and _disk_works(window, began, thresholds):
+        return None  # much is being written out: a large file that is synced
     quiet = f"nothing has moved for {duration(silent.value)}: no step, no output, no bytes read or written"
     told = Evidence(
         f"{quiet}; {verdict.headline[0].lower()}{verdict.headline[1:]}", "telemetry", silent.at, silent.value
@@ -91,6 +94,12 @@ def _found(window: Window, silent: Sample | None, thresholds: Thresholds, until:
         headline=verdict.headline,
         standstill=Standstill(silent.value, _seen_twice(judged), bool(second.trainers)),
     )
+
+
+def _disk_works(window: Window, began: float, thresholds: Thresholds) -> bool:
+    moved = sum(window.rise(name, began) for name in ("disk.read_bytes", "disk.written_bytes"))
+    newest = window.last("disk.written_bytes")
+    return newest is not None and moved >= thresholds.disk_bytes_per_s * max(newest.at - began, 1.0)
 
 
 def _seen_twice(judged: Sequence[tuple[Verdict | None, RecordedStacks]]) -> bool:

@@ -100,7 +100,8 @@ def _stopped(scene: Scene) -> Verdict | None:
 
 def _on_a_device(scene: Scene) -> Verdict | None:
     for thread in scene.threads:
-        if thread.standing is Standing.DISK and thread.thread.frames:
+        # In that state it can answer for its stack only where another thread does.
+        if thread.standing is Standing.DISK and (thread.thread.frames or thread.is_main):
             place = path(thread)
             text = (
                 f"{said(thread)}; state D{in_the_kernel(thread)}: not even a signal reaches it until the device answers"
@@ -209,9 +210,7 @@ def _deadlock(scene: Scene) -> Verdict | None:
 
 def _waiting_for_each_other(scene: Scene) -> Verdict | None:
     """A process that waits for the end of another, which waits for somebody to read what it writes."""
-    parents = {
-        thread.process.pid: thread for thread in scene.threads if thread.standing is Standing.CHILD and thread.is_main
-    }
+    parents = {main.process.pid: main for main in _joining(scene)}
     for thread in scene.threads:
         parent = parents.get(thread.process.parent)
         if parent is None or thread.standing is not Standing.WRITES:
@@ -223,6 +222,10 @@ def _waiting_for_each_other(scene: Scene) -> Verdict | None:
                 "deadlock", 0.9, f"It is deadlocked at {place(parent)}", (said(parent), said(thread), text), True, True
             )
     return None
+
+
+def _joining(scene: Scene) -> list[StandingThread]:
+    return [thread for thread in scene.threads if thread.standing is Standing.CHILD and thread.is_main]
 
 
 # -- ranks
@@ -294,6 +297,12 @@ def _of_one(scene: Scene, thread: StandingThread) -> Verdict | None:
         return Verdict("io-stall", 0.75, f"It waits for an answer that does not come: {end.text}", text)
     if thread.standing is Standing.READS and end is not None and end.what == "pipe":
         writers = [scene.snapshot.process(pid) for pid in end.holders or ()]
+        joined = [main for main in _joining(scene) if main.process.pid == thread.process.parent]
+        if joined:
+            headline = (
+                _leaving(scene, joined[0].process) or f"It waits for a process that waits, too, at {place(thread)}"
+            )
+            return Verdict("deadlock", 0.8, headline, text)
         if end.holders == ():
             return Verdict("io-stall", 0.8, "It reads from a pipe that nobody else can write to", text)
         if any(process is not None for process in writers):

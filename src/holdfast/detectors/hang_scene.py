@@ -31,7 +31,7 @@ class Scene:
     def trainer(self) -> ProcessSnapshot | None:
         """The process that trains; before there is one, the first that runs Python."""
         python = [process for process in self.snapshot.processes if any(thread.frames for thread in process.threads)]
-        trains = [process for process in python if process.pid in self.trainers]
+        trains = [process for process in self.snapshot.processes if process.pid in self.trainers]
         return next(iter(trains or python), None)
 
     def of(self, process: ProcessSnapshot) -> list[StandingThread]:

@@ -10,7 +10,13 @@ from collections.abc import Mapping, Sequence
 from holdfast.vocabulary import Decision, DecisionKind, Finding, Policy
 
 TIMEOUT_S = 300.0
+SUBJECT = ":hang"  # how the key of such a finding ends
 KEY = "hang:"  # how the key of such a decision begins
+
+
+def told_in(decided_at: Mapping[str, float]) -> set[str]:
+    """The keys under which it was told that the job stands still."""
+    return {key for key in decided_at if key.endswith(SUBJECT)}
 
 
 def decide(

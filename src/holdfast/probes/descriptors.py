@@ -86,6 +86,9 @@ class Descriptors:
         return End(fd, "other", name)
 
     def of_path(self, path: str, fd: int = -1) -> End:
+        if path and not path.startswith("/"):
+            with contextlib.suppress(OSError):
+                path = f"{os.readlink(f'{self._folder}/cwd')}/{path}"  # noqa: PTH115
         return End(fd, "file", path, self._filesystem(path))
 
     def _pipe(self, fd: int, name: str, side: str) -> End:

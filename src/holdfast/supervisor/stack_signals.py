@@ -29,7 +29,6 @@ BY_HELPER_S, BY_MAIN_S = 1.5, 0.7
 ONE_THREAD_S = 0.2
 SETTLES_S = 0.02  # a thread that does not run for so long stands still
 LOOK_EVERY_S = 0.0005
-BEGINS_S = 0.02  # between taking a signal and blocking it a thread seems to have answered; it is runnable then
 LONGEST_ANSWER = 4 << 20
 STANDS = "SI"  # states in which a thread does not run and takes a signal
 
@@ -125,29 +124,26 @@ class StackSignals:
             raise CannotAsk("it takes no such signal any more")
         before = self._position()
         _send(self._pid, tid, self._standing)
-        self._wait_for_answer(tid, until)
-        return current_frames(self._read(before).splitlines())
-
-    def _wait_for_answer(self, tid: int, until: float) -> None:
-        """Until it stands again. One that runs on, woken by the signal or in native code, is done when it seems so for a while."""
-        seems_done_since: float | None = None
-        while True:
-            now = time.monotonic()
-            if self._busy(tid):
-                seems_done_since = None
-            elif seems_done_since is None:
-                seems_done_since = now
-            if seems_done_since is not None and (self._state(tid) in STANDS or now - seems_done_since > BEGINS_S):
-                return
-            if now >= until:
+        while not self._has_answered(tid, before):
+            if time.monotonic() >= until:
+                if not self._busy(tid):
+                    break  # native code that computes, and has no Python to tell of
                 raise CannotAsk("it did not answer in time")
             time.sleep(LOOK_EVERY_S)
+        return current_frames(self._read(before).splitlines())
+
+    def _has_answered(self, tid: int, before: int) -> bool:
+        """Between the signal that waits and the one that is being answered there is a moment in which neither is to be seen."""
+        if self._busy(tid):
+            return False
+        begun = self._position() != before or self._state(tid) != "R"
+        return begun and not self._busy(tid)
 
     def _stands_still(self, tid: int, ran_before: str) -> bool:
         return self._state(tid) in STANDS and ran_before != "" and self._ran(tid) == ran_before
 
     def _busy(self, tid: int) -> bool:
-        """The signal waits for the thread, or is being answered; for a moment in between neither is to be seen."""
+        """The signal waits for the thread, or is being answered."""
         masks = [
             int(line.split()[1], 16) for line in self._status(f"/task/{tid}") if line.startswith(("SigPnd", "SigBlk"))
         ]

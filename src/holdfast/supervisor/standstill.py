@@ -39,5 +39,9 @@ class StandstillWatch:
         return found
 
     @property
+    def silent_s(self) -> float:
+        return self._silence.silent_s
+
+    @property
     def pace_s(self) -> float:
         return 0.25 if self._take.under_way else 1.0
