@@ -212,7 +212,7 @@ def _case(folder: Path, raw: dict[str, Any]) -> Case:
     if not (folder / "train.py").exists() and "ending" not in fields:
         fields |= {"cause": CANNOT_TELL, "outcome": "completed", "exit_code": 0}
     if "hang" in fields:  # it is asked about while it stands, and then asked to end
-        fields |= {"outcome": STALLED, "exit_code": TERMINATED, "policy": "advise"}
+        fields |= {"outcome": STALLED, "exit_code": fields.get("exit_code", TERMINATED), "policy": "advise"}
     cause, accept = fields.pop("cause", None), fields.pop("accept", None)
     if (cause is None) == (accept is None):
         raise BadCase("give either cause or accept")

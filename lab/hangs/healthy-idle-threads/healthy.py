@@ -20,7 +20,7 @@ class Slow(Dataset):
         return 60
 
     def __getitem__(self, i):
-        time.sleep(0.08)
+        time.sleep(0.002)
         return torch.full((4,), i / 60)
 
 
@@ -35,5 +35,6 @@ if __name__ == "__main__":
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
+            time.sleep(0.2)  # the rest of the step
         pool.submit(print, f"epoch {epoch}", flush=True)
     pool.shutdown()

@@ -148,6 +148,7 @@ class Watcher:
         decision = Decision(DecisionKind.END, f"unheard:{name}", text)
         self._watch.decided(decision)
         self._ended_for = number
+        self._job_ended_at = time.monotonic()
         signals.give(
             self._script_pid, signal.SIGKILL, to_group=False
         )  # an unreaped child: its pid cannot have been reused
