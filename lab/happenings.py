@@ -37,7 +37,8 @@ class Means:
     seed: int | None = None
     stdin: int = subprocess.DEVNULL
     terminal: int | None = None  # the other end of it, where that is a terminal
-    freeze: Callable[[], None] | None = None  # the file system of its own stops answering
+    freeze: Callable[[], None] | None = None  # the file system of its own stops answering…
+    let_go: Callable[[], None] | None = None  # …and whatever waits for it gets an error
 
 
 def happenings(case: Case, healthy: bool, means: Means) -> list[Happening]:

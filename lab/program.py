@@ -77,7 +77,7 @@ def _prepare(case: Case, means: Means, prepared: ExitStack) -> Means:
         means = replace(means, terminal=terminal, stdin=stdin)
     if case.frozen_files is not None:
         server = prepared.enter_context(frozen_files.mounted(means.scratch / case.frozen_files.path))
-        means = replace(means, freeze=partial(frozen_files.freeze, server))
+        means = replace(means, freeze=partial(frozen_files.freeze, server), let_go=server.kill)
     return means
 
 
@@ -197,6 +197,8 @@ def _watch(
             _stop_leftovers(means.scratch, stage, grace=0)
             raise
         seconds = time.monotonic() - started
+        if means.let_go is not None:
+            means.let_go()
         patient = finished and not (means.bare and standstill is not None)
         left = _stop_leftovers(means.scratch, stage, grace=LEFTOVERS_GRACE_S if patient else 0)
         process.wait()
