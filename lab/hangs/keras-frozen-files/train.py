@@ -17,7 +17,14 @@ def shard(name):
 
 names = sorted(glob.glob("shards/*.npy"))
 print(f"reading {len(names)} shards")
-data = tf.data.Dataset.from_tensor_slices(names).map(shard, num_parallel_calls=2).unbatch().batch(64).prefetch(1)
-model = keras.Sequential([keras.Input((16,)), keras.layers.Dense(8, activation="relu"), keras.layers.Dense(1)])
+data = tf.data.Dataset.from_tensor_slices(names).map(shard, num_parallel_calls=2).prefetch(4)
+model = keras.Sequential(
+    [
+        keras.Input((16,)),
+        keras.layers.Dense(2048, activation="relu"),
+        keras.layers.Dense(256, activation="relu"),
+        keras.layers.Dense(1),
+    ]
+)
 model.compile("adam", "mse")
 model.fit(data, epochs=6, verbose=2)
