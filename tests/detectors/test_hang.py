@@ -63,10 +63,10 @@ def pipe(*holders: int, kind: WaitKind = WaitKind.READ, timed: bool = False, fd:
 
 
 def looks(*processes: ProcessSnapshot, trainers: dict[int, int] | None = None) -> tuple[RecordedStacks, RecordedStacks]:
-    """Two, three seconds apart; a thread with negative processor time used all of them."""
+    """Two, three seconds apart; a thread with a processor time of -1 used all of them, with -2 a hundredth."""
 
     def at(moment: float) -> TreeSnapshot:
-        used = {-1.0: moment - 100.0}
+        used = {-1.0: moment - 100.0, -2.0: (moment - 100.0) / 100}
         return TreeSnapshot(
             moment,
             0.01,
@@ -257,6 +257,9 @@ SILENT = {
     "a thread that could not be asked": (
         process(10, thread(10, EXECUTE, frame(5, "model.fit(data)"), wait=LOCK), replace(thread(11, wait=SLEEP), missing=RUNS)),
     ),
+    "a connection to a peer that answers again and again": (
+        process(10, replace(thread(10, frame(5, "ask(peer)"), wait=Wait(WaitKind.READ, False, (End(3, "socket", "tcp"),))), cpu_s=-2.0)),
+    ),
     "no Python at all": (process(10, thread(10, wait=SLEEP)),),
 }  # fmt: skip
 
@@ -264,6 +267,15 @@ SILENT = {
 @pytest.mark.parametrize("name", SILENT)
 def test_what_works_or_waits_for_a_person_is_left_alone(name: str) -> None:
     assert verdict(*SILENT[name], trainers=RANKS if "rank" in name else None) is None
+
+
+def test_native_code_that_waits_for_a_peer_may_bring_what_is_waited_for() -> None:
+    gets = thread(10, THREADING, frame(3, "answers.get()"), wait=LOCK)
+    peer = thread(14, wait=Wait(WaitKind.POLL, True))
+    soon = {bool(others): verdict(process(10, gets, *others)) for others in ((), (peer,))}
+    assert {fed: found is not None and found.soon for fed, found in soon.items()} == {False: True, True: False}
+    locked = verdict(process(10, A, B, peer))
+    assert locked is not None and locked.proven
 
 
 def test_a_thread_that_sleeps_may_yet_release_the_lock() -> None:

@@ -160,7 +160,7 @@ def _dead_worker(scene: Scene) -> Verdict | None:
         p for p in scene.snapshot.processes if p.state in "ZX" and p.parent == waits.process.pid and p.name in names
     ]
     gone = {pid: name for pid, name in scene.gone.items() if name in names and scene.snapshot.process(pid) is None}
-    if not (zombies or gone) or not waits_for_processes(waits):
+    if not (zombies or gone) or not waits_for_processes(scene, waits):
         return None
     pid, name = (zombies[0].pid, zombies[0].name) if zombies else next(iter(gone.items()))
     how = "has ended and nobody has asked how" if zombies else "ended as the silence began"
@@ -198,6 +198,9 @@ def _deadlock(scene: Scene) -> Verdict | None:
             blocked = [thread for thread in blocked if thread is not main]
         cycle = _cycle(blocked)
         own_locks = bool(cycle) or bool(wanted(main))
+        fed = [thread for thread in threads if thread.standing in (Standing.READS, Standing.WRITES)]
+        if fed and not own_locks:
+            continue  # native code that waits for a peer may call back, and bring what is waited for
         if not blocked or any(may_release(thread) for thread in threads if thread.own or not own_locks):
             continue
         told = [said(thread) for thread in _odd_first(blocked, main)]

@@ -65,14 +65,13 @@ def who_waits(scene: Scene, main: StandingThread) -> list[str]:
     return [said(thread) for thread in (*called, main)] if in_native_code(main) else [said(main)]
 
 
-def waits_for_processes(main: StandingThread) -> bool:
-    """Whether what it waits for comes from other processes."""
-    return (
-        main.stands_in(PROCESSES)
-        or in_native_code(main)
-        or any(end.what == "pipe" for end in ends(main))
-        or main.standing is Standing.CHILD
-    )
+def waits_for_processes(scene: Scene, main: StandingThread) -> bool:
+    """Whether what it waits for comes from other processes; behind native code, whether a thread that this called does."""
+    if main.stands_in(PROCESSES) or main.standing is Standing.CHILD or any(end.what == "pipe" for end in ends(main)):
+        return True
+    beside = [thread for thread in scene.of(main.process) if not thread.is_main and thread.thread.frames]
+    called = [thread for thread in beside if not any(f.function.startswith("_handle_") for f in thread.thread.frames)]
+    return in_native_code(main) and any(thread.stands_in(PROCESSES) for thread in called)
 
 
 def in_native_code(thread: StandingThread) -> bool:

@@ -12,7 +12,9 @@ from holdfast.stack_snapshots import RUNS, ProcessSnapshot, SourceFrame, ThreadS
 
 BUSY_RATIO = 0.25  # of the time between the two looks; on a busy machine a thread that never waits gets no more
 STARVED_RATIO = 0.05  # of one that would run in both looks, and did not get its turn
-MOVES_RATIO = 0.03
+# A thread that waits does not run at all, but for answering us (half a millisecond) and for waking up to wait again.
+MOVES_RATIO = 0.002
+NATIVE_MOVES_RATIO = 0.01  # threads of a runtime wake up from time to time
 # Where a process or thread was begun: what lies further out is of whoever began it.
 _BEGUN = re.compile(r"multiprocessing[/\\](?:process|spawn|popen_\w+|forkserver)\.py$|[/\\]threading\.py$")
 _BEGUN_BY = frozenset({"_bootstrap", "_bootstrap_inner", "_launch", "_main", "spawn_main", "run"})
@@ -119,11 +121,9 @@ def _standing(before: ThreadSnapshot | None, after: ThreadSnapshot, seconds: flo
     ran = (after.cpu_s - before.cpu_s) / seconds
     if ran >= (BUSY_RATIO if before.state != "R" or after.state != "R" else STARVED_RATIO):
         return Standing.BUSY
-    if (
-        RUNS in (before.missing, after.missing)
-        or _places(before) != _places(after)
-        or (not after.frames and ran >= MOVES_RATIO)
-    ):
+    if RUNS in (before.missing, after.missing) or _places(before) != _places(after) or _other_ends(before, after):
+        return Standing.MOVES
+    if ran >= (MOVES_RATIO if after.frames else NATIVE_MOVES_RATIO):
         return Standing.MOVES
     if before.state == after.state == "D":
         return Standing.DISK
@@ -139,3 +139,9 @@ def _places(thread: ThreadSnapshot) -> list[tuple[str, int]]:
     """Where the script itself stands; a library that waits again and again may stand at another line each time."""
     own = [(frame.file, frame.line) for frame in thread.frames if not is_library(frame.file)]
     return own or [(frame.file, frame.line) for frame in thread.frames]
+
+
+def _other_ends(before: ThreadSnapshot, after: ThreadSnapshot) -> bool:
+    """Another file or connection than before."""
+    ends = [[end.text for end in one.wait.ends] for one in (before, after) if one.wait is not None and one.wait.ends]
+    return len(ends) == 2 and ends[0] != ends[1]
