@@ -278,6 +278,13 @@ def test_native_code_that_waits_for_a_peer_may_bring_what_is_waited_for() -> Non
     assert locked is not None and locked.proven
 
 
+def test_native_code_of_the_only_thread_waits_for_a_lock_that_nobody_is_there_to_release() -> None:
+    waits = thread(10, frame(5, "native.take()"), wait=LOCK)
+    alone, beside_another = verdict(process(10, waits)), verdict(process(10, waits, IDLE))
+    assert alone is not None and (alone.cause, alone.soon, alone.proven) == ("deadlock", True, True)
+    assert beside_another is None or not beside_another.proven
+
+
 def test_a_thread_that_sleeps_may_yet_release_the_lock() -> None:
     waits = thread(10, frame(3, "with a:"), wait=LOCK)
     sleeps = thread(11, frame(9, "time.sleep(30)", "rebuild", holds=("a",)), BOOTSTRAP, wait=SLEEP)

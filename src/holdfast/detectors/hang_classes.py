@@ -194,7 +194,8 @@ def _deadlock(scene: Scene) -> Verdict | None:
         if main is None or (main.standing is not Standing.LOCK and not in_native_code(main)):
             continue
         blocked = [thread for thread in threads if thread.standing is Standing.LOCK and thread.own]
-        if process is trainer and in_native_code(main):  # what it waits for there, only that code knows
+        if process is trainer and in_native_code(main) and len(threads) > 1:
+            # What it waits for there, only that code knows; but no other process can release a lock of its own.
             blocked = [thread for thread in blocked if thread is not main]
         cycle = _cycle(blocked)
         own_locks = bool(cycle) or bool(wanted(main))
