@@ -285,6 +285,19 @@ def test_native_code_of_the_only_thread_waits_for_a_lock_that_nobody_is_there_to
     assert beside_another is None or not beside_another.proven
 
 
+def test_a_pipe_that_somebody_else_reads_is_no_deadlock() -> None:
+    joins = thread(10, frame(40, "child.join()"), wait=CHILD)
+    reads = thread(11, frame(8, "handle(line)", "read_lines"), BOOTSTRAP, wait=SLEEP)
+    writes = thread(20, frame(3, "print(row)", "main"), wait=pipe(10, kind=WaitKind.WRITE))
+    through_tee = thread(20, frame(3, "print(row)", "main"), wait=pipe(10, 30, kind=WaitKind.WRITE))
+    told = [
+        verdict(process(10, joins), process(20, writes, parent=10)),
+        verdict(process(10, joins, reads), process(20, writes, parent=10)),
+        verdict(process(10, joins), process(20, through_tee, parent=10)),
+    ]
+    assert [found is not None and found.proven for found in told] == [True, False, False]
+
+
 def test_a_thread_that_sleeps_may_yet_release_the_lock() -> None:
     waits = thread(10, frame(3, "with a:"), wait=LOCK)
     sleeps = thread(11, frame(9, "time.sleep(30)", "rebuild", holds=("a",)), BOOTSTRAP, wait=SLEEP)

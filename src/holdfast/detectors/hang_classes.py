@@ -220,7 +220,12 @@ def _waiting_for_each_other(scene: Scene) -> Verdict | None:
         if parent is None or thread.standing is not Standing.WRITES:
             continue
         readers = {pid for end in ends(thread) for pid in end.holders or ()}
-        if parent.process.pid in readers:
+        beside = [one for one in scene.of(parent.process) if one.own and one is not parent]
+        if (
+            readers <= {parent.process.pid, thread.process.pid}
+            and readers
+            and not any(may_release(one) for one in beside)
+        ):
             text = f"process {thread.process.pid} waits until what it writes is read, {parent.process.pid} reads only once that one has ended"
             return Verdict(
                 "deadlock", 0.9, f"It is deadlocked at {place(parent)}", (said(parent), said(thread), text), True, True
