@@ -89,6 +89,12 @@ FIGURES = (
         "{speed} MB/s in {peak} MiB",
     ),
     Figure(
+        "taking the stacks of a process of {threads} threads, {frames} frames each, that runs Python",
+        r"stacks, (?P<threads>\d+) threads of (?P<frames>\d+) frames, main thread busy: .*of which it works (?P<middle>[\d.]+) ms "
+        r"\(95 % below (?P<high>[\d.]+), most (?P<most>[\d.]+)\)",
+        "it answers for {middle} ms ({high} ms in 95 of 100, {most} ms at most), without what others took of the processors",
+    ),
+    Figure(
         "failing programs of the laboratory, over {causes} causes",
         r"right at first place: (?P<right>\d+) of (?P<all>\d+) .*over (?P<causes>\d+) causes; confidently wrong: (?P<wrong>\d+)",
         "{right} of {all} right at first place, {wrong} confidently wrong ([docs/lab.md](lab.md))",

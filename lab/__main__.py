@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from . import program, report, score
-from .case import BadCase, Case, load_all
+from .case import CASES, HANGS, BadCase, Case, load_all
 from .stage import CannotStage
 
 PAGE = Path(__file__).parent.parent / "docs" / "lab.md"
@@ -21,7 +21,8 @@ FAILING, HEALTHY = "failing", "healthy"
 def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
     try:
-        cases = [case for case in load_all(options.names) if case.quick or not options.quick]
+        found = load_all(options.names, HANGS if options.hangs else CASES)
+        cases = [case for case in found if case.quick or not options.quick]
     except BadCase as error:
         print(f"lab: {error}", file=sys.stderr)
         return 2
@@ -43,6 +44,9 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m lab", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="cases to run (default: all)")
     parser.add_argument("--quick", action="store_true", help="only the cases marked quick")
+    parser.add_argument(
+        "--hangs", action="store_true", help="the programs that stand still, and those that only seem to"
+    )
     parser.add_argument("--only", choices=(FAILING, HEALTHY), help="only the failing or only the healthy programs")
     parser.add_argument("--bare", action="store_true", help="without Holdfast: do the cases themselves behave?")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="programs that run side by side (default: 1)")
@@ -59,19 +63,23 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
 
 def _results(cases: list[Case], options: argparse.Namespace) -> Iterator[score.Result]:
     """In the order of the cases, however many run at once."""
-    runs = [(case, healthy) for case in cases for healthy in _twins(case, options.only)]
+    runs = [(case, healthy) for case in cases for healthy in _twins(case, options.only, options.bare)]
     with ThreadPoolExecutor(max(1, options.jobs)) as pool:
         yield from pool.map(lambda run: _told_result(*run, options), runs)
 
 
-def _twins(case: Case, only: str | None) -> list[bool]:
-    twins = [False, True] if case.has_fault else [True]
+def _twins(case: Case, only: str | None, bare: bool) -> list[bool]:
+    # What hangs once and is rescued stands for ever when nobody ends it.
+    lost_when_bare = bare and case.outcome == "recovered" and case.folder.parent == HANGS
+    twins = [False, True] if case.has_fault and not lost_when_bare else [True]
     return [healthy for healthy in twins if only is None or healthy == (only == HEALTHY)]
 
 
 def _told_result(case: Case, healthy: bool, options: argparse.Namespace) -> score.Result:
     result = _result(case, healthy, options)
     told = f"{case.name} {result.program}: {result.verdict} ({result.seconds:.1f} s)"
+    if result.stalled_after is not None:
+        told += f" (stalled: said after {result.stalled_after:.0f} s)"
     if result.verdict != score.RIGHT:
         told += f": {result.got} {result.confidence or ''} {result.note}"
     print(told, file=sys.stderr, flush=True)

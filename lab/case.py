@@ -14,10 +14,13 @@ from pathlib import Path
 from typing import Any
 
 CASES = Path(__file__).parent / "cases"
+HANGS = Path(__file__).parent / "hangs"  # programs that stand still, and healthy ones that only seem to: minutes each
 FRAMEWORKS = {"keras": ("keras", "tensorflow"), "tf": ("tensorflow",), "torch": ("torch",), "jax": ("jax",)}
 POLICIES = ("observe", "advise", "protect")
 OUTCOMES = ("completed", "recovered", "failed", "stalled", "stopped", "unknown")
-RECEIVERS = ("script", "holdfast")
+RECEIVERS = ("script", "holdfast", "worker")
+STALLED = "stalled"
+TERMINATED = 143
 CANNOT_TELL = "none"
 ABOVE_IMPORTS = "imports+"
 SIZE_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -49,7 +52,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """A signal from outside, sent once the program has printed `after_output`; several: the seed chooses."""
+    """A signal from outside, sent once the program has printed `after_output`; several: the seed chooses.
+
+    A worker is the newest process below the script.
+    """
 
     signal: signal.Signals
     after_output: tuple[str, ...]
@@ -65,11 +71,46 @@ class Neighbour:
 
 
 @dataclass(frozen=True, slots=True)
+class Hang:
+    """From the moment it has printed `after_output` the failing program stands still. `why` must say so, with the cause,
+    within so many seconds, while it does."""
+
+    after_output: str
+    within_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Suspended:
+    """Ctrl-Z at the terminal, and `fg` so many seconds later; for either twin."""
+
+    after_output: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """A person answers a prompt at the terminal after some time; for either twin."""
+
+    after_output: str
+    after_s: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class FrozenFiles:
+    """A file system of its own (FUSE) over the folder `path`; it stops answering once `after_output` is printed."""
+
+    path: str
+    after_output: str
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
-    """What some evidence line must hold. `line` is a statement of train.py whose file and line must be named."""
+    """What some evidence line must hold. `line`: a statement of train.py whose file and line must be named, or several of
+    which one must be."""
 
     contains: tuple[str, ...] = ()
-    line: str = ""
+    line: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +127,16 @@ class Case:
     quick: bool = False
     warns: str = ""  # what a line of Holdfast's must hold while the failing program runs
     command: tuple[str, ...] = ("python", "train.py")
+    options: tuple[str, ...] = ()  # further ones of `holdfast run`
     needs: tuple[str, ...] = ()
     seeded: dict[str, tuple[int, int]] = field(default_factory=dict)  # constants of train.py, each with its range
     limits: Limits = field(default_factory=Limits)
     ending: Ending | None = None
     neighbour: Neighbour | None = None
+    hang: Hang | None = None
+    suspended: Suspended | None = None
+    typed: Typed | None = None
+    frozen_files: FrozenFiles | None = None
     evidence: Evidence = field(default_factory=Evidence)
 
     @property
@@ -108,14 +154,21 @@ class Case:
     @property
     def healthy_program(self) -> Path:
         twin = self.folder / "healthy.py"
-        return twin if twin.exists() or self.ending is None else self.folder / "train.py"
+        return twin if twin.exists() or not self.fault_from_outside else self.folder / "train.py"
 
-    def evidence_line_number(self) -> int:
+    @property
+    def fault_from_outside(self) -> bool:
+        return self.ending is not None or self.frozen_files is not None
+
+    def evidence_line_numbers(self) -> list[int]:
         lines = (self.folder / "train.py").read_text().splitlines()
-        found = [number for number, line in enumerate(lines, 1) if line.strip() == self.evidence.line]
-        if len(found) != 1:
-            raise BadCase(f"{self.name}: evidence.line must be one line of train.py, found {len(found)}")
-        return found[0]
+        numbers = []
+        for wanted in self.evidence.line:
+            found = [number for number, line in enumerate(lines, 1) if line.strip() == wanted]
+            if len(found) != 1:
+                raise BadCase(f"{self.name}: evidence.line must be one line of train.py, found {len(found)}")
+            numbers += found
+        return numbers
 
 
 def parse_size(text: str) -> int:
@@ -158,6 +211,8 @@ def _case(folder: Path, raw: dict[str, Any]) -> Case:
     fields = dict(raw)
     if not (folder / "train.py").exists() and "ending" not in fields:
         fields |= {"cause": CANNOT_TELL, "outcome": "completed", "exit_code": 0}
+    if "hang" in fields:  # it is asked about while it stands, and then asked to end
+        fields |= {"outcome": STALLED, "exit_code": fields.get("exit_code", TERMINATED), "policy": "advise"}
     cause, accept = fields.pop("cause", None), fields.pop("accept", None)
     if (cause is None) == (accept is None):
         raise BadCase("give either cause or accept")
@@ -174,10 +229,15 @@ def _case(folder: Path, raw: dict[str, Any]) -> Case:
         prints=fields.pop("prints"),
         command=tuple(fields.pop("command", ("python", "train.py"))),
         needs=tuple(fields.pop("needs", ())),
+        options=tuple(fields.pop("options", ())),
         seeded={name: (low, high) for name, (low, high) in fields.pop("seeded", {}).items()},
         limits=_limits(fields.pop("limits", {})),
         ending=_ending(fields.pop("ending", None)),
         neighbour=_neighbour(fields.pop("neighbour", None)),
+        hang=_table(Hang, "hang", fields),
+        suspended=_table(Suspended, "suspended", fields),
+        typed=_table(Typed, "typed", fields),
+        frozen_files=_table(FrozenFiles, "frozen_files", fields),
         evidence=_evidence(fields.pop("evidence", {})),
         **fields,
     )
@@ -223,9 +283,18 @@ def _neighbour(raw: dict[str, Any] | None) -> Neighbour | None:
     return Neighbour(parse_size(raw["memory"]), raw["after_output"])
 
 
+def _table(kind: type[Any], name: str, fields: dict[str, Any]) -> Any:
+    raw = fields.pop(name, None)
+    if raw is None:
+        return None
+    _no_others(f"[{name}]", raw, kind.__dataclass_fields__)
+    return kind(**raw)
+
+
 def _evidence(raw: dict[str, Any]) -> Evidence:
     _no_others("[evidence]", raw, Evidence.__dataclass_fields__)
-    return Evidence(tuple(raw.get("contains", ())), raw.get("line", ""))
+    line = raw.get("line", ())
+    return Evidence(tuple(raw.get("contains", ())), (line,) if isinstance(line, str) else tuple(line))
 
 
 def _no_others(place: str, raw: dict[str, Any], known: Any) -> None:
@@ -251,4 +320,4 @@ def _check(case: Case) -> None:
         if seeded_line(name).search(case.programs[0].read_text()) is None:
             raise BadCase(f"{case.name}: {case.programs[0].name} has no line {name} = NUMBER")
     if case.evidence.line:
-        case.evidence_line_number()
+        case.evidence_line_numbers()

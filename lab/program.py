@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import pty
 import random
 import shutil
 import signal
@@ -13,17 +14,20 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 import psutil
 
-from . import footprint
-from .case import FRAMEWORKS, Case, Limits, seeded_line
+from . import footprint, frozen_files
+from .case import FRAMEWORKS, Case, seeded_line
+from .happenings import Happening, Means, happenings, processes_in
 from .stage import CannotStage, Stage
+from .standstill import Standstill
 
 TIMEOUT_S = 300.0  # no measure of anything: only so that a program which hangs does not hold up the rest
 LEFTOVERS_GRACE_S = 20.0  # a loaded machine takes its time; one that leaves nothing behind is not waited for
@@ -43,21 +47,44 @@ class Ran:
     trouble: str = ""
     why_seconds: float | None = None  # how long the question took
     warned_after: float | None = None  # seconds into the run, where Holdfast said a word during it
+    answer_at_standstill: dict[str, Any] | None = None  # what `why` said while the program stood still
+    stalled_after: float | None = None  # how long after the beginning of that
 
 
 def run(case: Case, *, healthy: bool, bare: bool, keep: bool = False, seed: int | None = None) -> Ran:
     """Raises CannotStage where this machine cannot run the case. A seed chooses where the fault strikes."""
     _require(case)
     limits = footprint.resolved(case.limits, case.framework, _environment())
-    with _scratch(case, healthy, keep, seed) as scratch, Stage(limits, scratch.name) as stage:
+    with _scratch(case, healthy, keep, seed) as scratch, Stage(limits, scratch.name) as stage, ExitStack() as prepared:
         command = [sys.executable if word == "python" else word for word in case.command]
         if not bare:
-            command = [*_holdfast(), "run", "--dir", ".holdfast", "--policy", case.policy, "--", *command]
-        ran = _watch(stage.wrap(command), scratch, stage, _happenings(case, healthy, scratch, seed))
+            options = ["--dir", ".holdfast", "--policy", case.policy, *case.options]
+            command = [*_holdfast(), "run", *options, "--", *command]
+        means = _prepare(case, Means(scratch, bare, seed), prepared)
+        standstill = _standstill(case, healthy, bare, scratch)
+        ran = _watch(stage.wrap(command), stage, means, happenings(case, healthy, means), standstill)
         if keep:
             (scratch / "stdout.txt").write_text(ran.stdout)
             (scratch / "stderr.txt").write_text(ran.stderr)
         return ran if bare else _ask_why(ran, scratch)
+
+
+def _prepare(case: Case, means: Means, prepared: ExitStack) -> Means:
+    if case.typed is not None:
+        terminal, stdin = pty.openpty()
+        prepared.callback(os.close, terminal)
+        prepared.callback(os.close, stdin)
+        means = replace(means, terminal=terminal, stdin=stdin)
+    if case.frozen_files is not None:
+        server = prepared.enter_context(frozen_files.mounted(means.scratch / case.frozen_files.path))
+        means = replace(means, freeze=partial(frozen_files.freeze, server), let_go=server.kill)
+    return means
+
+
+def _standstill(case: Case, healthy: bool, bare: bool, scratch: Path) -> Standstill | None:
+    if case.hang is None or healthy:
+        return None
+    return Standstill(case.hang, None if bare else lambda: _why(scratch)[0])
 
 
 def _require(case: Case) -> None:
@@ -125,6 +152,7 @@ class _Stream:
 
     def __init__(self, pipe: IO[bytes], mark: bytes = b"") -> None:
         self.marked_at: float | None = None  # when the mark first came by
+        self.last_marked_at: float | None = None
         self._mark = mark
         self._pieces: list[bytes] = []
         self._thread = threading.Thread(target=self._collect, args=(pipe,), daemon=True)
@@ -133,8 +161,9 @@ class _Stream:
     def _collect(self, pipe: IO[bytes]) -> None:
         while piece := os.read(pipe.fileno(), 65536):
             self._pieces.append(piece)
-            if self._mark and self.marked_at is None and self._mark in b"".join(self._pieces[-2:]):
-                self.marked_at = time.monotonic()
+            if self._mark and self._mark in b"".join(self._pieces[-2:]):
+                self.last_marked_at = time.monotonic()
+                self.marked_at = self.marked_at or self.last_marked_at
 
     def text(self) -> str:
         return b"".join(self._pieces).decode(errors="replace")
@@ -147,47 +176,15 @@ class _Stream:
         self._thread.join(seconds)
 
 
-@dataclass(slots=True)
-class _Happening:
-    """Something done from outside once a text was printed; it is given the process that was started."""
-
-    after_output: str
-    do: Callable[[int], None]
-    done: bool = False
-
-
-def _happenings(case: Case, healthy: bool, scratch: Path, seed: int | None) -> list[_Happening]:
-    happenings = []
-    if (neighbour := case.neighbour) is not None:
-        name = f"{scratch.name}-other"
-        happenings.append(_Happening(neighbour.after_output, lambda _: _exhaust_neighbour(neighbour.memory, name)))
-    if (ending := case.ending) is not None and not healthy:
-
-        def send(started: int) -> None:
-            receiver = started if ending.to == "holdfast" else _script_in(scratch)
-            with suppress(ProcessLookupError):  # it has just ended by itself, which is told
-                if receiver is not None:
-                    os.kill(receiver, ending.signal)
-
-        moments = ending.after_output
-        moment = moments[0] if seed is None else random.Random(f"{case.name} ending {seed}").choice(moments)
-        happenings.append(_Happening(moment, send))
-    return happenings
-
-
-def _exhaust_neighbour(memory: int, name: str) -> None:
-    greedy = [sys.executable, "-c", f"bytearray({4 * memory})"]
-    with Stage(Limits(memory=memory), name) as stage:
-        subprocess.run(stage.wrap(greedy), cwd="/", check=False)
-
-
-def _watch(command: list[str], scratch: Path, stage: Stage, happenings: list[_Happening]) -> Ran:
+def _watch(
+    command: list[str], stage: Stage, means: Means, to_do: list[Happening], standstill: Standstill | None
+) -> Ran:
     started = time.monotonic()
     with subprocess.Popen(
         command,
-        cwd=scratch,
+        cwd=means.scratch,
         env=_environment(),
-        stdin=subprocess.DEVNULL,
+        stdin=means.stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
@@ -195,57 +192,57 @@ def _watch(command: list[str], scratch: Path, stage: Stage, happenings: list[_Ha
         assert process.stdout is not None and process.stderr is not None
         stdout, stderr = _Stream(process.stdout), _Stream(process.stderr, mark=b"holdfast:")
         try:
-            finished = _wait(process, stdout, happenings)
+            finished = _wait(process, stdout, stderr, to_do, standstill)
         except BaseException:  # what was to happen cannot be made to here: the program may wait for it for ever
-            _stop_leftovers(scratch, stage, grace=0)
+            _stop_leftovers(means.scratch, stage, grace=0)
             raise
         seconds = time.monotonic() - started
-        left = _stop_leftovers(scratch, stage, grace=LEFTOVERS_GRACE_S if finished else 0)
+        if means.let_go is not None:
+            means.let_go()
+        patient = finished and not (means.bare and standstill is not None)
+        left = _stop_leftovers(means.scratch, stage, grace=LEFTOVERS_GRACE_S if patient else 0)
         process.wait()
         for stream in (stdout, stderr):
             stream.wait(LEFTOVERS_GRACE_S)
     code = process.returncode if process.returncode >= 0 else 128 - process.returncode
-    trouble = _trouble(finished, left, happenings)
+    trouble = _trouble(finished, left if patient else [], to_do)
     warned = None if stderr.marked_at is None else stderr.marked_at - started
-    return Ran(code if finished else None, seconds, stdout.text(), stderr.text(), None, trouble, warned_after=warned)
+    ran = Ran(code if finished else None, seconds, stdout.text(), stderr.text(), None, trouble, warned_after=warned)
+    if standstill is None:
+        return ran
+    trouble = "; ".join(filter(None, (standstill.trouble(), trouble)))
+    return replace(ran, trouble=trouble, answer_at_standstill=standstill.answer, stalled_after=standstill.stalled_after)
 
 
-def _trouble(finished: bool, left: list[str], happenings: list[_Happening]) -> str:
+def _trouble(finished: bool, left: list[str], to_do: list[Happening]) -> str:
     if not finished:
         return f"still running after {TIMEOUT_S:.0f} s"
     if left:
         return f"left running: {', '.join(left)}"
-    missed = [happening.after_output for happening in happenings if not happening.done]
+    missed = [happening.after_output for happening in to_do if not happening.done]
     return f"ended before it printed {', '.join(map(repr, missed))}" if missed else ""
 
 
-def _wait(process: subprocess.Popen[bytes], stdout: _Stream, happenings: list[_Happening]) -> bool:
+def _wait(
+    process: subprocess.Popen[bytes],
+    stdout: _Stream,
+    stderr: _Stream,
+    to_do: list[Happening],
+    standstill: Standstill | None,
+) -> bool:
     """Until the program has ended, doing to it what the case asks for on the way; False when it takes too long."""
     deadline = time.monotonic() + TIMEOUT_S
     while process.poll() is None:
         if time.monotonic() > deadline:
             return False
-        for happening in happenings:
+        for happening in to_do:
             if not happening.done and happening.after_output in stdout.lines():
                 happening.done = True
                 happening.do(process.pid)
+        if standstill is not None:
+            standstill.look(process.pid, stdout.lines(), stderr.last_marked_at)
         time.sleep(0.02)
     return True
-
-
-def _script_in(scratch: Path) -> int | None:
-    """The oldest process in the scratch folder that runs train.py and is no part of Holdfast."""
-    scripts = [
-        process
-        for process in _processes_in(scratch)
-        if "train.py" in process.info["cmdline"] and "holdfast" not in process.info["cmdline"]
-    ]
-    return min(scripts, key=lambda process: process.info["create_time"]).pid if scripts else None
-
-
-def _processes_in(scratch: Path) -> list[psutil.Process]:
-    found = psutil.process_iter(["cwd", "cmdline", "create_time", "name"])
-    return [process for process in found if process.info["cwd"] == str(scratch)]
 
 
 def _stop_leftovers(scratch: Path, stage: Stage, grace: float) -> list[str]:
@@ -256,7 +253,7 @@ def _stop_leftovers(scratch: Path, stage: Stage, grace: float) -> list[str]:
         for pid in stage.members():
             with suppress(psutil.Error):  # it may end while it is looked at
                 inside.add(psutil.Process(pid))
-        return {*_processes_in(scratch), *inside}
+        return {*processes_in(scratch), *inside}
 
     deadline = time.monotonic() + grace
     while left() and time.monotonic() < deadline:
@@ -272,6 +269,16 @@ def _stop_leftovers(scratch: Path, stage: Stage, grace: float) -> list[str]:
 def _ask_why(ran: Ran, scratch: Path) -> Ran:
     """Asked outside the limits, as a person would afterwards."""
     started = time.monotonic()
+    answer, complaint = _why(scratch)
+    seconds = time.monotonic() - started
+    if answer is None:
+        trouble = "; ".join(filter(None, (ran.trouble, complaint)))
+        return replace(ran, trouble=trouble, why_seconds=seconds)
+    return replace(ran, answer=answer, why_seconds=seconds)
+
+
+def _why(scratch: Path) -> tuple[dict[str, Any] | None, str]:
+    """The answer, or why there is none."""
     asked = subprocess.run(
         [*_holdfast(), "why", "--dir", ".holdfast", "--json"],
         cwd=scratch,
@@ -281,10 +288,8 @@ def _ask_why(ran: Ran, scratch: Path) -> Ran:
         timeout=TIMEOUT_S,
         check=False,
     )
-    seconds = time.monotonic() - started
     try:
-        answer = json.loads(asked.stdout)
+        return json.loads(asked.stdout), ""
     except ValueError:
-        complaint = (asked.stderr.strip() or asked.stdout.strip() or "nothing").splitlines()[-1]
-        return replace(ran, trouble=f"why exited {asked.returncode} and said: {complaint}", why_seconds=seconds)
-    return replace(ran, answer=answer, why_seconds=seconds)
+        said = (asked.stderr.strip() or asked.stdout.strip() or "nothing").splitlines()[-1]
+        return None, f"why exited {asked.returncode} and said: {said}"

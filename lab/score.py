@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from .case import CANNOT_TELL, Case
+from .case import CANNOT_TELL, STALLED, Case
 from .program import Ran
 
 RIGHT, WRONG, UNSURE, FALSE_ALARM, NOT_STAGED = "right", "wrong", "cannot tell", "false alarm", "not staged"
 CONFIDENT = 0.8
 LEAST_RIGHT, MOST_CONFIDENTLY_WRONG = 0.95, 0.02
 NO_ANSWER = "no answer"
+KILLED = 137  # a program that stands still is ended so
 HEADINGS = ("case", "program", "framework", "expected", "got", "conf", "verdict", "s", "note")
 
 
@@ -30,6 +31,7 @@ class Result:
     note: str = ""
     why_seconds: float | None = None
     warned_after: float | None = None
+    stalled_after: float | None = None  # seconds until `why` said that a program which stands still does
 
     @property
     def confidently_wrong(self) -> bool:
@@ -91,12 +93,13 @@ def judge(case: Case, ran: Ran, *, healthy: bool) -> Result:
         note="; ".join(complaints),
         why_seconds=ran.why_seconds,
         warned_after=ran.warned_after,
+        stalled_after=ran.stalled_after,
     )
 
 
 def judge_bare(case: Case, ran: Ran, *, healthy: bool) -> Result:
     """Whether the case itself behaves as labelled, with no Holdfast in front of it."""
-    wanted = (0,) if healthy else case.exit_code
+    wanted = (0,) if healthy else (KILLED,) if case.hang is not None else case.exit_code
     complaints = [ran.trouble] if ran.trouble else []
     if case.prints not in ran.stdout:
         complaints.append(f"did not print {case.prints!r}")
@@ -191,13 +194,16 @@ def _named_cause(answer: dict[str, Any] | None) -> tuple[str, float | None]:
 def _complaints(case: Case, ran: Ran, healthy: bool) -> list[str]:
     """Everything that is not as it should be, beside the cause itself."""
     complaints = [ran.trouble] if ran.trouble else []
-    wanted_codes, wanted_outcome = ((0,), "completed") if healthy else (case.exit_code, case.outcome)
+    wanted_codes, wanted_outcome = ((0,), ("completed",)) if healthy else (case.exit_code, (case.outcome,))
+    if case.hang is not None and not healthy:
+        wanted_outcome = (STALLED, "stopped", "failed")  # afterwards: it was asked to end, and has a cause
+        complaints += _missing_at_standstill(case, ran.answer_at_standstill)
     if ran.exit_code is not None and ran.exit_code not in wanted_codes:
         complaints.append(f"exit code {ran.exit_code}, not {' or '.join(map(str, wanted_codes))}")
     if ran.answer is None and not ran.trouble:
         complaints.append("why gave no answer")
-    if ran.answer is not None and ran.answer.get("outcome") != wanted_outcome:
-        complaints.append(f"outcome {ran.answer.get('outcome')}, not {wanted_outcome}")
+    if ran.answer is not None and ran.answer.get("outcome") not in wanted_outcome:
+        complaints.append(f"outcome {ran.answer.get('outcome')}, not {' or '.join(wanted_outcome)}")
     if case.prints not in ran.stdout:
         complaints.append(f"the script's {case.prints!r} did not come through")
     if case.warns and not healthy and not any(case.warns in line for line in _holdfast_lines(ran.stderr)):
@@ -207,6 +213,14 @@ def _complaints(case: Case, ran: Ran, healthy: bool) -> list[str]:
     elif ran.answer is not None:
         complaints += _missing_evidence(case, ran.answer)
     return complaints
+
+
+def _missing_at_standstill(case: Case, answer: dict[str, Any] | None) -> list[str]:
+    """What `why` should have said while the program stood still."""
+    named, _ = _named_cause(answer)
+    if named not in case.accept:
+        return [f"{named} was named while it stood still"]
+    return [] if answer is None else _missing_evidence(case, answer)
 
 
 def _holdfast_lines(stderr: str) -> list[str]:
@@ -220,8 +234,8 @@ def _missing_evidence(case: Case, answer: dict[str, Any]) -> list[str]:
     texts = [evidence["text"] for evidence in cause["evidence"]]
     missing = [wanted for wanted in case.evidence.contains if not any(wanted in text for text in texts)]
     if case.evidence.line:
-        number = case.evidence_line_number()
-        named = re.compile(rf'train\.py(:|"?, line ){number}\b')
+        numbers = "|".join(map(str, case.evidence_line_numbers()))
+        named = re.compile(rf'train\.py(:|"?, line )({numbers})\b')
         if not any(named.search(text) for text in texts):
-            missing.append(f"train.py:{number}")
+            missing.append(f"train.py:{numbers}")
     return [f"no evidence line has {wanted!r}" for wanted in missing]

@@ -82,6 +82,7 @@ CONDITIONS: dict[str, Callable[[str], bool]] = {
     "no kernel log": lambda _: not os.access("/dev/kmsg", os.R_OK | os.W_OK),
     "one core": lambda _: len(os.sched_getaffinity(0)) < 2,
     "no systemd to copy": lambda _: not all(map(shutil.which, ("dpkg", "systemd-run", "dbus-daemon", "unshare"))),
+    "no FUSE": lambda _: not os.access("/dev/fuse", os.R_OK | os.W_OK),
     "no such Python": has_no_such_python,
 }
 

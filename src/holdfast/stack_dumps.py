@@ -1,4 +1,4 @@
-"""What faulthandler prints, as structure: when native code breaks, or on a signal. Imports nothing of ours."""
+"""What faulthandler prints, as structure: when native code breaks, or on a signal; and what we write. Imports nothing of ours."""
 
 from __future__ import annotations
 
@@ -30,6 +30,21 @@ class ThreadStack:
 
     current: bool
     frames: tuple[Frame, ...]
+
+
+# Written by `inside/stacks.py`: the kernel's id of the thread, Python's, and its name.
+_NAMED = re.compile(r"^Thread (?P<tid>\d+) (?P<ident>0x[0-9a-f]+) (?P<name>.*)$")
+
+
+def named_stacks(lines: Iterable[str]) -> list[tuple[int, int, str, tuple[Frame, ...]]]:
+    """Thread id (0 where it is not known), Python's id, name and frames, innermost first."""
+    found: list[tuple[int, int, str, list[Frame]]] = []
+    for line in lines:
+        if thread := _NAMED.match(line):
+            found.append((int(thread["tid"]), int(thread["ident"], 16), thread["name"], []))
+        elif found and (frame := _FRAME.match(line)):
+            found[-1][3].append(Frame(frame["file"], int(frame["line"]), frame["function"]))
+    return [(tid, ident, name, tuple(frames)) for tid, ident, name, frames in found]
 
 
 def thread_stacks(lines: Iterable[str]) -> list[ThreadStack]:

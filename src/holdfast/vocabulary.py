@@ -92,6 +92,15 @@ class MemoryGrowth:
     in_helpers: bool = False  # by processes beside the one that trains
 
 
+@dataclass(frozen=True, slots=True)
+class Standstill:
+    """For whoever decides about a job in which nothing moves."""
+
+    silent_s: float
+    proven: bool  # it cannot go on by itself, and that was seen twice
+    trained: bool  # it had taken steps before
+
+
 class Detail(StrEnum):
     """What a detector hands the remedies to fill in: `$holder` in a remedy's text is `Detail.HOLDER` of the finding."""
 
@@ -113,6 +122,7 @@ class Finding:
     subject: str = ""  # what it is about, where one cause may be found of several things; told once for each
     headline: str = ""  # in place of the cause's title
     growth: MemoryGrowth | None = None
+    standstill: Standstill | None = None
     seconds_left: float | None = None  # until it is full
 
     @property
@@ -135,7 +145,7 @@ class DecisionKind(StrEnum):
     EXAMINE = "examine"  # ask the training process what grows in it
     RESTART = "restart"
     STOP = "stop"  # no further attempt
-    END = "end"  # a script that does not react to a signal
+    END = "end"  # a script that does not react to a signal, or stands still
 
 
 @dataclass(frozen=True, slots=True)

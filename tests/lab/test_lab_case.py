@@ -54,7 +54,7 @@ def test_a_program_ended_from_outside_is_its_own_twin(make_case: MakeCase) -> No
 
 def test_the_line_to_be_named_is_found_by_its_text(make_case: MakeCase) -> None:
     case = make_case(train="print('hello')\nif True:\n    1 / 0\n", more='[evidence]\nline = "1 / 0"')
-    assert case.evidence_line_number() == 3
+    assert case.evidence_line_numbers() == [3]
 
 
 @pytest.mark.parametrize(

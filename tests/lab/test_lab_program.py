@@ -126,7 +126,7 @@ def test_programs_side_by_side_are_told_in_the_order_of_the_cases(
     make_case: MakeCase, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     case = make_case(train="import time, sys\nprint('hello')\ntime.sleep(0.8)\nsys.exit(1)\n")
-    monkeypatch.setattr("lab.__main__.load_all", lambda names: [case, case])
+    monkeypatch.setattr("lab.__main__.load_all", lambda names, cases: [case, case])
     assert main(["--bare", "--jobs", "4", "--json"]) == 0
     results = json.loads(capsys.readouterr().out)["results"]
     assert [(result["program"], result["verdict"]) for result in results] == [
@@ -139,7 +139,7 @@ def test_programs_side_by_side_are_told_in_the_order_of_the_cases(
 
 def test_below_the_marks_the_exit_code_says_so(make_case: MakeCase, monkeypatch: pytest.MonkeyPatch) -> None:
     case = make_case(train="print('hello')\n")
-    monkeypatch.setattr("lab.__main__.load_all", lambda names: [case])
+    monkeypatch.setattr("lab.__main__.load_all", lambda names, cases: [case])
     assert main(["--bare"]) == 1
 
 

@@ -10,12 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.inside import stacks
 from holdfast.inside.preemption import PATIENCE_S as HEARD_WITHIN_S
 from holdfast.inside.preemption import WIRE
-from holdfast.supervisor import unanswered_signals
-from holdfast.supervisor.unanswered_signals import UnansweredSignals
+from holdfast.supervisor import tree_stacks, unanswered_signals
+from holdfast.supervisor.unanswered_signals import UnansweredSignals, held_up
 from holdfast.vocabulary import Event
-from tests.workplace import PATIENCE_S, Workplace
+from lab import frozen_files
+from tests.workplace import PATIENCE_S, Workplace, wait_for
 
 TRAINS = """
     import ctypes, os, signal, sys, time
@@ -147,3 +149,42 @@ def test_what_the_c_handler_wrote_counts_as_given(tmp_path: Path) -> None:
     waits.close()
     os.close(fd)
     assert not wire.exists()
+
+
+def _masks(pending: int = 0, shared: int = 0, caught: int = 0) -> str:
+    return (
+        f"State:\tD\nSigPnd:\t{pending:016x}\nShdPnd:\t{shared:016x}\nSigBlk:\t0\nSigIgn:\t0\nSigCgt:\t{caught:016x}\n"
+    )
+
+
+def _bit(number: int) -> int:
+    return 1 << (number - 1)
+
+
+@pytest.mark.parametrize("ours", [stacks.STANDING, stacks.ASK])
+def test_a_signal_that_waits_behind_ours_for_a_file_system_is_held_up_by_us(ours: int) -> None:
+    term, caught = _bit(signal.SIGTERM), _bit(ours)
+    assert held_up(_masks(_bit(ours), term, caught)) == [signal.SIGTERM]
+    assert held_up(_masks(_bit(ours) | term, 0, caught)) == [signal.SIGTERM]
+    assert held_up(_masks(0, term, caught)) == [], "ours does not wait: it is the kernel's affair"
+    assert held_up(_masks(_bit(ours), term, caught | term)) == [], "the script handles it itself"
+    assert held_up(_masks(_bit(ours), 0, caught)) == held_up("") == []
+
+
+@pytest.mark.root
+def test_a_script_that_waits_for_a_file_system_dies_of_sigterm_after_it_was_asked_for_stacks(
+    workplace: Workplace,
+) -> None:
+    if not os.access(frozen_files.DEVICE, os.R_OK | os.W_OK):
+        pytest.skip("/dev/fuse cannot be opened")
+    with frozen_files.mounted(workplace.path / "shards") as server:
+        assert any((workplace.path / "shards").iterdir())
+        frozen_files.freeze(server)
+        command = workplace.script("print('here', flush=True); open('shards/shard-001.npy').read()")
+        process = workplace.start(command, "--policy", "advise")
+        assert process.stdout is not None and process.stdout.readline() == b"here\n"
+        script = workplace.script_of(process.pid).pid
+        wait_for(lambda: Path(f"/proc/{script}/wchan").read_text() == "request_wait_answer")
+        tree_stacks.take([script])
+        os.kill(script, signal.SIGTERM)
+        assert process.wait(PATIENCE_S) == 128 + signal.SIGTERM

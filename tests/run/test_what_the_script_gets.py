@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.inside.stacks import SIGNAL
+from holdfast.inside.stacks import ASK, STANDING
 from tests.workplace import Workplace
 
 TELLS = """
@@ -91,7 +91,7 @@ def test_what_the_user_has_set_stays(workplace: Workplace, script: list[str]) ->
 
 @pytest.mark.parametrize(
     ("policy", "handled", "finders"),
-    [("observe", set(), 0), ("advise", {*CRASHES, int(SIGNAL)}, 1), ("protect", {*CRASHES, int(SIGNAL)}, 1)],
+    [("observe", set(), 0), ("advise", {*CRASHES, ASK, STANDING}, 1), ("protect", {*CRASHES, ASK, STANDING}, 1)],
 )
 def test_the_process_gains_one_finder_and_the_handlers_of_faulthandler(
     workplace: Workplace, script: list[str], policy: str, handled: set[int], finders: int

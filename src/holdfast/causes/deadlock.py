@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, python, rule, says, torch
+from holdfast.causes.form import CauseRecord, RestartAdvice, RestartKind, python, rule, says, torch
 from holdfast.causes.shared.recipes import STACKS
 
 CAUSE = CauseRecord(
@@ -9,6 +9,7 @@ CAUSE = CauseRecord(
     title="It is deadlocked",
     meaning="Every thread waits for another one, so nothing runs and nothing will. Locks held across a fork are the usual reason.",
     sure="No progress, an idle CPU, and stacks that all stand in a lock or a queue.",
+    restart=RestartAdvice(RestartKind.ONCE_IF_KILLED, "deadlocked"),
     recipes=(
         *STACKS,
         torch(

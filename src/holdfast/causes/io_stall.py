@@ -1,13 +1,14 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, rule, says, shell
+from holdfast.causes.form import CauseRecord, RestartAdvice, RestartKind, rule, says, shell
 
 CAUSE = CauseRecord(
     id="io-stall",
     family="process",
     title="It is blocked on a disk or network file system",
-    meaning="A read or write does not return. The process cannot even be killed until the device answers.",
+    meaning="A read or write does not return: a device, a network file system or the other end of a connection does not answer. In state D a process cannot even be killed before that.",
     sure="Processes in state D, pressure on I/O, and a stack in read or write; the kernel says hung task.",
+    restart=RestartAdvice(RestartKind.ONCE_IF_KILLED, "blocked on a disk, file system or peer"),
     recipes=(
         shell("See who waits for I/O", "ps -eo pid,stat,wchan:30,comm | grep ' D'"),
         shell("See what the kernel says", "dmesg | grep -iE 'blocked for more|not responding|I/O error'"),

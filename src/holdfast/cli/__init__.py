@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from holdfast import __version__
 from holdfast.cli.errors import UserError
 
-VERBS = ("run", "why", "log", "runs")
+VERBS = ("run", "why", "log", "stacks", "runs")
 
 USAGE = """\
 usage: holdfast VERB …
@@ -20,6 +20,7 @@ Keeps neural-network training alive, and says why it died.
   holdfast run python train.py     run a command, watched and recorded
   holdfast why                     how the latest run ended, with evidence and a fix
   holdfast log                     what was recorded of it, line by line
+  holdfast stacks                  where every thread of a running job stands
   holdfast runs                    the runs recorded here
 
 `holdfast VERB --help` tells more. `holdfast --version` prints the version."""
@@ -63,6 +64,8 @@ def _dispatch(verb: str, words: list[str]) -> int:
         from holdfast.cli.why import WhyVerb as Verb  # type: ignore[assignment] # noqa: PLC0415
     elif verb == "log":
         from holdfast.cli.log import LogVerb as Verb  # type: ignore[assignment] # noqa: PLC0415
+    elif verb == "stacks":
+        from holdfast.cli.stacks import StacksVerb as Verb  # type: ignore[assignment] # noqa: PLC0415
     elif verb == "beside":
         from holdfast.cli.watch_beside import WatchBesideVerb as Verb  # type: ignore[assignment] # noqa: PLC0415
     else:

@@ -107,9 +107,9 @@ def _aftermath(events: Sequence[Event]) -> list[Sample | Event]:
     machine = next((event for event in events if event.kind == "machine"), None)
     same_boot = machine is not None and machine.data.get("boot_id") == data["boot_id"]
     if starts and same_boot:
-        data["script_alive"] = _alive(starts[-1].data.get("script_pid"), starts[-1].data.get("script_started"))
+        data["script_alive"] = is_alive(starts[-1].data.get("script_pid"), starts[-1].data.get("script_started"))
         data["watcher_alive"] = any(
-            _alive(start.data.get("watched_by"), start.data.get("watcher_started")) for start in starts
+            is_alive(start.data.get("watched_by"), start.data.get("watcher_started")) for start in starts
         )
     counters = _counters_now(now) if data.get("script_alive") is False else []
     return [*counters, Event("aftermath", now, data)]
@@ -126,13 +126,13 @@ def _counters_now(now: float) -> list[Sample]:
 def any_alive(starts: Iterable[Event]) -> bool:
     """Whether a script or a watcher that these events name still runs."""
     return any(
-        _alive(start.data.get("script_pid"), start.data.get("script_started"))
-        or _alive(start.data.get("watched_by"), start.data.get("watcher_started"))
+        is_alive(start.data.get("script_pid"), start.data.get("script_started"))
+        or is_alive(start.data.get("watched_by"), start.data.get("watcher_started"))
         for start in starts
     )
 
 
-def _alive(pid: object, started: object) -> bool:
+def is_alive(pid: object, started: object) -> bool:
     """Whether that very process, and not a later one with its number, still runs."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()

@@ -35,7 +35,7 @@ def resumable(wanted: str, command: list[str], cwd: Path, directory: str | None,
     recording = read_run(run)
     start = _start(run)
     outcome = recording.diagnosis.outcome
-    if outcome == "running":
+    if outcome in ("running", "stalled"):
         raise UserError(f"--resume: {run.name} is still going; stop it first")
     if outcome in ("completed", "recovered"):
         raise UserError(f"--resume: {run.name} has finished; start without --resume to train anew")

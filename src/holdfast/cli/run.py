@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.cli.errors import UserError
 from holdfast.cli.run_store import new_run
+from holdfast.policy.hang import TIMEOUT_S
 from holdfast.supervisor.relay import NeverStarted
 from holdfast.supervisor.run import supervise
 from holdfast.supervisor.run_spec import PLACEHOLDER, RunSpec
@@ -59,6 +60,14 @@ class RunVerb:
             help="how often in a row a failed script is started again without a newer checkpoint (default: %(default)s)",
         )
         parser.add_argument(
+            "--hang-timeout",
+            type=seconds,
+            default=TIMEOUT_S,
+            metavar="SECONDS",
+            help="how long a job that has trained may stand still before it is ended and started again (default: "
+            "%(default)s); one that is proven to be deadlocked is ended sooner",
+        )
+        parser.add_argument(
             "--resume",
             metavar="RUN",
             help="written --resume or --resume=RUN: go on where the latest run of this command, or that one, stopped; "
@@ -101,6 +110,7 @@ class RunVerb:
             gpu_memory_bytes=options.gpu_memory,
             checkpoint=options.checkpoint,
             max_restarts=options.max_restarts,
+            hang_timeout_s=options.hang_timeout,
             resume_args=options.resume_args or "",
             resumed_from=resumed.run.name if resumed is not None else "",
             resumed_step=resumed.step if resumed is not None else None,
@@ -199,6 +209,16 @@ def interval(text: str) -> str | float:
     if not 0 < seconds < float("inf"):
         raise argparse.ArgumentTypeError(f"{text!r} is neither auto nor off nor a number of seconds")
     return seconds
+
+
+def seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds; write it as 300")
+    return value
 
 
 def count(text: str) -> int:

@@ -29,6 +29,8 @@ WHILE_RUNNING: tuple[Detector, ...] = (
     _detector("data-exhausted", "data_exhausted.find"),
     _detector("gpu-not-used", "gpu_not_used.find"),
     _detector("cpu-oversubscribed", "cpu_oversubscribed.find"),
+    _detector("hang", "hang.find"),
+    _detector("step-slowdown", "step_slowdown.find"),
 )
 # Right after the script has ended: a run that stops early often ends within the second.
 ONCE_AFTER_EXIT: tuple[Detector, ...] = (_detector("data-exhausted", "data_exhausted.find"),)
@@ -50,6 +52,7 @@ FOR_DIAGNOSIS: tuple[Detector, ...] = (
     _detector("machine-down", "machine_down.find"),
     _detector("data-exhausted", "data_exhausted.find_ending"),
     _detector("leak", "leak.find_ending"),
+    _detector("hang", "hang.find_ending"),
 )
 # What the window of each has to hold.
 READ_WHILE_RUNNING = all_of((pace_s.reads, *(one.reads for one in (*WHILE_RUNNING, *ONCE_AFTER_EXIT))))

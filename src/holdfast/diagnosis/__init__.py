@@ -12,7 +12,8 @@ READS = Reads(
     events=(
         Exit.KIND, "aftermath", "script.gone", "examined", "framework", "framework.loaded", "kernel.line",
         KeptByInput.KIND, "gpu.found", "gpu.lost", "gpu.xid", "train.batch", "train.longest", "train.phase", MicroBatches.KIND,
-        "rescue.caught", "rescue.disclosed", "rescue.foreseen", "rescue.needs", "rescue.refused",
+        "rescue.caught", "rescue.disclosed", "rescue.foreseen", "rescue.needs", "rescue.refused", "signal.received",
+        "key.interrupt",
     ),
     output=True,
 )  # fmt: skip

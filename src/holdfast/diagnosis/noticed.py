@@ -18,8 +18,13 @@ LAST_BYTES = 256 << 10  # of a stream: what it says of itself it says again and 
 def noticed(window: Window, while_running: Sequence[Finding]) -> list[Finding]:
     """Worst first: what would end a run before what slows it, and the surer one first. Each cause once, as told last."""
     told = [*while_running, *card_faults(window), *_in_output(window)]
-    latest = {finding.cause: finding for finding in told if finding.confidence >= SURE}
+    latest = {finding.cause: finding for finding in told if finding.confidence >= SURE and not _was_wrong(finding)}
     return sorted(latest.values(), key=lambda finding: (CAUSES[finding.cause].slows, -finding.confidence))
+
+
+def _was_wrong(finding: Finding) -> bool:
+    """A job that went on was neither deadlocked nor in a loop without end. A disk or peer may have been slow, and be so again."""
+    return finding.standstill is not None and finding.cause != "io-stall"
 
 
 def _in_output(window: Window) -> list[Finding]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from holdfast.causes import CAUSES, EXPLAINS
+from holdfast.causes import CAUSES, EXPLAINS, those
 from holdfast.diagnosis import READS
 from holdfast.diagnosis.elastic import explained, of_the_first_to_fail
 from holdfast.diagnosis.errors import find_errors
@@ -20,7 +20,7 @@ from holdfast.diagnosis.reading.ranking import findings_of, first_seen
 from holdfast.diagnosis.reading.scan import Excerpt
 from holdfast.diagnosis.remedies import remedies_for
 from holdfast.diagnosis.survived import rescued
-from holdfast.diagnosis.weighing import GUESS, SURE, Moment, merged, ranked
+from holdfast.diagnosis.weighing import GUESS, SURE, Moment, at_most, merged, ranked
 from holdfast.inside.frameworks import BY_MODULE
 from holdfast.recorded_events import Exit
 from holdfast.vocabulary import Cause, Diagnosis, Finding, Window
@@ -34,13 +34,16 @@ CANNOT_TELL_LOG = "The text does not say what ended the run."
 def diagnose(window: Window, findings: Iterable[Finding], while_running: Sequence[Finding] = ()) -> Diagnosis:
     """Of one attempt: what detectors found of its end, and what they found while it went on."""
     outcome, code = _outcome(window)
+    found_at_the_end = list(findings)
+    stands = next((finding for finding in found_at_the_end if finding.standstill is not None), None)
     if outcome == "running":
-        return Diagnosis(outcome, None, summary="The run is still going.", noticed=_noticed(window, while_running))
+        return _running(window, while_running, stands)
     if outcome == "completed":
         return _completed(window, while_running)
     led_there = {finding.cause: finding for finding in while_running if finding.cause in EXPLAINS}
-    ended = [*led_there.values(), *(finding for finding in findings if finding.cause not in led_there)]
-    found = merged(with_circumstances(window, merged([*ended, *find_errors(window), *find_in_events(window)])))
+    ended = [*led_there.values(), *(finding for finding in found_at_the_end if finding.cause not in led_there)]
+    told = [*ended, *find_errors(window), *find_in_events(window)]
+    found = merged(with_circumstances(window, merged(told if stands is None else _ended_for(stands, told, window))))
     causes = [_in_words(finding, _framework(window)) for finding in ranked(found, _seen(found), only_text=False)]
     sure = [cause for cause in causes if cause.confidence >= SURE]
     if not sure:
@@ -50,6 +53,20 @@ def diagnose(window: Window, findings: Iterable[Finding], while_running: Sequenc
     elif outcome == "unknown":
         outcome = "failed"
     return Diagnosis(outcome, sure[0], tuple(cause for cause in causes if cause is not sure[0]), sure[0].title)
+
+
+def _running(window: Window, while_running: Sequence[Finding], stands: Finding | None) -> Diagnosis:
+    if stands is None:
+        return Diagnosis("running", None, summary="The run is still going.", noticed=_noticed(window, while_running))
+    cause = _in_words(stands, _framework(window))
+    return Diagnosis("stalled", cause, summary=cause.title, noticed=_noticed(window, while_running, cause))
+
+
+def _ended_for(stands: Finding, findings: Iterable[Finding], window: Window) -> list[Finding]:
+    """Whoever ended a job that stood still ended it for that, and what it says as it is ended is no cause."""
+    by_hand = those("asked_to_stop") | {"killed", "terminal-closed", "unhandled-exception", "native-crash"}
+    asked = bool(window.events("signal.received", "key.interrupt"))
+    return [at_most(f, GUESS) if f.cause != stands.cause and (asked or f.cause in by_hand) else f for f in findings]
 
 
 def _seen(findings: Sequence[Finding]) -> dict[str, Moment]:

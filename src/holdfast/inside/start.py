@@ -74,7 +74,11 @@ def open_channel(channel: str) -> Recorder:
 
 @never_raise.guarded
 def _install_stacks(recorder: Recorder, channel: str) -> None:
-    importlib.import_module(f"{__package__}.stacks").install(recorder, channel)
+    stacks = importlib.import_module(f"{__package__}.stacks")
+    if reason := stacks.install(channel):
+        recorder.event("stack.unavailable", reason=reason)
+    elif (fd := stacks.found()) is not None:
+        recorder.event("stack.ready", signal=stacks.STANDING, ask=stacks.ASK, path=f"/proc/{os.getpid()}/fd/{fd}")
 
 
 @never_raise.guarded
@@ -84,6 +88,7 @@ def _install_looks(recorder: Recorder) -> None:
     recorder.on_command("examine", examiner.begin)
     recorder.on_look(examiner.look)
     importlib.import_module(f"{__package__}.relieve").install(recorder)
+    recorder.on_look(importlib.import_module(f"{__package__}.stack_helper").StackHelper().look)
 
 
 def _new_ring(channel: str) -> Writer:

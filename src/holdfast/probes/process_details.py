@@ -27,6 +27,7 @@ class Detail:
     open_files_limit: int | None = None
     read_bytes: int | None = None
     written_bytes: int | None = None
+    moved_bytes: int | None = None  # through any descriptor: files in the page cache, pipes, terminals
     reason: str = ""
 
 
@@ -39,14 +40,15 @@ class ProcessDetails:
         "job.read_bytes",
         "job.written_bytes",
         "job.held_bytes",
+        "job.moved_bytes",
     )
 
     def __init__(self, scope: Scope) -> None:
         self._tree = Tree(scope)
         self._details: dict[int, Detail] = {}
         self._parents: dict[int, int] = {}
-        self._kept = [0, 0]
-        self._highest = [0, 0]
+        self._kept = [0, 0, 0]
+        self._highest = [0, 0, 0]
         self._memory = JobMemory(self._tree.proc)
         self._weigh_due = float("-inf")
         self._weighed = False
@@ -70,6 +72,7 @@ class ProcessDetails:
         if not parent_lives:
             self._kept[0] += detail.read_bytes or 0
             self._kept[1] += detail.written_bytes or 0
+            self._kept[2] += detail.moved_bytes or 0
 
     def _look(self, pid: int, now: float) -> Detail:
         detail, folder = Detail(now), f"{self._tree.proc}/{pid}"
@@ -82,6 +85,7 @@ class ProcessDetails:
         try:
             io = numbers(read(f"{folder}/io"))
             detail.read_bytes, detail.written_bytes = io.get("read_bytes"), io.get("write_bytes")
+            detail.moved_bytes = io.get("rchar", 0) + io.get("wchar", 0)
         except OSError as error:
             detail.reason = why(error)
         return detail
@@ -97,16 +101,18 @@ class ProcessDetails:
         ]
 
     def _io(self, now: float) -> list[Sample]:
+        names = ("job.read_bytes", "job.written_bytes", "job.moved_bytes")
         known = [d for d in self._details.values() if d.read_bytes is not None]
-        if not known and self._highest == [0, 0]:
-            return [Sample(name, None, now, self._reason()) for name in self.signals[2:4]]
-        read_now = self._kept[0] + sum(d.read_bytes or 0 for d in known)
-        written_now = self._kept[1] + sum(d.written_bytes or 0 for d in known)
-        self._highest = [max(self._highest[0], read_now), max(self._highest[1], written_now)]
-        return [
-            Sample("job.read_bytes", self._highest[0], now),
-            Sample("job.written_bytes", self._highest[1], now),
-        ]
+        if not known and self._highest == [0, 0, 0]:
+            return [Sample(name, None, now, self._reason()) for name in names]
+        sums = (
+            sum(d.read_bytes or 0 for d in known),
+            sum(d.written_bytes or 0 for d in known),
+            sum(d.moved_bytes or 0 for d in known),
+        )
+        totals = [kept + living for kept, living in zip(self._kept, sums, strict=True)]
+        self._highest = [max(before, total) for before, total in zip(self._highest, totals, strict=True)]
+        return [Sample(name, value, now) for name, value in zip(names, self._highest, strict=True)]
 
     def _held(self, pids: list[int], rss_bytes: float, now: float) -> Sample:
         """Weighed rarely, and the more rarely the longer it takes: at most a thousandth of the time."""

@@ -29,6 +29,11 @@ class GuardQuestions:
                 self._asked_at = float("-inf")
                 self.on_answer(event)
 
+    @property
+    def waiting(self) -> bool:
+        """Asked, and not answered yet: the ring carries one command at a time."""
+        return time.time() - self._asked_at < WAITED_FOR_S
+
     def pace_s(self, now: float) -> float:
         return ANSWER_PACE_S if now - self._asked_at < WAITED_FOR_S else float("inf")
 

@@ -26,12 +26,18 @@ class RingSamples:
         self._processes: dict[str, _Process] = {}
         self._main_pid: int | None = None
         self._events: Counter[str] = Counter()
+        self.records_count = 0  # of all rings: it rises while anything is told
+        self.phase = "start-up"
 
     def read(self, now: float) -> list[Sample | Event]:
         self._find_new()
         readings: list[Sample | Event] = []
         for process in self._processes.values():
-            for reading in process.read(now, self._prefix):
+            read = process.read(now, self._prefix)
+            self.records_count += len(read)
+            for reading in read:
+                if isinstance(reading, Event) and reading.kind == "train.phase":
+                    self.phase = str(reading.data.get("phase", self.phase))
                 if isinstance(reading, Sample):
                     readings.append(reading)
                 elif self._events[reading.kind] < (
@@ -51,7 +57,11 @@ class RingSamples:
 
     def trainers(self) -> list[int]:
         """Those that have taken a step."""
-        return sorted(process.reader.pid for process in self._processes.values() if process.stepped)
+        return sorted(self.steps())
+
+    def steps(self) -> dict[int, int]:
+        """By process, of those that have taken one."""
+        return {process.reader.pid: process.steps for process in self._processes.values() if process.stepped}
 
     def greeted(self) -> set[int]:
         return {process.reader.pid for process in self._processes.values()}
@@ -73,6 +83,7 @@ class _Process:
     def __init__(self, reader: Reader) -> None:
         self.reader = reader
         self._last_step_at: float | None = None
+        self.steps = 0
         self._shape: tuple[int, ...] = ()
 
     @property
@@ -109,7 +120,7 @@ class _Process:
         wait_s, compute_s = sum(step[5] for step in steps), sum(step[6] for step in steps)
         began = self._last_step_at if self._last_step_at is not None else steps[0][0] - steps[0][5] - steps[0][6]
         elapsed = max(at - began, wait_s + compute_s, 1e-9)
-        self._last_step_at = at
+        self._last_step_at, self.steps = at, number
         readings: list[Sample | Event] = [
             Sample(f"{prefix}.steps_count", number, at),
             Sample(f"{prefix}.epoch_count", epoch if epoch >= 0 else None, at, "" if epoch >= 0 else "not known"),

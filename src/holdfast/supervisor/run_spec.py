@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from holdfast.supervisor.silence import Limits
 from holdfast.vocabulary import Policy
 
 PLACEHOLDER = re.compile(r"\{checkpoint(?::([^{}]*))?\}")  # in --resume-args
@@ -22,6 +23,8 @@ class RunSpec:
     gpu_memory_bytes: int | None = None
     checkpoint: str | float = "auto"  # or "off", or every so many seconds
     max_restarts: int = 3
+    hang_timeout_s: float = 300.0  # how long a job may stand still before it is ended
+    silence: Limits = field(default_factory=Limits)  # from when on its stacks are taken
     resume_args: str = ""  # for scripts that resume by an option of their own
     resumed_from: str = ""  # the run whose checkpoints are in this one's directory
     resumed_step: int | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 
 from holdfast.probes import Scope
@@ -11,6 +12,8 @@ from holdfast.supervisor.budget import budget_samples
 from holdfast.supervisor.injection_check import InjectionCheck
 from holdfast.supervisor.ring_samples import RingSamples
 from holdfast.supervisor.run_spec import RunSpec
+from holdfast.supervisor.stack_taking import StackTaking, job_processes
+from holdfast.supervisor.standstill import StandstillWatch
 from holdfast.supervisor.startup_stacks import StartupStacks
 from holdfast.vocabulary import Event, Sample
 
@@ -23,6 +26,7 @@ class Sources:
         self.training = RingSamples(spec.channel) if spec.channel else None
         self._injection = InjectionCheck()
         self._startup = StartupStacks(spec.cwd)
+        self.standstill = StandstillWatch(StackTaking(spec.directory, partial(job_processes, script_pid)), spec.silence)
 
     def read(self, now: float) -> list[Sample | Event]:
         return self._with_the_rest(self._probes.poll(now), now)
@@ -36,11 +40,18 @@ class Sources:
             readings += self.training.read(now)
             readings += self._startup.look(readings, now)
             readings += self._injection.look(readings, self.training.greeted(), now)
+        readings += self._standing(readings, now)
         return readings + budget_samples(self._spec, now)
+
+    def _standing(self, readings: list[Sample | Event], now: float) -> list[Sample | Event]:
+        training = self.training
+        if training is None:
+            return self.standstill.look(readings, 0, "start-up", {}, now)
+        return self.standstill.look(readings, training.records_count, training.phase, training.steps(), now)
 
     @property
     def pace_s(self) -> float:
-        return self._startup.pace_s
+        return min(self._startup.pace_s, self.standstill.pace_s)
 
     def close(self) -> None:
         self._probes.close()

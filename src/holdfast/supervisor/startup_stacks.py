@@ -1,6 +1,6 @@
 """Before the first step: what the training process does while its memory rises, by its own stack and what it reads.
 
-Once it trains, levels and steps tell more. Asking costs the process some 50 microseconds in a signal's handler. A single
+Once it trains, levels and steps tell more. Asking costs the process some 100 microseconds in a signal's handler. A single
 read of a large file answers only once it is over, so the files it has open are looked up as well.
 """
 
@@ -11,11 +11,12 @@ import linecache
 import os
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
+from itertools import dropwhile
 from pathlib import Path
 
 from holdfast.inside.held_memory import held_bytes
 from holdfast.inside.library_paths import is_library
-from holdfast.stack_dumps import Frame, current_frames
+from holdfast.stack_dumps import Frame, current_frames, named_stacks
 from holdfast.vocabulary import Event, Sample
 
 GROWN_BYTES = 96 << 20  # since the framework was there: below it nothing is worth asking
@@ -32,8 +33,10 @@ LONGEST_ANSWER = 32 << 10  # bytes of stacks read at a time
 @dataclass(slots=True)
 class _Process:
     pid: int
-    signal: int
+    signal: int  # that a thread answers which stands still or is in native code
     path: str
+    ask: int = 0  # that Python answers; 0 where it does not
+    in_native_code: bool = False  # Python did not answer until the next look
     read_bytes: int = 0
     base_bytes: int | None = None
     seen_bytes: int = 0
@@ -60,7 +63,8 @@ class StartupStacks:
         for reading in readings:
             if isinstance(reading, Event) and reading.kind == "stack.ready":
                 pid = int(reading.data["pid"])
-                self._processes[pid] = _Process(pid, int(reading.data["signal"]), str(reading.data["path"]))
+                signal, path = int(reading.data["signal"]), str(reading.data["path"])
+                self._processes[pid] = _Process(pid, signal, path, int(reading.data.get("ask") or 0))
                 self._eager_until = now + EAGER_FOR_S
             elif isinstance(reading, Sample) and reading.name.endswith(".steps_count"):
                 self._over = True
@@ -79,11 +83,14 @@ class StartupStacks:
         self._growing = self._growing or held > process.seen_bytes + GROWING_BYTES
         process.seen_bytes = held
         due = held > process.base_bytes + GROWN_BYTES and held > GROWN_RATIO * process.asked_at_bytes
-        if not due or self._asked >= MOST or not self._listens(process):
+        number = process.ask or process.signal
+        if not due or self._asked >= MOST or not self._listens(process, number):
             return []
+        with contextlib.suppress(OSError):  # late answers are old ones
+            process.read_bytes = max(process.read_bytes, os.stat(process.path).st_size)
         with contextlib.suppress(OSError):
-            os.kill(process.pid, process.signal)
-            process.asked_at_bytes, process.waiting = held, True
+            os.kill(process.pid, number)
+            process.asked_at_bytes, process.waiting, process.in_native_code = held, True, False
             self._asked += 1
         files = self._files_read(process.pid)
         about = {"pid": process.pid, "held_bytes": held, "base_bytes": process.base_bytes, "files": files}
@@ -99,16 +106,28 @@ class StartupStacks:
         except OSError:
             return []
         if not text.endswith(b"\n"):
+            self._ask_in_native_code(process)
             return []
         process.read_bytes += len(text)
         process.waiting = False
-        frames = self._frames(text.decode("utf-8", "replace"))
+        # Zeros are answers that somebody else has read and cleared.
+        frames = self._frames(text.lstrip(b"\0").decode("utf-8", "replace"), process.pid)
         about = {"pid": process.pid, "held_bytes": process.asked_at_bytes, "base_bytes": process.base_bytes}
         return [Event("startup.stack", now, {**about, "frames": frames})] if frames else []
 
-    def _frames(self, text: str) -> list[dict[str, object]]:
+    def _ask_in_native_code(self, process: _Process) -> None:
+        """Only then by faulthandler, which is not safe in a thread that runs Python (`inside/stacks.py`)."""
+        if process.ask and not process.in_native_code and self._listens(process, process.signal):
+            process.in_native_code = True
+            with contextlib.suppress(OSError):
+                os.kill(process.pid, process.signal)
+
+    def _frames(self, text: str, pid: int) -> list[dict[str, object]]:
         """Innermost first, with the line of code where it is the script's own."""
-        found = current_frames(text.splitlines())[:FRAMES]
+        lines = text.splitlines()
+        by_python = [frames for tid, _, _, frames in named_stacks(lines) if tid == pid]
+        found = next((frames for frames in by_python if frames), current_frames(lines))[:FRAMES]
+        found = tuple(dropwhile(lambda frame: frame.file.endswith(f"inside{os.sep}stacks.py"), found))
         return [asdict(replace(frame, code=self._code(frame))) for frame in found]
 
     def _code(self, frame: Frame) -> str:
@@ -135,10 +154,10 @@ class StartupStacks:
         except OSError:
             return None
 
-    def _listens(self, process: _Process) -> bool:
+    def _listens(self, process: _Process, number: int) -> bool:
         """Looked up right before: to a program that has taken this one's place the signal would be the end."""
         with contextlib.suppress(OSError, ValueError):
             for line in (self._proc / str(process.pid) / "status").read_text().splitlines():
                 if line.startswith("SigCgt:"):
-                    return bool(int(line.split()[1], 16) >> (process.signal - 1) & 1)
+                    return bool(int(line.split()[1], 16) >> (number - 1) & 1)
         return False

@@ -17,7 +17,7 @@ from holdfast.detectors.exhaustion import pace_s
 from holdfast.detectors.leak import LEAKS
 from holdfast.detectors.runner import DetectorRunner
 from holdfast.inside import ring_location
-from holdfast.policy import examine, not_working, warn
+from holdfast.policy import examine, hang, not_working, warn
 from holdfast.recorded_events import Exit, RecordedAction, RecordedDecision, RecordedFinding
 from holdfast.supervisor import known_micro_batches, notices
 from holdfast.supervisor.guard_questions import GuardQuestions
@@ -26,7 +26,7 @@ from holdfast.supervisor.run_spec import RunSpec
 from holdfast.supervisor.run_start import opening_events, started_at
 from holdfast.supervisor.sources import Sources
 from holdfast.supervisor.unanswered_signals import UnansweredSignals
-from holdfast.vocabulary import Decision, DecisionKind, Event, Finding, Output, Sample, Window
+from holdfast.vocabulary import Decision, DecisionKind, Event, Finding, Output, Policy, Sample, Window
 from holdfast.windows import NOTHING, Reads, WindowBuilder
 
 QUIET_PACE_S = 1.0  # between two turns while nothing is tight
@@ -47,8 +47,10 @@ class Watch:
         self._detectors = DetectorRunner(detectors.WHILE_RUNNING)
         self._last_detectors = DetectorRunner(detectors.ONCE_AFTER_EXIT)
         self.guard_questions = GuardQuestions()
+        self.end_job: Callable[[Decision], str] = lambda _: "left to whoever started it"  # the watcher can do more
         self._decided_at: dict[str, float] = {}
         self._told: dict[str, Finding] = {}
+        self._stood_s = 0.0
         self._window = WindowBuilder(detectors.READ_WHILE_RUNNING | read_at_the_end | Reads(events=(GOODBYE,)))
         self._begin(script_pid)
         for event in opening_events(spec, script_pid, time.time()):
@@ -65,6 +67,7 @@ class Watch:
         events += self._record(self._detectors.switched_off(now), now)
         for decision in self._decide(findings, events, now):
             self._act(decision, findings, now)
+        self._see_it_move()
         return self._pace_s(window, now)
 
     def closing_look(self, now: float) -> None:
@@ -98,6 +101,7 @@ class Watch:
             *not_working.decide(events, self.policy, known),
             *examine.decide(findings, self.policy, known, now),
             *warn.decide(findings, self.policy, known, now),
+            *hang.decide(findings, self.policy, known, self._spec.hang_timeout_s),
         ]
 
     def _act(self, decision: Decision, findings: Iterable[Finding], now: float) -> None:
@@ -113,7 +117,20 @@ class Watch:
     def _carry_out(self, decision: Decision) -> str:
         if decision.kind == DecisionKind.EXAMINE and self._sources.training is not None:
             return asking.carry_out(decision, self._sources.training.send)
+        if decision.kind == DecisionKind.END:
+            return self.end_job(decision)
         return saying.carry_out(decision, self.say)
+
+    def _see_it_move(self) -> None:
+        """A job that was said to stand still goes on after all: that is said, too, and the next time it is told anew."""
+        silent_s, told = self._sources.standstill.silent_s, hang.told_in(self._decided_at)
+        if told and silent_s < self._stood_s:
+            self.event("hang.over", stood_s=self._stood_s)
+            if self.policy != Policy.OBSERVE:
+                self.say(f"holdfast: it moves again, after {self._stood_s:.0f} s")
+            self._decided_at = {key: at for key, at in self._decided_at.items() if key not in told}
+            self._told = {cause: finding for cause, finding in self._told.items() if finding.standstill is None}
+        self._stood_s = silent_s
 
     def _pace_s(self, window: Window, now: float) -> float:
         return min(
@@ -139,8 +156,10 @@ class Watch:
         self._told.clear()
         self._begin(script_pid)
         # Memory growth starts from zero in a new process, so it is examined and told again.
-        anew = (examine.KEY, *LEAKS)
-        self._decided_at = {key: at for key, at in self._decided_at.items() if not key.startswith(anew)}
+        anew, stood = (examine.KEY, hang.KEY, *LEAKS), hang.told_in(self._decided_at)
+        known = self._decided_at.items()
+        self._decided_at = {key: at for key, at in known if not key.startswith(anew) and key not in stood}
+        self._stood_s = 0.0
         started = started_at(script_pid)
         self.event("attempt.start", attempt=number, reason=reason, script_pid=script_pid, script_started=started)
 
@@ -177,6 +196,7 @@ class Watch:
             self._journal.event(event)
 
     def output(self, piece: Output) -> None:
+        self._sources.standstill.heard_output()
         self._window.take([piece])
         if self._journal:
             self._journal.output(piece)

@@ -9,14 +9,17 @@ import shutil
 import signal
 import socket
 import time
+from functools import partial
 from typing import Any
 
 from holdfast.actions import warn
 from holdfast.actions.job_cgroups import Groups
+from holdfast.actions.stop import stop_all
 from holdfast.recorded_events import Exit
 from holdfast.supervisor import signals
 from holdfast.supervisor.after_exit import after_the_script, leave_nothing_behind, look_for_the_reason
 from holdfast.supervisor.attempts import READ_AT_THE_END, Attempts
+from holdfast.supervisor.control import Control
 from holdfast.supervisor.guard import guard_events
 from holdfast.supervisor.guard.cgroup_placement import let_go
 from holdfast.supervisor.guard.guard_link import GuardLink
@@ -26,12 +29,14 @@ from holdfast.supervisor.launch import CannotStart, Launcher, reap
 from holdfast.supervisor.relay_link import Link
 from holdfast.supervisor.run_spec import RunSpec
 from holdfast.supervisor.run_start import forget_exact_command
+from holdfast.supervisor.stack_taking import job_processes
 from holdfast.supervisor.streams import Source, Streams
 from holdfast.supervisor.tick import Watch
-from holdfast.vocabulary import Decision, DecisionKind, Output, Policy, Restart, signal_name
+from holdfast.vocabulary import Decision, DecisionKind, Event, Output, Policy, Restart, signal_name
 
 SETTLED_S = 5.0  # all probes have started: NVML takes 15 MiB for it and frees 10 of them
 LAST_WORDS_S = 2.0  # the relay may be blocked in a write to a stalled terminal
+UNKILLABLE_S = 15.0
 WITNESS_S = 0.06  # how long a forwarded signal waits to see whether everybody got it
 TOGETHER_S = 1.5  # on a loaded machine the two of us notice the same signal that far apart
 DRAINED_LIMIT_BYTES = 256 << 20  # of output.log, once the relay is gone
@@ -59,6 +64,8 @@ class Watcher:
         self._flushed = False
         self._passed_on = False  # all that the attempt printed
         self._ended_for = 0  # the signal that the script did not hear
+        self._job_ended_at: float | None = None  # by us, since it stood still
+        self._left_behind = False  # a script that could not be ended
         self._asked_to_stop = 0  # the signal that said so, while no script was there to get it
         self._to_forward: list[tuple[float, dict[str, Any]]] = []
         self._witnessed: dict[int, float] = {}
@@ -69,13 +76,17 @@ class Watcher:
         self._watch = Watch(
             spec, "watcher", script_pid, lambda text: link.tell("say", text=text), read_at_the_end=READ_AT_THE_END
         )
+        self._watch.end_job = self._end_job
         self._attempts = Attempts(spec, launcher)
         self._settles_at = time.monotonic() + SETTLED_S
         self._guard = guard
         self._groups = groups
         if guard is not None:
             self._selector.register(guard, selectors.EVENT_READ, None)
-            self._watch.guard_questions.on_answer = guard.answer
+        self._watch.guard_questions.on_answer = self._answered
+        self._control = Control(spec.directory, self._watch, lambda packet: self._to_forward.append((0.0, packet)))
+        if self._control.server is not None:
+            self._selector.register(self._control.server, selectors.EVENT_READ, None)
         if spec.policy == Policy.PROTECT:
             about = {"version": groups.version, "controllers": sorted(groups.folders)}
             self._watch.event("job.contained", **about, **launcher.about_scope)
@@ -86,7 +97,7 @@ class Watcher:
         while True:
             status = self._until_it_ends()
             self._relieve_the_guard()
-            if status == 0 or not self._spec.may_restart:
+            if status == 0 or self._left_behind or not self._spec.may_restart:
                 self._link.tell("exit", status=status)
                 after_the_script(self._watch, status, idle=self._serve)
                 if status == 0:
@@ -110,8 +121,23 @@ class Watcher:
                     self._guard.trainers(self._watch.trainers())
             self._serve(min([due, *(at for at, _ in self._to_forward)]) - time.monotonic())
             self._end_what_does_not_hear()
-            self._status = self._as_asked(reap().get(self._script_pid))
+            self._status = self._as_asked(reap().get(self._script_pid, self._unkillable()))
         return self._status
+
+    def _end_job(self, decision: Decision) -> str:
+        """One that stands still. Its processes cannot be asked to leave: they do not run."""
+        self._watch.say(f"holdfast: {decision.text}")
+        self._job_ended_at = time.monotonic()
+        return f"ended {stop_all(partial(job_processes, self._script_pid), lambda: None)} processes"
+
+    def _unkillable(self) -> int | None:
+        """A process that waits for a device takes no signal, not even this one, until the device answers."""
+        if self._job_ended_at is None or time.monotonic() - self._job_ended_at < UNKILLABLE_S:
+            return None
+        self._watch.event("script.unkillable", pid=self._script_pid)
+        self._watch.say(f"holdfast: process {self._script_pid} waits for a device and cannot be ended; left behind")
+        self._left_behind = True
+        return int(signal.SIGKILL)
 
     def _end_what_does_not_hear(self) -> None:
         """A signal that would have ended the script, had we not taken its default effect, and native code hangs."""
@@ -123,6 +149,7 @@ class Watcher:
         decision = Decision(DecisionKind.END, f"unheard:{name}", text)
         self._watch.decided(decision)
         self._ended_for = number
+        self._job_ended_at = time.monotonic()
         signals.give(
             self._script_pid, signal.SIGKILL, to_group=False
         )  # an unreaped child: its pid cannot have been reused
@@ -146,6 +173,7 @@ class Watcher:
             self._serve(0.5)
         if self._drained:
             self._drain_all()
+        self._control.close()
         self._watch.event("run.end")
         self._link.tell("recorded", lost=self._watch.close())
 
@@ -200,7 +228,7 @@ class Watcher:
         except (CannotStart, OSError) as error:
             self._watch.say(f"holdfast: cannot start again: {error}")
             return f"could not be started: {error}"
-        self._status, self._ended_for = None, 0
+        self._status, self._ended_for, self._job_ended_at = None, 0, None
         self._link.tell("started", pid=self._script_pid)
         self._launcher.contain(self._script_pid)
         if self._guard is not None:
@@ -218,6 +246,8 @@ class Watcher:
                 self._hear()
             elif key.fileobj is self._guard:
                 self._hear_the_guard()
+            elif key.fileobj is self._control.server:
+                self._control.hear(script_runs=self._status is None)
             elif isinstance(key.data, Source):
                 self._drain(key.data)
             else:
@@ -255,10 +285,18 @@ class Watcher:
             self._guard = None
             let_go(self._groups)
             self._watch.event("guard.lost", released=release_held())
+            self._control.hold_again()
+
+    def _answered(self, event: Event) -> None:
+        """The training process has carried out what the guard or a person asked for."""
+        if self._guard is not None:
+            self._guard.answer(event)
+        self._control.heard(event)
 
     def _relieve_the_guard(self) -> None:
         """An attempt is over. What the guard told before the end comes before the end in the record."""
         self._hear_the_guard()
+        self._control.attempt_over()
         if self._guard is not None:
             self._guard.rest()
 
@@ -273,6 +311,8 @@ class Watcher:
                 if number in signals.ASK_TO_STOP and not self._launcher.ignores(number):
                     self._asked_to_stop = number
             else:
+                if number in signals.ASK_TO_STOP:
+                    self._control.resume()
                 if not everybody:
                     signals.give(self._script_pid, number, packet["to_group"])
                 self._watch.unanswered_signals.given(number)

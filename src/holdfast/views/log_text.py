@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from holdfast.recorded_events import RecordedAction, RecordedDecision, RecordedFinding
+from holdfast.stack_snapshots import RecordedStacks
 from holdfast.views.safe_text import safe
 from holdfast.vocabulary import Event, Sample
 
@@ -77,6 +78,11 @@ def _event(event: Event) -> str:
     elif event.kind == RecordedFinding.KIND:
         told = RecordedFinding.of(event)
         said = f"{told.cause} ({told.confidence:.0%}): {_short(next(iter(told.evidence), ''))}"
+    elif event.kind == RecordedStacks.KIND:
+        processes = event.data.get("snapshot", {}).get("processes", ())
+        threads = sum(len(process.get("threads", ())) for process in processes)
+        silent_s = float(event.data.get("silent_s", 0.0))
+        said = f"of {len(processes)} processes with {threads} threads, after {silent_s:.0f} s in which nothing moved"
     else:
         said = "  ".join(f"{key}={_value(value)}" for key, value in event.data.items() if value not in (None, ""))
     return f"{_short(event.kind):<{KIND_WIDTH}}  {safe(said)}".rstrip()

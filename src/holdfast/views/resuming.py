@@ -14,7 +14,7 @@ def last_checkpoint(window: Window) -> Event | None:
 def resume_command(run: str, window: Window, diagnosis: Diagnosis) -> str | None:
     """None for a run that goes on, has finished, or left no checkpoint."""
     start = next(iter(window.events("run.start")), None)
-    if start is None or diagnosis.outcome in ("running", "completed", "recovered"):
+    if start is None or diagnosis.outcome in ("running", "stalled", "completed", "recovered"):
         return None
     options = [str(option) for option in start.data.get("options", ())]
     by_itself = any(option.startswith("--resume-args") for option in options)
