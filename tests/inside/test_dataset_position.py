@@ -59,8 +59,7 @@ def pipeline(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
 def taken(iterator: Any, count: int) -> dict[str, Any]:
     position: Position = getattr(iterator, ATTRIBUTE)
     for _ in range(count):
-        position.count += 1
-        position.note(next(iterator.items))
+        position.took(next(iterator.items))
     return position.record()
 
 

@@ -110,7 +110,7 @@ def bring_forward(
     before = randomness.capture()
     for taken in range(position.count, record["count"]):
         try:
-            position.note(pull(iterator))
+            position.took(pull(iterator))
         except StopIteration:
             raise CannotPutBack(f"the data has {taken} batches, {record['count']} were taken") from None
     if position.likeness != record["likeness"]:

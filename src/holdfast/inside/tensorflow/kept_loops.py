@@ -85,22 +85,14 @@ class KeptLoops:
         if kept.goal is not None:
             kept.try_to_go_on(iterator, frame)
         elif now() >= kept.next_at:
-            self._boundary(position, frame)
+            kept.boundary(position, frame)
         return position
 
     @guarded
-    def _boundary(self, position: Position, frame: FrameType) -> None:
-        self.checkpoints.boundary(position, frame)
-
     def came(self, position: Position, batch: Any) -> None:
-        position.count += 1
-        self._note(position, batch)
+        position.took(batch)
         if self.checkpoints.pending is not None:
             self.checkpoints.decide()
-
-    @guarded
-    def _note(self, position: Position, batch: Any) -> None:
-        position.note(batch)
 
     def over(self, position: Position) -> None:
         self._ended(position)
