@@ -275,7 +275,9 @@ def outcome_of(kind: str, seed: int, kills: int, place: Path) -> Outcome:
     for prefix, (script, package) in TRAINED.items():
         if kind.startswith(prefix):
             os.environ["PACKAGE"] = package
-            return trial(kind.removeprefix("other_"), seed, kills, place, script)
+            outcome = trial(kind.removeprefix("other_"), seed, kills, place, script)
+            outcome.kind = kind
+            return outcome
     return answered(kind, place) if kind in kinds_of(REFUSED) else trial(kind, seed, kills, place)
 
 
