@@ -16,6 +16,7 @@ from pathlib import Path
 
 from holdfast.inside.held_memory import held_bytes
 from holdfast.inside.library_paths import is_library
+from holdfast.inside.stacks import NAME
 from holdfast.stack_dumps import Frame, current_frames, named_stacks
 from holdfast.vocabulary import Event, Sample
 
@@ -157,6 +158,8 @@ class StartupStacks:
     def _listens(self, process: _Process, number: int) -> bool:
         """Looked up right before: to a program that has taken this one's place the signal would be the end."""
         with contextlib.suppress(OSError, ValueError):
+            if process.path.startswith("/proc/") and NAME not in os.readlink(process.path):  # noqa: PTH115
+                return False  # the script has closed it, and the number may be another file's by now
             for line in (self._proc / str(process.pid) / "status").read_text().splitlines():
                 if line.startswith("SigCgt:"):
                     return bool(int(line.split()[1], 16) >> (number - 1) & 1)
