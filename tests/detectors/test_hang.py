@@ -282,7 +282,7 @@ def test_native_code_of_the_only_thread_waits_for_a_lock_that_nobody_is_there_to
     waits = thread(10, frame(5, "native.take()"), wait=LOCK)
     alone, beside_another = verdict(process(10, waits)), verdict(process(10, waits, IDLE))
     assert alone is not None and (alone.cause, alone.soon, alone.proven) == ("deadlock", True, True)
-    assert (beside_another is not None and beside_another.proven) is False
+    assert beside_another is not None and not beside_another.proven
 
 
 def test_a_pipe_that_somebody_else_reads_is_no_deadlock() -> None:
