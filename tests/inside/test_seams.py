@@ -18,7 +18,7 @@ from holdfast.inside.seams import ABILITIES, CHECKPOINT, DETAIL, RESCUE, RESUME,
 INSIDE = Path(__file__).parents[2] / "src" / "holdfast" / "inside"
 FOLDERS = ("keras", "tensorflow", "torch")
 ALL_FOLDERS = (*FOLDERS, ".")
-PYTHONS_OWN = {"_fields", "_replace", "_getframe"}
+PYTHONS_OWN = {"_fields", "_replace", "_getframe", "_current_frames", "_active"}
 PRIVATE = re.compile(r"^_[a-zA-Z]\w*$")
 INNER_MODULE = re.compile(r"^(keras\.src|tensorflow\.python|torch\._)\b")
 

@@ -437,6 +437,23 @@ def grown_list():
     return [model], losses
 
 
+def cleared_late():
+    """Without a loader, and gradients are cleared between the two passes, as many tutorials do; clipped afterwards."""
+    model, losses = network(), []
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for epoch in range(EPOCHS):
+        for _ in range(SAMPLES // BATCH):
+            rows = torch.randint(0, SAMPLES, (BATCH,))
+            loss = F.mse_loss(model(x[rows]), y[rows])
+            optimizer.zero_grad()
+            loss.backward()
+            nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+            optimizer.step()
+            paced()
+        losses.append(loss.item())
+    return [model], losses
+
+
 def two_loaders():
     first = DataLoader(Noisy(), batch_size=BATCH, shuffle=True)
     second = DataLoader(TensorDataset(x, y), batch_size=BATCH, shuffle=True)
@@ -477,7 +494,7 @@ KINDS = {
     one.__name__: one
     for one in (
         plain, accumulation, mixed_precision, gan, schedulers, own_sampler, stream, workers, validation, trainer_class,
-        progress_bar, slices, steps_of_a_cycle, persistent_workers, folds, grown_list, two_loaders, own_generator,
+        progress_bar, slices, steps_of_a_cycle, persistent_workers, folds, grown_list, cleared_late, two_loaders, own_generator,
     )
 }  # fmt: skip
 

@@ -8,6 +8,7 @@ import zlib
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from .frames import Stand
+from .refusal import CannotTake
 
 ATTRIBUTE = "_holdfast_position"  # on an iterator
 ALL_OF_THE_FIRST, THEN_EACH = 8, 8  # batches that are looked at
@@ -79,3 +80,17 @@ def by_source(positions: List[Position], current: Optional[Position]) -> List[Tu
         else:
             found.append((source, [one]))
     return found
+
+
+def check_threads_and_others(positions: List[Position], position: Optional[Position]) -> None:
+    """Raises CannotTake where data is asked for by another thread, or by several iterators at one place."""
+    if threading.current_thread() is not threading.main_thread():
+        raise CannotTake("another thread than the main one asks for data")
+    for other in positions:
+        if other.ended or other.iterator() is None:
+            continue
+        if other.thread != threading.get_ident():
+            raise CannotTake("another thread reads the data ahead")
+        beside = position is not None and other is not position and other.stand == position.stand
+        if beside and position is not None and other.count > position.count:
+            raise CannotTake("several loaders are asked at once")

@@ -21,13 +21,13 @@ from ..preemption import Preemption
 from ..save_interval import Pace
 from ..telemetry import LATER, Recorder, now
 from .begun_further_on import BegunFurtherOn
-from .data_position import ATTRIBUTE, Position
+from .data_position import ATTRIBUTE, Position, check_threads_and_others
 from .frames import TRANSPARENT, UPDATING, check_callers, innermost_user, stand_of, stands, users
 from .loop_framework import EpochLoop, LoopFramework
 from .loop_snapshot import Here, SavedLoop, Snapshot, where
 from .loop_trails import Trails, TurnStarts
 from .own_files import OwnFiles
-from .refusal import CannotTake, NotPrepared, RunByALibrary
+from .refusal import BetweenPasses, CannotTake, NotPrepared, RunByALibrary
 
 KIND = "loop"
 NEVER = float("inf")
@@ -60,6 +60,7 @@ class LoopCheckpoints:
         self._trained_before = ""  # the first loop over data, where something trains before it
         self.next_at = NEVER  # read for every batch
         self.begun = 0  # steps since the last batch
+        self.after_backward = False  # such a loop clears its gradients when a graph waits: the place is behind that
         self.pending: Optional[Snapshot] = None
         self._manifest: dict[str, Any] = {}
         self._preparing: Optional[threading.Thread] = None
@@ -118,9 +119,20 @@ class LoopCheckpoints:
             return arguments
         if self.goal is not None:
             return self.try_to_go_on(None, frame, arguments)
-        if self.begun > WITHOUT_LOADER and now() >= self.next_at:
+        if self.begun > WITHOUT_LOADER and not self.after_backward and now() >= self.next_at:
             self._at_step(frame, arguments)
         return arguments
+
+    def gradients_made(self, frame: FrameType) -> None:
+        """A backward pass is over. What is taken here has its gradients with it."""
+        if self.host is not None:
+            return
+        if self.goal is not None:
+            self.try_to_go_on(None, frame)
+        elif self.begun > WITHOUT_LOADER and now() >= self.next_at:
+            self._at_step(frame, ())
+            if self.pending is not None:
+                self.decide()
 
     @guarded
     def _at_step(self, frame: FrameType, arguments: Any) -> None:
@@ -173,9 +185,7 @@ class LoopCheckpoints:
         try:
             if self.host is None:
                 check_callers(sys._getframe(), (*TRANSPARENT, *UPDATING))
-        except (
-            RunByALibrary
-        ) as error:  # a trainer of a library's has checkpoints of its own; its signals are its own, too
+        except RunByALibrary as error:  # which may have checkpoints of its own; its signals are its own, too
             self.recorder.event("checkpoint.not_made", reason=str(error))
             return
         except CannotTake:
@@ -216,6 +226,7 @@ class LoopCheckpoints:
         try:
             snapshot = self._taken(position, frame, arguments)
         except CannotTake as error:
+            self.after_backward = self.after_backward or (position is None and isinstance(error, BetweenPasses))
             self._refused(str(error))
             return
         except NotPrepared as wanted:
@@ -272,14 +283,7 @@ class LoopCheckpoints:
             raise CannotTake(
                 f"{words} trains before the loop at {here.chain[-1].words}, and would train again when it is started again"
             )
-        if threading.current_thread() is not threading.main_thread():
-            raise CannotTake("another thread than the main one asks for data")
-        for other in self.positions:
-            if other.thread != threading.get_ident() and not other.ended and other.iterator() is not None:
-                raise CannotTake("another thread reads the data ahead")
-            beside = position is not None and other is not position and other.stand == position.stand
-            if beside and not other.ended and other.iterator() is not None and other.count > position.count:  # type: ignore[union-attr]
-                raise CannotTake("several loaders are asked at once")
+        check_threads_and_others(self.positions, position)
 
     @guarded
     def decide(self) -> None:

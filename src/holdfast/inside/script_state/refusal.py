@@ -15,6 +15,10 @@ class CannotPutBack(Exception):
     """What was saved does not fit what this process has built."""
 
 
+class BetweenPasses(CannotTake):
+    """A graph waits for its backward pass: the state can be taken after that."""
+
+
 class NotPrepared(Exception):
     """So many bytes are to be copied, and no memory for them was touched yet."""
 

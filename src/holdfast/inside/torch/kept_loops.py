@@ -102,7 +102,10 @@ def _backward(kept: LoopCheckpoints, inner: Call) -> Call:
         if kept.pending is not None:
             kept.decide()
         with passing:
-            return inner(tensor, *args, **kwargs)
+            result = inner(tensor, *args, **kwargs)
+        if kept.after_backward or kept.goal is not None:
+            kept.gradients_made(sys._getframe(1))
+        return result
 
     return backward
 

@@ -7,7 +7,7 @@ from typing import Any, List, Set, Tuple
 
 from ..script_state.object_graph import Graph, Kind, Node, Traits, is_users, type_name
 from ..script_state.object_restore import Missing, Restoration
-from ..script_state.refusal import CannotPutBack, CannotTake
+from ..script_state.refusal import BetweenPasses, CannotPutBack, CannotTake
 from . import seams, trainer_objects
 from .tensor_store import Saved, TensorStore
 
@@ -106,7 +106,7 @@ class TorchKinds:
         if not plain or tensor.layout != torch.strided or tensor.is_quantized or tensor.device.type == "meta":
             raise CannotTake(f"a tensor of the kind {type(tensor).__name__}, {tensor.layout}")
         if tensor.grad_fn is not None and not is_spent(tensor):
-            raise CannotTake("a variable holds a tensor whose graph is still to be run backward")
+            raise BetweenPasses("a variable holds a tensor whose graph is still to be run backward")
         entry, place = self._store.add(tensor)
         needs_grad = bool(tensor.requires_grad and tensor.is_leaf)
         if needs_grad and tensor.grad is not None:
