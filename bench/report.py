@@ -253,20 +253,23 @@ def checkpoints() -> str:
 
 
 def resumed() -> str:
-    """Training killed at random instants: every series in the newest output, also one that was cut short."""
-    path = max(path for path in outputs(CRASH) if "resume" in path.name)
+    """Training killed at random instants, by group of scripts."""
+    path = max(path for path in outputs(CRASH) if "kill-table" in path.name)
+    found: dict[str, list[str]] = {}
+    for group, verdict in re.findall(r"^(\w+)\.\w+ +(.*)$", path.read_text(), re.MULTILINE):
+        found.setdefault(group, []).append(verdict)
     rows = []
-    for series in re.split(r"\n(?=\d{4}-\d\d-\d\d )", path.read_text()):
-        right = re.findall(r"^ +\d+ +(\w+) +right +killed (.*?); repeated", series, re.MULTILINE)
-        all_runs = re.findall(r"^ +\d+ +\w+ +\S+ +killed ", series, re.MULTILINE)
-        kills = sum(len(instants.split(", ")) for _, instants in right)
-        when = "inside a save" if "killed in the save" in series else "at random instants"
-        kinds = len({kind for kind, _ in right})
-        rows.append((when, f"{len(right)} of {len(all_runs)}", str(kills), str(kinds)))
+    for group, verdicts in found.items():
+        kills = [re.match(r"(?P<right>right)? *(?P<count>\d+) kills", verdict) for verdict in verdicts]
+        killed = [kill for kill in kills if kill is not None]
+        answered = [verdict for verdict, kill in zip(verdicts, kills, strict=True) if kill is None]
+        right = sum(kill["right"] is not None for kill in killed)
+        refused = f"{sum(one.startswith('right') for one in answered)} of {len(answered)}" if answered else "–"
+        rows.append((group, f"{right} of {len(killed)}", str(sum(int(kill["count"]) for kill in killed)), refused))
     if not rows:
-        raise NotMeasured(f"{path}: no series")
+        raise NotMeasured(f"{path}: no row")
     title = f"## Training killed, to the undisturbed run's weights (`{path.relative_to(ROOT)}`)\n\n"
-    return title + table(("killed", "runs right", "kills", "kinds of script"), rows)
+    return title + table(("scripts", "right", "kills", "refused in words"), rows)
 
 
 def page() -> str:

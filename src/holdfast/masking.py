@@ -42,10 +42,13 @@ _SHAPES = re.compile(
     r"\b(?:hf_[A-Za-z0-9]{20,}|gh[pousr]_[A-Za-z0-9]{30,}|github_pat_\w{30,}|glpat-[\w-]{18,}|sk-[\w-]{20,}|xox[abprs]-[\w-]{10,}"
     r"|(?:AKIA|ASIA)[0-9A-Z]{16}|AIza[\w-]{35}|npm_[A-Za-z0-9]{30,}|pypi-[\w-]{40,}|eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,})"
 )
-_URL_PASSWORD = re.compile(r"(\b[a-zA-Z][\w+.-]*://[^\s/:@]*:)(?!\*\*\*@)[^\s/@]+(?=@)")
+# Names have a length at most and begin where none goes on: a word of a megabyte is gone through once.
+_URL_PASSWORD = re.compile(r"((?<![a-zA-Z0-9])[a-zA-Z][\w+.-]{0,30}://[^\s/:@]{0,200}:)(?!\*\*\*@)[^\s/@]{1,500}(?=@)")
 _HEADER = re.compile(r"(?i)(\b(?:authorization\s*[:=]\s*)?(?:bearer|basic)\s+)(?!\*\*\*)(?=[^\s'\"]*\d)[^\s'\"]{8,}")
 _LOGIN = re.compile(r"(\blogin\s+(?:--relogin\s+)?)[0-9a-f]{40}\b")  # `wandb login KEY`
-_GIVEN = re.compile(r"(?P<name>[A-Za-z][\w.-]*)(?P<is>=|:\s?)(?P<quote>['\"]?)(?P<value>[^\s'\"&;]+)")
+_GIVEN = re.compile(
+    r"(?<![A-Za-z0-9_.])(?P<name>[A-Za-z_][\w.-]{0,99})(?P<is>=|:\s?)(?P<quote>['\"]?)(?P<value>[^\s'\"&;]+)"
+)
 _FOLLOWED = re.compile(r"(?P<name>(?<!\S)--?[A-Za-z][\w.-]*)(?P<is>\s+)(?P<quote>['\"]?)(?P<value>[^\s'\"-][^\s'\"]*)")
 
 

@@ -69,7 +69,7 @@ def kept(what: str, elements: int, element_bytes: float) -> Event:
 @pytest.mark.parametrize(
     ("event", "named", "remedy"),
     [
-        (kept("shuffle", 20_000, 0.75 * MIB), "dataset.shuffle(20000) keeps up to 20,000 elements", ".shuffle(len(paths))"),
+        (kept("shuffle", 20_000, 0.75 * MIB), "dataset.shuffle(20000) keeps up to 20,000 elements", "files.shuffle(len(paths))"),
         (kept("prefetch", 200, 48 * MIB), "dataset.prefetch(200) keeps up to 200 elements", "prefetch(tf.data.AUTOTUNE)"),
         (kept("cache", 20_000, 0.75 * MIB), "dataset.cache() keeps up to 20,000 elements", "train-cache"),
         (kept("shuffle", 100, 0.75 * MIB), "", ""),

@@ -10,8 +10,6 @@ descriptors by its name, which says whose it is and which signals are meant. Ins
 worker may never import a framework. So this file imports nothing of ours and nothing that costs: it is run by sitecustomize.
 """
 
-from __future__ import annotations
-
 import _signal  # type: ignore[import-not-found]
 import _thread
 import faulthandler
@@ -41,7 +39,7 @@ def install(channel: str) -> str:
     return ""
 
 
-def found() -> int | None:
+def found() -> "int | None":
     """The descriptor that this process's stacks are written to."""
     name = _name()
     for number in os.listdir("/proc/self/fd"):
@@ -53,7 +51,7 @@ def found() -> int | None:
     return None
 
 
-def write(descriptor: int | None = None) -> None:
+def write(descriptor: "int | None" = None) -> None:
     """The Python stacks of all threads. In a signal's handler: nothing that is wrong with us may reach the script."""
     try:
         names = _threads()

@@ -28,8 +28,8 @@ BY_KIND = (
     ),
     Recipe(
         "Shuffle what is small, then load: names of files instead of images",
-        "files = tf.data.Dataset.from_tensor_slices(paths).shuffle(len(paths))\n"
-        "dataset = files.map(load, num_parallel_calls=tf.data.AUTOTUNE)  # was load, then shuffle",
+        "files = tf.data.Dataset.from_tensor_slices(paths)\n"
+        "dataset = files.shuffle(len(paths)).map(load)  # was map, then shuffle",
         KERAS,
         when="input shuffle",
     ),
