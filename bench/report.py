@@ -21,8 +21,8 @@ paired rounds, with the middle half of them in brackets; 1 is the same as withou
 TESTED = """## What was tested where
 
 - Keras on TensorFlow and PyTorch on the CPU under cgroup version 1 (Linux 6.18), and under version 2 beside one NVIDIA H200, on
-  which PyTorch, Keras on PyTorch, both trainers and Keras on TensorFlow ran (`tests/gpu/`, `lab/oom/`). What a step costs was not
-  measured for TensorFlow there; of unedited PyTorch loops four of twelve ran there.
+  which PyTorch, Keras on PyTorch, both trainers and Keras on TensorFlow ran (`tests/gpu/`, `lab/oom/`). A batch
+  larger than the whole card was not seen to finish there, and hangs were not tried on a GPU.
 - The guard in versions 1 and 2 with the whole of `tests/guard/`, and with a real systemd in version 2. `bench.freeze` needs version 1.
 - The machine's own memory was never exhausted for a test: that ending, and a machine that went down, are tested from recorded
   evidence. Xid errors and a lost GPU are tested with a stand-in for the driver.

@@ -3,7 +3,7 @@
 Whoever can run Python writes the stacks of all threads, under the GIL: on ASK, the main thread between two of its instructions or,
 where one runs (`stack_helper.py`), a thread of ours that waits for it. A thread that stands still in native code or in the kernel is
 asked by itself, on STANDING, and answered in C by faulthandler; that needs no GIL. Never a thread that runs Python: faulthandler
-crashed the process in one of 70 to 400 dumps of a busy one (Python 3.11 to 3.13, code that C code calls back).
+crashed the process in one of 10 to 400 dumps of a busy one (Python 3.11 to 3.13, code that C code calls back).
 
 The answers lie in memory, in a file that has no path: writing them waits for no disk, and the watcher finds it among the open
 descriptors by its name, which says whose it is and which signals are meant. Installed at the start of every Python, since a

@@ -89,7 +89,7 @@ SLOWER = (
     jax("A tenth of the learning rate", "optimizer = optax.adam(1e-4)"),
 )
 STACKS = (
-    shell("See where every thread is", "py-spy dump --pid $(pgrep -f train.py | head -n1)".replace("$", "$$")),
+    shell("See where every thread is", "holdfast stacks   # without Holdfast: py-spy dump --pid PID"),
     python(
         "Let it tell by itself next time", "import faulthandler\nfaulthandler.dump_traceback_later(600, repeat=True)"
     ),
