@@ -89,6 +89,21 @@ class RecordedAction:
 
 
 @dataclass(frozen=True, slots=True)
+class WentOn:
+    """After a value that was not finite: what the training process did so that it could go on."""
+
+    KIND: ClassVar[str] = "numerics.went_on"
+    SUBJECT: ClassVar[str] = "non-finite"  # of the finding about such a value
+
+    step: int
+    text: str
+
+    @classmethod
+    def of(cls, event: Event) -> WentOn:
+        return cls(int(event.data.get("step") or 0), str(event.data.get("text") or event.data.get("how") or ""))
+
+
+@dataclass(frozen=True, slots=True)
 class Exit:
     """How a script ended: the run's last attempt, or one that was followed by another."""
 

@@ -109,6 +109,8 @@ class Detail(StrEnum):
     WHERE = "where"  # the place that is full
     THREADS = "threads"  # a process should have
     CORES = "cores"  # there are
+    LOWER_RATE = "lower_rate"  # a learning rate to try next
+    HIGHER_RATE = "higher_rate"
 
 
 @dataclass(frozen=True, slots=True)

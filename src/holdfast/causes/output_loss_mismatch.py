@@ -8,6 +8,13 @@ CAUSE = CauseRecord(
     title="Last layer, loss and labels do not fit each other",
     meaning="The loss expects another form of output or label than it gets: probabilities or logits, one column or one number. It then fails, or trains towards nothing.",
     sure="Shapes and activation of the last layer against what the loss is made for.",
+    says_more_than=(
+        "dead-activations",
+        "learning-rate-too-high",
+        "learning-rate-too-low",
+        "unscaled-target",
+        "vanishing-gradients",
+    ),
     message_in_title=True,
     recipes=(
         keras(

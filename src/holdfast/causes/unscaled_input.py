@@ -8,6 +8,13 @@ CAUSE = CauseRecord(
     title="The features have very different scales",
     meaning="Some are thousands of times larger than others, so one learning rate cannot fit all. Scaled to mean 0 and deviation 1 they train well.",
     sure="Per-feature ranges, and a first layer that saturates.",
+    says_more_than=(
+        "dead-activations",
+        "exploding-gradients",
+        "learning-rate-too-high",
+        "learning-rate-too-low",
+        "vanishing-gradients",
+    ),
     recipes=(
         keras(
             "Scale them in the model",

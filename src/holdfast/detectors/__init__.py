@@ -13,13 +13,27 @@ from holdfast.windows import Reader, all_of
 
 def _detector(name: str, function: str) -> Detector:
     """`function` is MODULE.NAME in this folder: so a new detector is its file and a line below."""
-    module, _, attribute = function.partition(".")
+    module, _, attribute = function.rpartition(".")
     find = getattr(import_module(f"{__name__}.{module}"), attribute)
     if not isinstance(find, Reader):
         raise TypeError(f"{function} does not declare what it reads: put @reads(…) of holdfast.windows above it")
     return Detector(name, find, find.reads)
 
 
+NUMERICS = (
+    _detector("non-finite", "numerics.non_finite.find"),
+    _detector("output-loss-mismatch", "numerics.output_and_loss.find"),
+    _detector("unscaled-input", "numerics.scale.find_input"),
+    _detector("unscaled-target", "numerics.scale.find_target"),
+    _detector("bad-initialization", "numerics.initial_weights.find"),
+    _detector("parameters-not-trained", "numerics.untrained.find"),
+    _detector("learning-rate-too-high", "numerics.learning_rate.find_high"),
+    _detector("learning-rate-too-low", "numerics.learning_rate.find_low"),
+    _detector("vanishing-gradients", "numerics.gradients.find_vanishing"),
+    _detector("exploding-gradients", "numerics.gradients.find_exploding"),
+    _detector("dead-activations", "numerics.dead_units.find"),
+    _detector("data-not-shuffled", "numerics.shuffling.find"),
+)
 # Memory first: the cheapest, and the ones whose warning must not wait for anything.
 WHILE_RUNNING: tuple[Detector, ...] = (
     *(Detector(f"filling: {edge.what}", partial(find_edge, edge=edge), edge.reads) for edge in EDGES),
@@ -31,9 +45,10 @@ WHILE_RUNNING: tuple[Detector, ...] = (
     _detector("cpu-oversubscribed", "cpu_oversubscribed.find"),
     _detector("hang", "hang.find"),
     _detector("step-slowdown", "step_slowdown.find"),
+    *NUMERICS,
 )
 # Right after the script has ended: a run that stops early often ends within the second.
-ONCE_AFTER_EXIT: tuple[Detector, ...] = (_detector("data-exhausted", "data_exhausted.find"),)
+ONCE_AFTER_EXIT: tuple[Detector, ...] = (_detector("data-exhausted", "data_exhausted.find"), *NUMERICS)
 # How a run ended: for `why`, and for judging an attempt.
 FOR_DIAGNOSIS: tuple[Detector, ...] = (
     _detector("memory-kill", "memory_kill.find"),
@@ -53,6 +68,7 @@ FOR_DIAGNOSIS: tuple[Detector, ...] = (
     _detector("data-exhausted", "data_exhausted.find_ending"),
     _detector("leak", "leak.find_ending"),
     _detector("hang", "hang.find_ending"),
+    _detector("non-finite", "numerics.non_finite.find"),
 )
 # What the window of each has to hold.
 READ_WHILE_RUNNING = all_of((pace_s.reads, *(one.reads for one in (*WHILE_RUNNING, *ONCE_AFTER_EXIT))))

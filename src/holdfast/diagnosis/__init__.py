@@ -1,6 +1,6 @@
 """Findings and texts -> one Diagnosis. Declared here, where it costs no import: what it reads of a run's record."""
 
-from holdfast.recorded_events import Exit, KeptByInput, MicroBatches
+from holdfast.recorded_events import Exit, KeptByInput, MicroBatches, WentOn
 from holdfast.windows import Reads
 
 READS = Reads(
@@ -13,7 +13,7 @@ READS = Reads(
         Exit.KIND, "aftermath", "script.gone", "examined", "framework", "framework.loaded", "kernel.line",
         KeptByInput.KIND, "gpu.found", "gpu.lost", "gpu.xid", "train.batch", "train.longest", "train.phase", MicroBatches.KIND,
         "rescue.caught", "rescue.disclosed", "rescue.foreseen", "rescue.needs", "rescue.refused", "signal.received",
-        "key.interrupt",
+        "key.interrupt", WentOn.KIND,
     ),
     output=True,
 )  # fmt: skip

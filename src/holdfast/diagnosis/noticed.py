@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from holdfast.causes import CAUSES
+from holdfast.causes import CAUSES, SAYS_MORE
 from holdfast.diagnosis.event_clues import card_faults
 from holdfast.diagnosis.plain_text import read_lines
 from holdfast.diagnosis.reading.log import clues_of
@@ -16,10 +16,13 @@ LAST_BYTES = 256 << 10  # of a stream: what it says of itself it says again and 
 
 
 def noticed(window: Window, while_running: Sequence[Finding]) -> list[Finding]:
-    """Worst first: what would end a run before what slows it, and the surer one first. Each cause once, as told last."""
+    """Worst first: what would end a run before what slows it, and the surer one first. Each cause once, as told last,
+    and none that another one of them explains."""
     told = [*while_running, *card_faults(window), *_in_output(window)]
     latest = {finding.cause: finding for finding in told if finding.confidence >= SURE and not _was_wrong(finding)}
-    return sorted(latest.values(), key=lambda finding: (CAUSES[finding.cause].slows, -finding.confidence))
+    explained = {lesser for cause in latest for lesser in SAYS_MORE.get(cause, ())}
+    kept = [finding for cause, finding in latest.items() if cause not in explained]
+    return sorted(kept, key=lambda finding: (CAUSES[finding.cause].slows, -finding.confidence))
 
 
 def _was_wrong(finding: Finding) -> bool:

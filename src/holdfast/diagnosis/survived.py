@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from holdfast.recorded_events import MicroBatches
+from collections.abc import Sequence
+
+from holdfast.recorded_events import MicroBatches, WentOn
 from holdfast.vocabulary import Event, Evidence, Finding, Window
 
 MIB = 1 << 20
@@ -28,6 +30,13 @@ def rescued(window: Window) -> Finding | None:
     cause, where = _cause(window.events(first.kind)[0])
     headline = f"{where} was too small for a batch; it was trained in pieces"
     return Finding(cause, 0.92, tuple(evidence), headline=headline)
+
+
+def went_on(window: Window, while_running: Sequence[Finding]) -> Finding | None:
+    """A value that was not finite, after which it trained on from a good state."""
+    if not window.events(WentOn.KIND):
+        return None
+    return next((finding for finding in while_running if finding.subject == WentOn.SUBJECT), None)
 
 
 def _cause(first: Event) -> tuple[str, str]:

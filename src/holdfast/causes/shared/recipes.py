@@ -84,6 +84,18 @@ CLIP = (
     jax("Clip the gradients", "optimizer = optax.chain(optax.clip_by_global_norm(1.0), optax.adam(1e-3))"),
 )
 SLOWER = (
+    Recipe(
+        "A tenth of the learning rate",
+        "optimizer = keras.optimizers.Adam(learning_rate=$lower_rate)",
+        KERAS,
+        when="lower_rate",
+    ),
+    Recipe(
+        "A tenth of the learning rate",
+        "optimizer = torch.optim.Adam(model.parameters(), lr=$lower_rate)",
+        TORCH,
+        when="lower_rate",
+    ),
     keras("A tenth of the learning rate", "optimizer = keras.optimizers.Adam(learning_rate=1e-4)"),
     torch("A tenth of the learning rate", "optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)"),
     jax("A tenth of the learning rate", "optimizer = optax.adam(1e-4)"),

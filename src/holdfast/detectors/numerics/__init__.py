@@ -1,0 +1,1 @@
+"""Sick training: what the training process tells of its model, its gradients and its first non-finite value, as causes."""

@@ -1,0 +1,269 @@
+"""What the training process tells of its numbers, typed. Whatever it could not tell is None or empty."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from holdfast.recorded_events import WentOn
+from holdfast.vocabulary import Event, Window
+from holdfast.windows import Reads
+
+SETUP, HEALTH, NON_FINITE, EPOCH = "numerics.setup", "numerics.health", "numerics.non_finite", "numerics.epoch"
+READS = Reads(events=(SETUP, HEALTH, NON_FINITE, EPOCH, WentOn.KIND))
+
+
+def number(value: object) -> float | None:
+    """NaN and infinity come as words."""
+    if isinstance(value, bool) or value is None:
+        return None
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return None
+
+
+def finite(value: object) -> float | None:
+    found = number(value)
+    return found if found is not None and math.isfinite(found) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A layer's weights in one sample."""
+
+    name: str
+    weight: float | None
+    gradient: float | None  # None: there is none at all
+    update: float | None
+    zero_share: float | None
+    numbers: int
+
+    @property
+    def update_ratio(self) -> float | None:
+        if self.update is None or not self.weight or not math.isfinite(self.update):
+            return None
+        return self.update / self.weight
+
+    @property
+    def gradient_rms(self) -> float | None:
+        """Of one number: layers of different size are compared by it."""
+        if self.gradient is None or not math.isfinite(self.gradient) or not self.numbers:
+            return None
+        return self.gradient / math.sqrt(self.numbers)
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    layer: str
+    activation: str
+    dead: float
+    saturated: float
+
+
+@dataclass(frozen=True, slots=True)
+class Classes:
+    """Of the labels of one batch."""
+
+    distinct: int
+    share: float
+    rows: int
+    most_common: str
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """One sample of a training step."""
+
+    at: float
+    step: int
+    loss: float | None
+    rate: float | None
+    groups: tuple[Group, ...]
+    units: tuple[Units, ...]
+    classes: Classes | None
+    correct: float | None
+    spread: float | None
+    scale: float | None
+
+    @classmethod
+    def of(cls, event: Event) -> Health:
+        data = event.data
+        groups = (row for row in data.get("groups") or () if len(row) >= 6)
+        units = (row for row in data.get("units") or () if len(row) >= 4)
+        return cls(
+            event.at,
+            int(number(data.get("step")) or 0),
+            number(data.get("loss")),
+            finite(data.get("rate")),
+            tuple(
+                Group(str(r[0]), number(r[1]), number(r[2]), number(r[3]), finite(r[4]), int(number(r[5]) or 0))
+                for r in groups
+            ),
+            tuple(Units(str(r[0]), str(r[1] or ""), finite(r[2]) or 0.0, finite(r[3]) or 0.0) for r in units),
+            _classes(data.get("classes")),
+            finite(data.get("correct")),
+            finite(data.get("spread")),
+            finite(data.get("scale")),
+        )
+
+
+def _classes(row: object) -> Classes | None:
+    if not isinstance(row, Sequence) or len(row) < 4 or finite(row[1]) is None:
+        return None
+    return Classes(int(finite(row[0]) or 0), finite(row[1]) or 0.0, int(finite(row[2]) or 0), str(row[3]))
+
+
+class Part(dict[str, Any]):
+    """A part of the set-up: what is not there is None."""
+
+    def __missing__(self, key: str) -> None:
+        return None
+
+    def number(self, key: str) -> float | None:
+        return finite(self[key])
+
+    def text(self, key: str) -> str:
+        return str(self[key] or "")
+
+    def shape(self) -> tuple[int, ...]:
+        return tuple(int(size) for size in self["shape"] or ())
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """Model, loss, optimizer and first batch, as they were right after the first step."""
+
+    at: float
+    step: int
+    last: Part
+    loss: Part
+    targets: Part
+    output: Part
+    inputs: tuple[Part, ...]
+    first_layer: str
+    optimizer: Part
+    weights: Part
+    recurrent: bool
+    normalised: bool
+    half: str
+
+    @classmethod
+    def of(cls, event: Event) -> Setup:
+        data = event.data
+
+        def part(name: str) -> Part:
+            value = data.get(name)
+            return Part(value) if isinstance(value, Mapping) else Part()
+
+        inputs = tuple(Part(one) for one in data.get("inputs") or () if isinstance(one, Mapping))
+        return cls(
+            event.at, int(number(data.get("step")) or 0), part("last"), part("loss"), part("targets"), part("output"),
+            inputs, part("first_layer").text("kind"), part("optimizer"), part("weights"), bool(data.get("recurrent")),
+            bool(data.get("normalised")), str(data.get("half") or ""),
+        )  # fmt: skip
+
+    @property
+    def family(self) -> str:
+        return self.loss.text("family")
+
+    @property
+    def classifies(self) -> bool:
+        return self.family in ("binary", "categorical", "sparse", "nll")
+
+    @property
+    def classes(self) -> int:
+        """How many, as far as output and labels tell."""
+        shape = self.output.shape()
+        units = shape[-1] if len(shape) > 1 else 1
+        return max(2, units, int(self.targets.number("distinct") or 0) if self.family != "regression" else 0)
+
+    @property
+    def chance_loss(self) -> float:
+        """Of a model that knows nothing yet: -log(1/classes)."""
+        return math.log(self.classes if self.family != "binary" else 2)
+
+    @property
+    def input_scale(self) -> float:
+        """The largest absolute value fed, but for what is looked up in a table."""
+        if self.first_layer.lower().startswith("embedding"):
+            return 0.0
+        return max((abs(v) for one in self.inputs for v in (one.number("min"), one.number("max")) if v), default=0.0)
+
+    @property
+    def rate(self) -> float | None:
+        return self.optimizer.number("rate")
+
+    @property
+    def adaptive(self) -> bool:
+        name = self.optimizer.text("name").lower()
+        return any(word in name for word in ("adam", "rmsprop", "nadam", "lamb", "lion", "adagrad", "adafactor"))
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """A run's set-up and samples; nothing where the process told nothing."""
+
+    setup: Setup | None
+    samples: tuple[Health, ...]
+    incident: Event | None
+    shown: tuple[tuple[int, float], ...]  # the losses of whole epochs, by step
+
+    def __bool__(self) -> bool:
+        return self.setup is not None or bool(self.samples)
+
+    @property
+    def steps(self) -> int:
+        return self.samples[-1].step if self.samples else 0
+
+    def losses(self) -> list[float]:
+        return [sample.loss for sample in self.samples if sample.loss is not None]
+
+    def improved(self) -> float | None:
+        """By which share the loss fell between the first and the last samples; None while that cannot be said."""
+        losses = self.losses()
+        if len(losses) < 6 or any(not math.isfinite(loss) for loss in losses):
+            return None
+        third = max(2, len(losses) // 3)
+        first, last = median(losses[:third]), median(losses[-third:])
+        return (first - last) / abs(first) if first else None
+
+    def learns(self) -> bool | None:
+        """Beyond the noise of its batches, by the loss or by what is predicted right. None: too little is known."""
+        improved = self.improved()
+        if improved is None:
+            return None
+        right = [sample.correct for sample in self.samples if sample.correct is not None]
+        if len(right) >= 6:
+            third = max(2, len(right) // 3)
+            if median(right[-third:]) - median(right[:third]) > 0.1:
+                return True
+        return improved > 0.05
+
+
+def read(window: Window) -> Course:
+    """Of the latest model: a script may train several, one after the other."""
+    setups = window.events(SETUP)
+    since = setups[-1].at if setups else float("-inf")
+    setup = Setup.of(setups[-1]) if setups else None
+    samples = tuple(Health.of(event) for event in window.events(HEALTH) if event.at >= since - 1.0)
+    incidents = [event for event in window.events(NON_FINITE) if event.at >= since - 1.0]
+    shown = []
+    for event in window.events(EPOCH):
+        logs = event.data.get("logs")
+        loss = finite(logs.get("loss")) if isinstance(logs, Mapping) else None
+        if event.at >= since - 1.0 and loss is not None:
+            shown.append((int(number(event.data.get("step")) or 0), loss))
+    return Course(setup, samples, incidents[0] if incidents else None, tuple(shown))
+
+
+def figure(value: float | None) -> str:
+    """For a person: three digits."""
+    if value is None:
+        return "?"
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Inf" if value > 0 else "-Inf"
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}"

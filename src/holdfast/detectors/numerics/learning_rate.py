@@ -1,0 +1,125 @@
+"""A learning rate that is far too high or far too low for this model, by what its updates do to the weights and the loss."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+from typing import Any
+
+from holdfast.detectors.numerics.facts import READS, Course, Health, figure, read
+from holdfast.vocabulary import Detail, Evidence, Finding, Window
+from holdfast.windows import reads
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    steps: int = 40
+    samples: int = 6
+    moved: float = 0.05  # of the weights in one update, the middle sample
+    adaptive_rate: float = 0.05
+    plain_rate: float = 5.0
+    grown: float = 3.0  # times the first loss
+    low_ratio: float = 3e-6
+    low_steps: int = 100
+    low_change: float = 0.02  # of the loss, over all steps seen
+    low_rate: float = 2e-6  # of an adaptive optimizer; fine-tuning goes down to 5e-6
+    low_plain_rate: float = 2e-5
+
+
+@reads(READS)
+def find_high(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
+    course = read(window)
+    samples = course.samples
+    if (
+        course.setup is None
+        or course.incident is not None
+        or len(samples) < thresholds.samples
+        or course.steps < thresholds.steps
+    ):
+        return None
+    learns = course.learns()
+    rate = max((sample.rate for sample in samples if sample.rate is not None), default=course.setup.rate or 0.0)
+    ratios = [ratio for sample in samples[2:] if (ratio := _moved(sample)) is not None]
+    ratio = median(ratios) if len(ratios) >= 3 else None
+    absurd = rate >= (thresholds.adaptive_rate if course.setup.adaptive else thresholds.plain_rate)
+    shakes = ratio is not None and ratio >= thresholds.moved
+    grows = _grows(course, thresholds)
+    if grows and (absurd or shakes):
+        effect, confidence = "the loss grows: " + _told(course), 0.85
+    elif (absurd or shakes) and learns is False and not _solved(course):
+        effect, confidence = "the loss does not fall: " + _told(course), 0.8 if absurd and shakes else 0.7
+    elif grows and not course.setup.recurrent and _diverges(course):
+        effect, confidence = "the loss grows from sample to sample: " + _told(course), 0.75
+    else:
+        return None
+    moved = f", one update moves the weights by {ratio:.1%}" if ratio is not None else ""
+    text = f"with a learning rate of {figure(rate)}{moved}, {effect}"
+    details: dict[str, Any] = {Detail.LOWER_RATE: f"{rate / 10:.0e}".replace("e-0", "e-")} if rate else {}
+    return Finding("learning-rate-too-high", confidence, (Evidence(text, "telemetry", samples[-1].at, rate),), details)
+
+
+def _moved(sample: Health) -> float | None:
+    """By how much of themselves the weights move: the middle layer's."""
+    ratios = [ratio for group in sample.groups if (ratio := group.update_ratio) is not None and group.numbers > 16]
+    return median(ratios) if ratios else None
+
+
+def _grows(course: Course, thresholds: Thresholds) -> bool:
+    losses = [loss for loss in course.losses() if math.isfinite(loss)]
+    if len(losses) < thresholds.samples or min(losses) < 0:
+        return False
+    first, last = median(losses[:3]), median(losses[-3:])
+    return first > 0 and last >= thresholds.grown * first
+
+
+def _diverges(course: Course) -> bool:
+    losses = course.losses()[-8:]
+    return len(losses) >= 8 and all(later >= 1.02 * earlier for earlier, later in pairwise(losses))
+
+
+def _solved(course: Course) -> bool:
+    """There is nothing left to learn."""
+    right = [sample.correct for sample in course.samples[-3:] if sample.correct is not None]
+    return bool(right) and min(right) > 0.95
+
+
+def _told(course: Course) -> str:
+    losses = course.losses()
+    chosen = losses[:2] + losses[len(losses) // 2 : len(losses) // 2 + 1] + losses[-2:]
+    return ", ".join(figure(loss) for loss in chosen)
+
+
+@reads(READS)
+def find_low(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
+    """Not while a rate is still being raised, and not where one was high before."""
+    course = read(window)
+    samples = course.samples
+    if (
+        course.setup is None
+        or course.steps < thresholds.low_steps
+        or len(samples) < thresholds.samples
+        or _solved(course)
+    ):
+        return None
+    rates = [sample.rate for sample in samples if sample.rate is not None]
+    rate = max(rates, default=course.setup.rate or 0.0)
+    if rates and rates[-1] > 1.5 * rates[0]:
+        return None  # a warm-up
+    ratios = [ratio for sample in samples if (ratio := _moved(sample)) is not None]
+    improved = course.improved()
+    if not ratios or improved is None or abs(improved) > thresholds.low_change:
+        return None
+    low = rate <= (thresholds.low_rate if course.setup.adaptive else thresholds.low_plain_rate)
+    if max(ratios) > (10 if low else 1) * thresholds.low_ratio or (not low and rate > 1e-3):
+        return None
+    text = (
+        f"with a learning rate of {figure(rate)} one update moves the weights by {median(ratios):.1e} of themselves; "
+        f"in {course.steps} steps the loss changed by {abs(improved):.1%}"
+    )
+    higher = 1e-3 if course.setup.adaptive else 1e-2
+    details: dict[str, Any] = {Detail.HIGHER_RATE: f"{higher:.0e}".replace("e-0", "e-")}
+    return Finding(
+        "learning-rate-too-low", 0.85 if low else 0.7, (Evidence(text, "telemetry", samples[-1].at, rate),), details
+    )

@@ -1,0 +1,169 @@
+"""Last layer, loss function and labels that do not fit each other: by what each of them is, and what the first batch holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from holdfast.detectors.numerics.facts import READS, Course, Setup, figure, read
+from holdfast.vocabulary import Evidence, Finding, Window
+from holdfast.windows import reads
+
+BOUNDED = {"sigmoid": (0.0, 1.0), "softmax": (0.0, 1.0), "tanh": (-1.0, 1.0), "hard_sigmoid": (0.0, 1.0)}
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    slack: float = 1e-3  # beyond 0 and 1: rounding
+    beyond: float = 1.5  # times: a target that the last layer cannot reach
+    steps: int = 60
+    stuck: float = 0.05
+
+
+@reads(READS)
+def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
+    course = read(window)
+    setup = course.setup
+    if setup is None or not setup.output:
+        return None
+    found = (
+        _one_unit(setup)
+        or _logits(setup)
+        or _probabilities(setup, thresholds)
+        or _shapes(setup)
+        or _labels(setup)
+        or _range(setup, thresholds)
+        or _classes_by_regression(course, setup, thresholds)
+    )
+    if found is None:
+        return None
+    confidence, why = found
+    evidence = [Evidence(why, "telemetry", setup.at), Evidence(_as_built(setup), "telemetry", setup.at)]
+    return Finding(
+        "output-loss-mismatch", confidence, tuple(evidence), headline=f"Last layer and loss do not fit: {why}"
+    )
+
+
+def _units(setup: Setup) -> int:
+    shape = setup.output.shape()
+    return shape[-1] if len(shape) > 1 else 1
+
+
+def _one_unit(setup: Setup) -> tuple[float, str] | None:
+    if setup.last.text("activation") == "softmax" and _units(setup) == 1:
+        return 0.97, "softmax over one unit gives 1.0 for every row, whatever the weights are"
+    return None
+
+
+def _logits(setup: Setup) -> tuple[float, str] | None:
+    """Probabilities into a loss that makes probabilities of what it is given."""
+    activation, made = setup.last.text("activation"), setup.loss["from_logits"]
+    if not made or setup.family not in ("binary", "categorical", "sparse"):
+        return None
+    if activation in ("softmax", "sigmoid"):
+        return (
+            0.9,
+            f"the last layer ends in {activation}, and the loss {_name(setup)} applies it once more (it expects logits)",
+        )
+    several = _units(setup) > 1
+    if setup.output["rows_sum_to_1"] and setup.output["between_0_and_1"] and several:
+        return 0.85, f"the outputs are probabilities (each row sums to 1), and the loss {_name(setup)} expects logits"
+    return None
+
+
+def _probabilities(setup: Setup, thresholds: Thresholds) -> tuple[float, str] | None:
+    """Anything else into a loss that takes probabilities: it is cut off at 0 and 1, and has no gradient there."""
+    lowest, highest = setup.output.number("min"), setup.output.number("max")
+    if lowest is None or highest is None:
+        return None
+    if setup.family == "nll":
+        if highest > thresholds.slack:
+            return (
+                0.92,
+                f"the loss {_name(setup)} expects logarithms of probabilities (0 or less), and gets up to {figure(highest)}",
+            )
+        return None
+    if setup.loss["from_logits"] is not False or not setup.classifies:
+        return None
+    activation = setup.last.text("activation")
+    outside = lowest < -thresholds.slack or highest > 1 + thresholds.slack
+    if outside or activation in ("relu", "tanh", "linear"):
+        ends = f"the last layer ends in {activation}" if activation else "the outputs are no probabilities"
+        return 0.92, (
+            f"the loss {_name(setup)} expects probabilities, and {ends}: its outputs go from {figure(lowest)} to {figure(highest)}"
+        )
+    return None
+
+
+def _shapes(setup: Setup) -> tuple[float, str] | None:
+    """Sizes that do not match are spread over each other, without an error."""
+    if setup.family != "regression":
+        return None
+    output, targets = setup.output.shape(), setup.targets.shape()
+    if not output or not targets or output == targets or 1 in (output[0], targets[0]):
+        return None
+    if not setup.loss.text("name").endswith("_loss"):  # Keras brings (n,) and (n, 1) together
+        output, targets = (tuple(size for size in shape if size != 1) for shape in (output, targets))
+        if output == targets or not targets or not output:
+            return None
+    return 0.92, (
+        f"outputs of shape {setup.output.shape()} and targets of shape {setup.targets.shape()} are spread over each other: "
+        "every output is compared with every target"
+    )
+
+
+def _labels(setup: Setup) -> tuple[float, str] | None:
+    lowest, highest = setup.targets.number("min"), setup.targets.number("max")
+    if lowest is None or highest is None or setup.family != "binary":
+        return None
+    if lowest < 0 or highest > 1:
+        return (
+            0.9,
+            f"the loss {_name(setup)} expects labels from 0 to 1, and the first batch has {figure(lowest)} to {figure(highest)}",
+        )
+    return None
+
+
+def _range(setup: Setup, thresholds: Thresholds) -> tuple[float, str] | None:
+    """A number is to be predicted that the last layer cannot give."""
+    activation = setup.last.text("activation")
+    lowest, highest = setup.targets.number("min"), setup.targets.number("max")
+    if setup.family != "regression" or lowest is None or highest is None:
+        return None
+    if activation in BOUNDED:
+        low, high = BOUNDED[activation]
+        if highest > thresholds.beyond * high or lowest < low - (thresholds.beyond - 1.0):
+            return (
+                0.88,
+                f"{activation} gives {low:g} to {high:g}, and the targets go from {figure(lowest)} to {figure(highest)}",
+            )
+    mean = setup.targets.number("mean")
+    if activation == "relu" and lowest < 0 and mean is not None and mean <= 0.1 * highest:
+        return 0.8, f"relu gives nothing below 0, and the targets go from {figure(lowest)} to {figure(highest)}"
+    return None
+
+
+def _classes_by_regression(course: Course, setup: Setup, thresholds: Thresholds) -> tuple[float, str] | None:
+    """Class numbers or one-hot rows under a squared error: some learn all the same, and are left alone."""
+    if setup.family != "regression" or setup.last.text("activation") not in ("softmax",):
+        return None
+    if not (setup.targets["one_hot"] or setup.targets["integers"]):
+        return None
+    learns = course.learns()
+    if course.steps < thresholds.steps or learns is None or learns:
+        return None
+    return 0.7, f"the labels are classes, and the loss {_name(setup)} is made for quantities; the loss does not fall"
+
+
+def _name(setup: Setup) -> str:
+    return setup.loss.text("name") or "here"
+
+
+def _as_built(setup: Setup) -> str:
+    layer, kind = setup.last.text("layer"), setup.last.text("kind")
+    activation = setup.last.text("activation") or "an unknown activation"
+    form = {True: ", from logits", False: ", from probabilities"}.get(setup.loss["from_logits"], "")
+    line = f" at {setup.loss.text('line')}" if setup.loss["line"] else ""
+    return (
+        f"last layer: {layer or kind or '?'} with {_units(setup)} {'unit' if _units(setup) == 1 else 'units'} and {activation}; "
+        f"loss: {_name(setup)}{form}{line}; labels: shape {setup.targets.shape()}, {setup.targets.text('dtype')}"
+    )

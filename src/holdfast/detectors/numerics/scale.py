@@ -1,0 +1,107 @@
+"""Features or targets orders of magnitude from what a model starts at, where training suffers from it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import median
+
+from holdfast.detectors.numerics.facts import READS, Course, Setup, figure, read
+from holdfast.vocabulary import Evidence, Finding, Window
+from holdfast.windows import reads
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    input_scale: float = 30.0  # the largest value fed: images of 0 to 255, salaries, years
+    first_loss: float = 8.0  # times what a model gives that knows nothing
+    apart: float = 1e3  # between the largest and the smallest column
+    steps: int = 60
+    target_scale: float = 50.0
+    missed: float = 20.0  # times the spread of the outputs
+    left: float = 0.7  # of the first loss, when enough steps are over
+
+
+@reads(READS)
+def find_input(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
+    course = read(window)
+    setup = course.setup
+    if setup is None or setup.input_scale < thresholds.input_scale or setup.first_layer.lower().startswith(
+        ("normal", "rescal", "batchnorm", "layernorm", "embed", "discret", "hash", "stringlookup")
+    ):  # fmt: skip
+        return None
+    suffers = _suffers(course, setup, thresholds)
+    if suffers is None:
+        return None
+    confidence, effect = suffers
+    evidence = [Evidence(f"{_ranges(setup)}; {effect}", "telemetry", setup.at, setup.input_scale)]
+    return Finding("unscaled-input", confidence, tuple(evidence))
+
+
+def _suffers(course: Course, setup: Setup, thresholds: Thresholds) -> tuple[float, str] | None:
+    losses = [loss for loss in course.losses() if math.isfinite(loss)]
+    if not losses or setup.normalised:
+        return None
+    learns = course.learns()
+    if setup.classifies:
+        first = max(losses[:3])
+        if first >= thresholds.first_loss * setup.chance_loss:
+            text = (
+                f"the loss begins at {figure(first)}, where a model that knows nothing has {figure(setup.chance_loss)}"
+            )
+            return 0.8, text
+    if course.steps < thresholds.steps or learns is None or learns:
+        return None
+    dead = max((unit.dead + unit.saturated for sample in course.samples for unit in sample.units), default=0.0)
+    if dead >= 0.5:
+        return 0.8, f"{dead:.0%} of the units of a layer give the same for every row, and the loss does not fall"
+    if _apart(setup) >= thresholds.apart or setup.input_scale >= 10 * thresholds.input_scale:
+        return 0.7, f"the loss has not fallen in {course.steps} steps"
+    return None
+
+
+def _apart(setup: Setup) -> float:
+    found = 1.0
+    for one in setup.inputs:
+        columns = one["columns"] or {}
+        largest, smallest = columns.get("largest_scale"), columns.get("smallest_scale")
+        if largest and smallest:
+            found = max(found, float(largest) / float(smallest))
+    return found
+
+
+def _ranges(setup: Setup) -> str:
+    one = max(setup.inputs, key=lambda part: max(abs(part.number("min") or 0.0), abs(part.number("max") or 0.0)))
+    text = f"the input goes from {figure(one.number('min'))} to {figure(one.number('max'))}"
+    columns = one["columns"] or {}
+    if columns.get("largest_scale") and columns.get("smallest_scale"):
+        text += (
+            f" (column {columns.get('largest_at', '?')} reaches {figure(float(columns['largest_scale']))}, "
+            f"the smallest one {figure(float(columns['smallest_scale']))})"
+        )
+    return text
+
+
+@reads(READS)
+def find_target(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
+    """A quantity far beyond what the outputs can reach in the steps taken."""
+    course = read(window)
+    setup = course.setup
+    if setup is None or setup.family != "regression" or course.steps < thresholds.steps:
+        return None
+    mean, spread = setup.targets.number("mean"), setup.targets.number("std")
+    if mean is None or spread is None or abs(mean) + spread < thresholds.target_scale:
+        return None
+    scales = [sample.scale for sample in course.samples if sample.scale is not None]
+    losses = [loss for loss in course.losses() if math.isfinite(loss)]
+    if len(scales) < 5 or len(losses) < 6:
+        return None
+    wanted, reached = abs(mean) + spread, median(scales[-3:])
+    left = median(losses[-3:]) / (median(losses[:3]) or 1.0)
+    if reached * thresholds.missed > wanted or left < thresholds.left:
+        return None
+    text = (
+        f"the targets are about {figure(mean)} (deviation {figure(spread)}), and after {course.steps} steps the outputs "
+        f"reach {figure(reached)}: {left:.0%} of the first loss is left"
+    )
+    return Finding("unscaled-target", 0.8, (Evidence(text, "telemetry", course.samples[-1].at, wanted),))

@@ -1,0 +1,104 @@
+"""Weights that should move and never do: none trainable, not given to the optimizer, or cut off from the loss."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from holdfast.detectors.numerics.facts import READS, Course, Setup, read
+from holdfast.vocabulary import Evidence, Finding, Window
+from holdfast.windows import reads
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    steps: int = 20
+    samples: int = 5
+
+
+@reads(READS)
+def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
+    course = read(window)
+    setup = course.setup
+    if setup is None:
+        return None
+    found = _frozen(setup) or _not_given(setup, course, thresholds) or _cut_off(course, thresholds)
+    if found is None:
+        return None
+    confidence, text = found
+    return Finding("parameters-not-trained", confidence, (Evidence(text, "telemetry", setup.at),))
+
+
+def _frozen(setup: Setup) -> tuple[float, str] | None:
+    trainable, frozen = setup.weights.number("trainable"), setup.weights.number("frozen")
+    names = [str(name) for name in setup.weights["frozen_names"] or ()]
+    if trainable == 0 and frozen:
+        return 0.95, f"none of the model's {frozen:,.0f} weights is trainable ({_some(names)})"
+    last = setup.last.text("layer")
+    if last and trainable and any(name == last or name.startswith((f"{last}.", f"{last}/")) for name in names):
+        return 0.75, f"the last layer, {last}, is frozen while others train"
+    return None
+
+
+def _not_given(setup: Setup, course: Course, thresholds: Thresholds) -> tuple[float, str] | None:
+    missing = [str(name) for name in setup.optimizer["not_given"] or ()]
+    if not missing or course.steps < thresholds.steps:
+        return None
+    still = _unmoved(course)
+    if still is not None and not any(_belongs(name, still) for name in missing):
+        return None
+    return (
+        0.85,
+        f"{len(missing)} trainable weights of the model were never given to the optimizer ({_some(missing)}): they stay as they are",
+    )
+
+
+def _unmoved(course: Course) -> set[str] | None:
+    """Groups whose weights had the same norm in every sample."""
+    norms: dict[str, list[float]] = {}
+    for sample in course.samples:
+        for group in sample.groups:
+            if group.weight is not None:
+                norms.setdefault(group.name, []).append(group.weight)
+    known = {name: values for name, values in norms.items() if len(values) >= 3}
+    return {name for name, values in known.items() if max(values) == min(values)} if known else None
+
+
+def _belongs(parameter: str, groups: set[str]) -> bool:
+    return any(parameter == group or parameter.startswith((f"{group}.", f"{group}/")) for group in groups)
+
+
+def _cut_off(course: Course, thresholds: Thresholds) -> tuple[float, str] | None:
+    """The layers nearest to the input have no gradient at all while later ones do. Heads that a loss does not use come last."""
+    samples = [sample for sample in course.samples if sample.groups]
+    if len(samples) < thresholds.samples or course.steps < thresholds.steps:
+        return None
+    setup = course.setup
+    frozen = (
+        {str(name).rsplit(".", 1)[0].rsplit("/", 1)[0] for name in (setup.weights["frozen_names"] or ())}
+        if setup
+        else set()
+    )
+    cut: list[str] = []
+    for group in samples[-1].groups:
+        if group.name in frozen or any(name.startswith(group.name) for name in frozen):
+            continue
+        none = all(g.gradient is None or g.gradient == 0.0 for s in samples for g in s.groups if g.name == group.name)
+        if not none:
+            break
+        cut.append(group.name)
+    if (
+        not cut
+        or len(cut) == len(samples[-1].groups)
+        or any(g.zero_share is None and g.gradient == 0.0 for g in samples[-1].groups[: len(cut)])
+    ):
+        return None
+    if any(g.gradient == 0.0 for g in samples[-1].groups[: len(cut)]):
+        return None  # a gradient of zero is one: units that are dead, told as that
+    return (
+        0.8,
+        f"no gradient reaches {_some(cut)} in {course.steps} steps, while later layers have one: cut off from the loss",
+    )
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:4]) + (", …" if len(names) > 4 else "")
