@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 _THREAD = re.compile(
     r"^(?:(?P<current>Current thread)|Thread) 0x[0-9a-f]+.*:\s*$|^Stack \(most recent call first\):\s*$"
@@ -25,6 +25,13 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True)
+class AnsweredFrame(Frame):
+    """With a number for what each of its variables holds, where it is the script's own."""
+
+    digests: tuple[str, ...] = ()  # NAME=NUMBER
+
+
+@dataclass(frozen=True, slots=True)
 class ThreadStack:
     """`frames` innermost first. `current`: the thread that broke, or that the signal came to."""
 
@@ -33,17 +40,20 @@ class ThreadStack:
 
 
 # Written by `inside/stacks.py`: the kernel's id of the thread, Python's, and its name.
+_HOLDS = re.compile(r"^    holds (?P<told>.+)$")
 _NAMED = re.compile(r"^Thread (?P<tid>\d+) (?P<ident>0x[0-9a-f]+) (?P<name>.*)$")
 
 
-def named_stacks(lines: Iterable[str]) -> list[tuple[int, int, str, tuple[Frame, ...]]]:
+def named_stacks(lines: Iterable[str]) -> list[tuple[int, int, str, tuple[AnsweredFrame, ...]]]:
     """Thread id (0 where it is not known), Python's id, name and frames, innermost first."""
-    found: list[tuple[int, int, str, list[Frame]]] = []
+    found: list[tuple[int, int, str, list[AnsweredFrame]]] = []
     for line in lines:
         if thread := _NAMED.match(line):
             found.append((int(thread["tid"]), int(thread["ident"], 16), thread["name"], []))
         elif found and (frame := _FRAME.match(line)):
-            found[-1][3].append(Frame(frame["file"], int(frame["line"]), frame["function"]))
+            found[-1][3].append(AnsweredFrame(frame["file"], int(frame["line"]), frame["function"]))
+        elif found and found[-1][3] and (holds := _HOLDS.match(line)):
+            found[-1][3][-1] = replace(found[-1][3][-1], digests=tuple(holds["told"].split()))
     return [(tid, ident, name, tuple(frames)) for tid, ident, name, frames in found]
 
 

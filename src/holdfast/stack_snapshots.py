@@ -20,6 +20,9 @@ class SourceFrame(Frame):
 
     loop: str = ""  # the head of the loop around it, where nothing is sure to end that one
     holds: tuple[str, ...] = ()  # the locks of the `with` statements around it, as written
+    condition: tuple[
+        str, ...
+    ] = ()  # NAME=NUMBER for what the loop's condition looks at, as far as it is known
 
 
 class WaitKind(StrEnum):
@@ -117,7 +120,10 @@ def of_data(data: Mapping[str, Any]) -> TreeSnapshot:
 
 
 def _thread(data: Mapping[str, Any]) -> ThreadSnapshot:
-    frames = tuple(SourceFrame(**{**frame, "holds": tuple(frame.get("holds") or ())}) for frame in data["frames"])
+    frames = tuple(
+        SourceFrame(**frame | {name: tuple(frame.get(name) or ()) for name in ("holds", "condition")})
+        for frame in data["frames"]
+    )
     return ThreadSnapshot(**{**data, "frames": frames, "wait": _wait(data.get("wait"))})
 
 

@@ -238,6 +238,17 @@ def test_a_rank_that_waits_in_its_backward_pass_is_explained_by_the_others(name:
     assert any("train.py:5" in text for text in found.evidence)
 
 
+def test_a_loop_whose_condition_changes_may_just_take_long() -> None:
+    def at(turns: int) -> ProcessSnapshot:
+        return process(10, busy(10, replace(frame(5, "visit(node)", loop="while todo:"), condition=(f"todo={turns}",))))
+
+    (before, _), (_, after) = looks(at(900)), looks(at(400))
+    moves, stands = classify(before, after, {}), classify(*looks(at(400)), {})
+    assert moves is not None
+    assert stands is not None
+    assert ((moves.cause, moves.soon), stands.soon) == (("infinite-loop", False), True)
+
+
 SILENT = {
     "a loop that looks at the clock, or computes for long": (process(10, busy(10, frame(5, "work()"))),),
     "native threads that compute": (process(10, thread(10, EXECUTE, frame(5, "model.evaluate(x)"), wait=LOCK), busy(11)),),

@@ -92,6 +92,21 @@ def test_a_loop_that_nothing_is_sure_to_end(text: str) -> None:
     assert Source(text).endless_loop(2) == LOOPS[text]
 
 
+CONDITIONS = {
+    "while size > self.least:\n    work()": {"size", "self.least"},
+    "while len(waiting) and not done:\n    work()": {"waiting", "done"},
+    "while evaluate(weights) > start:\n    work()": set(),
+    "while True:\n    work()": set(),
+    "while other.left:\n    work()": set(),
+    "for one in itertools.count(first):\n    work()": set(),
+}
+
+
+@pytest.mark.parametrize("text", CONDITIONS)
+def test_what_the_condition_of_a_loop_looks_at(text: str) -> None:
+    assert Source(text).condition_names(2) == CONDITIONS[text]
+
+
 def test_a_generator_waits_for_whoever_takes_from_it_and_a_function_begins_anew() -> None:
     assert Source("def rows():\n    while True:\n        yield read()\n").endless_loop(3) == ""
     inner = "while True:\n    def f():\n        work()\n    f()\n"

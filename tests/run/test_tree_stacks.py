@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -51,7 +52,9 @@ def between_processes():
     shared.acquire()
 
 def busy():
-    while True:
+    turns, last = 0, None
+    while turns >= 0 and last is None:
+        turns += 1
         sorted(range(9), key=lambda one: -one)
 
 def worker():
@@ -125,7 +128,12 @@ def test_a_thread_that_runs_python_is_asked_only_where_somebody_can_answer_for_i
     zoo = snapshot.processes[0]
     busiest = max(zoo.threads, key=lambda one: one.cpu_s)
     by_python = zoo.command.endswith("python")
-    assert [frame.function for frame in busiest.frames if frame.file.endswith("zoo.py")][-1:] == ["busy"] * by_python
+    found = [frame for frame in busiest.frames if frame.file.endswith("zoo.py")]
+    assert [frame.function for frame in found][-1:] == ["busy"] * by_python
+    # What its loop looks at, as numbers: the values themselves are nobody's business.
+    assert [re.sub("[0-9]+", "N", " ".join(f.condition)) for f in found if f.loop][-1:] == [
+        "last=N turns=N"
+    ] * by_python
     assert busiest.missing == ("" if by_python else "it runs, and a thread that runs Python is not asked")
 
 

@@ -143,7 +143,7 @@ def _endless_loop(scene: Scene) -> Verdict | None:
             0.85,
             f"The loop at {at(frame, code=False)} does not end",
             (text, *inner, *waits),
-            soon=True,
+            soon=not thread.loop_moves,
         )
     return None
 

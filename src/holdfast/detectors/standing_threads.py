@@ -74,6 +74,16 @@ class StandingThread:
         return next((f for f in self.own if f.loop and (f.file, f.function, f.loop) in earlier), None)
 
     @property
+    def loop_moves(self) -> bool:
+        """What the loop's condition looks at was something else in the look before: it may just take long."""
+        frame = self.loop
+        if frame is None or self.before is None or not frame.condition:
+            return False
+        same = (frame.file, frame.function, frame.loop)
+        earlier = [f for f in own_frames(self.before.frames) if (f.file, f.function, f.loop) == same and f.condition]
+        return bool(earlier) and all(f.condition != frame.condition for f in earlier)
+
+    @property
     def debugged(self) -> bool:
         return self.process.traced or any(_DEBUGGER.search(frame.file) for frame in self.thread.frames)
 

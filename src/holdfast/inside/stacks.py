@@ -23,6 +23,8 @@ NAME = "holdfast-stacks"
 HELPER = "hf-stacks"  # the name of the thread of ours that answers ASK
 END = "End of stacks"
 MOST_FRAMES = 100
+MOST_NAMES = 30  # of a frame, and of an object in it
+LIBRARIES = ("site-packages", "dist-packages", f"{os.sep}lib{os.sep}python", "<frozen", f"holdfast{os.sep}inside")
 
 _answers: list[int] = []  # the descriptor they are written to; a list, since a forked child has another one
 
@@ -72,8 +74,36 @@ def _lines(frame: object) -> list[str]:
     while frame is not None and len(found) < MOST_FRAMES:
         code = frame.f_code  # type: ignore[attr-defined]
         found.append(f'  File "{code.co_filename}", line {frame.f_lineno} in {code.co_name}\n')  # type: ignore[attr-defined]
+        if not any(part in code.co_filename for part in LIBRARIES):
+            found += _digests(frame)
         frame = frame.f_back  # type: ignore[attr-defined]
     return found
+
+
+def _digests(frame: object) -> list[str]:
+    """What each variable of a frame of the script's holds, as a number: whether a loop gets on is seen by whether they change. No
+    value leaves the process, and nothing of the script's own is called."""
+    told: list[str] = []
+    variables = frame.f_locals  # type: ignore[attr-defined]
+    for name, value in list(variables.items())[:MOST_NAMES]:
+        digest = _digest(value)
+        if digest is not None:
+            told.append(f"{name}={digest}")
+        elif name == "self":
+            inner = list(getattr(value, "__dict__", {}).items())[:MOST_NAMES]
+            told += [f"self.{key}={digest}" for key, one in inner if (digest := _digest(one)) is not None]
+    return [f"    holds {' '.join(told)}\n"] if told else []
+
+
+def _digest(value: object) -> "int | None":
+    """Of plain numbers and texts, and how many a collection holds."""
+    if value is None or type(value) in (bool, int, float, str, bytes):
+        return hash(value) & 0xFFFFFFFF
+    if type(value) in (list, dict, set, tuple) or type(value).__module__ == "collections":
+        return len(value)  # type: ignore[arg-type]
+    if type(value).__module__ == "numpy" and getattr(value, "ndim", 1) == 0:
+        return hash(value.item()) & 0xFFFFFFFF  # type: ignore[attr-defined]
+    return None
 
 
 def _threads() -> dict[int, tuple[int, str]]:

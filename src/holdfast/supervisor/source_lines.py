@@ -41,10 +41,19 @@ class Source:
 
     def endless_loop(self, number: int) -> str:
         """The head of the innermost loop around a line that nothing in it is sure to end; empty where there is none."""
+        loop = self._endless(number)
+        return self.line(loop.lineno) if loop is not None else ""
+
+    def condition_names(self, number: int) -> frozenset[str]:
+        """The variables that the condition of such a loop looks at: `size`, `self.left`. Empty where it looks at anything else, too."""
+        loop = self._endless(number)
+        return _names(loop.test) if isinstance(loop, ast.While) else frozenset()
+
+    def _endless(self, number: int) -> ast.While | ast.For | None:
         for node in reversed(list(self._around(number))):
             if isinstance(node, (ast.While, ast.For)) and number <= _last_of_body(node) and _may_never_end(node):
-                return self.line(node.lineno)
-        return ""
+                return node
+        return None
 
     def locks_held(self, number: int) -> tuple[str, ...]:
         """What the `with` statements around a line hold, as written, outermost first; not the one that begins there."""
@@ -95,6 +104,23 @@ def _may_never_end(node: ast.While | ast.For) -> bool:
         if isinstance(one, ast.Call) and _called(one) in _CLOCK | _TRAINS:
             return False
     return True
+
+
+_SIZES = frozenset({"len", "abs", "min", "max", "sum", "any", "all", "bool", "float", "int"})
+
+
+def _names(test: ast.expr) -> frozenset[str]:
+    found: set[str] = set()
+    for node in ast.walk(test):
+        if isinstance(node, ast.Attribute):
+            if not (isinstance(node.value, ast.Name) and node.value.id == "self"):
+                return frozenset()
+            found.add(f"self.{node.attr}")
+        elif isinstance(node, ast.Call) and _called(node) not in _SIZES:
+            return frozenset()
+        elif isinstance(node, ast.Name) and node.id not in _SIZES | {"self"}:
+            found.add(node.id)
+    return frozenset(found)
 
 
 def _own_nodes(node: ast.AST) -> Iterator[ast.AST]:

@@ -87,7 +87,8 @@ def _process(stat: Stat, pipes: PipeHolders, until: float) -> ProcessSnapshot:
             thread,
             name=answers.names.get(thread.tid) or thread.name,
             frames=tuple(
-                SourceFrame(frame.file, frame.line, frame.function) for frame in answers.frames.get(thread.tid, ())
+                SourceFrame(frame.file, frame.line, frame.function, condition=getattr(frame, "digests", ()))
+                for frame in answers.frames.get(thread.tid, ())
             ),
             missing=answers.missing.get(thread.tid, ""),
         )
@@ -185,7 +186,7 @@ def _process_with_code(process: ProcessSnapshot) -> ProcessSnapshot:
 
 def _with_source(frame: SourceFrame, cwd: Path) -> SourceFrame:
     if is_library(frame.file):
-        return frame
+        return replace(frame, condition=())
     source = source_of(str(cwd / frame.file))
     return SourceFrame(
         frame.file.removeprefix(f"{cwd}{os.sep}"),
@@ -194,4 +195,10 @@ def _with_source(frame: SourceFrame, cwd: Path) -> SourceFrame:
         source.line(frame.line),
         source.endless_loop(frame.line),
         source.locks_held(frame.line),
+        _of_the_condition(source.condition_names(frame.line), frame.condition),
     )
+
+
+def _of_the_condition(names: frozenset[str], digests: tuple[str, ...]) -> tuple[str, ...]:
+    known = {digest.partition("=")[0]: digest for digest in digests}
+    return tuple(known[name] for name in sorted(names & known.keys()))
