@@ -20,9 +20,7 @@ class SourceFrame(Frame):
 
     loop: str = ""  # the head of the loop around it, where nothing is sure to end that one
     holds: tuple[str, ...] = ()  # the locks of the `with` statements around it, as written
-    condition: tuple[
-        str, ...
-    ] = ()  # NAME=NUMBER for what the loop's condition looks at, as far as it is known
+    condition: tuple[str, ...] = ()  # NAME=NUMBER for what the loop's condition looks at, as far as it is known
 
 
 class WaitKind(StrEnum):

@@ -401,6 +401,13 @@ def test_a_step_that_a_signal_let_finish_is_no_sign_of_life() -> None:
     assert found is not None and found.cause == "deadlock"
 
 
+def test_a_job_that_hangs_may_take_minutes_to_end_once_it_was_asked() -> None:
+    signal = Event("signal.received", 104.5, {"signal": 15})
+    found = hang.find_ending(window(30.0, signal, Exit(137, 9).event(400.0)))
+    assert found is not None and found.cause == "deadlock"
+    assert hang.find_ending(window(30.0, signal, Exit(1).event(400.0), steps_at=390.0)) is None
+
+
 @pytest.mark.parametrize("name", ENDINGS)
 def test_a_run_that_was_ended_while_it_stood_still_was_ended_for_that(name: str) -> None:
     ended, steps_at, cause = ENDINGS[name]

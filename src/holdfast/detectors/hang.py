@@ -18,6 +18,8 @@ from holdfast.stack_snapshots import RecordedStacks
 from holdfast.vocabulary import Evidence, Finding, Sample, Standstill, Window
 from holdfast.windows import reads
 
+ASKED_WITHIN_S = 5.0  # of a reading
+
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
@@ -30,7 +32,8 @@ class Thresholds:
 
 
 READS = reads(
-    latest=["job.silent_s", "train.steps_count", "disk.read_bytes", "disk.written_bytes"],
+    latest=["train.steps_count", "disk.read_bytes", "disk.written_bytes"],
+    course=["job.silent_s"],
     events=[RecordedStacks.KIND, Exit.KIND, "process.gone", "guard.stopped", "signal.received", "key.interrupt"],
 )
 
@@ -52,15 +55,29 @@ def find_ending(window: Window, thresholds: Thresholds = Thresholds()) -> Findin
     steps = window.last("train.steps_count")
     if ended is None:
         return _found(window, window.last("job.silent_s"), thresholds)
-    if not silent or ended.at - silent[-1].at > thresholds.ended_soon_s or Exit.of(ended).code == 0:
+    if not silent or Exit.of(ended).code == 0:
         return None
-    asked = [event.at for event in window.events("signal.received", "key.interrupt")]
-    ended_by_signal = any(
-        silent[-1].at - silent[-1].value < at <= silent[-1].at + 5.0 for at in asked if silent[-1].value
-    )
-    if steps is not None and steps.at > silent[-1].at and not ended_by_signal:
-        return None  # it went on by itself; what a signal interrupts may still finish its step
+    asked = _asked(window, silent)
+    if asked is not None and (steps is None or steps.at <= asked[0] + thresholds.ended_soon_s):
+        return _found(
+            window, asked[1], thresholds, until=asked[0]
+        )  # what a signal interrupts may still finish its step
+    if ended.at - silent[-1].at > thresholds.ended_soon_s or (steps is not None and steps.at > silent[-1].at):
+        return None  # it went on by itself
     return _found(window, silent[-1], thresholds, until=ended.at)
+
+
+def _asked(window: Window, silent: Sequence[Sample]) -> tuple[float, Sample] | None:
+    """When it was first asked to end while it stood still, and how long it had: a job that hangs may take minutes to end."""
+    for event in window.events("signal.received", "key.interrupt"):
+        during = [
+            s
+            for s in silent
+            if s.at - (s.value or 0.0) < event.at <= s.at + ASKED_WITHIN_S and s.at <= event.at + ASKED_WITHIN_S
+        ]
+        if during:
+            return event.at, during[-1]
+    return None
 
 
 def _found(window: Window, silent: Sample | None, thresholds: Thresholds, until: float = inf) -> Finding | None:
