@@ -122,7 +122,8 @@ def callback_list_class() -> Any:
 
 
 def epoch_iterator_class() -> Any:
-    return _module("trainers.epoch_iterator").EpochIterator
+    """None in a Keras that walks through an epoch otherwise."""
+    return getattr(sys.modules.get(_EPOCHS), "EpochIterator", None)
 
 
 def tf_epoch_iterator_class() -> Any:
