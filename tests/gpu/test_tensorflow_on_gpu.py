@@ -76,12 +76,19 @@ def test_a_batch_that_fits_the_card_is_left_alone(trainings: Trainings) -> None:
     assert distance <= UNTOUCHED
 
 
-@pytest.mark.parametrize("variant", ["dense", "dense-no-jit", "tape-loop", "train-on-batch"])
+@pytest.mark.parametrize("variant", ["dense", "dense-no-jit", "train-on-batch"])
 def test_a_batch_too_big_for_the_card_is_trained_all_the_same(trainings: Trainings, variant: str) -> None:
     card = ["--limit", str(SIX_LAYERS_MB)]
     bare = trainings.run(variant, card, None)
     assert bare.exit != 0, "the batch fits: nothing is shown"
     check_rescued(trainings.whole(variant), trainings.run(variant, card, ()), within=1e-4, cap_mib=SIX_LAYERS_MB)
+
+
+def test_a_loop_of_the_scripts_own_is_refused_with_the_cause(trainings: Trainings) -> None:
+    held = trainings.run("tape-loop", ["--limit", str(SIX_LAYERS_MB)], ())
+    assert held.exit != 0
+    assert held.cause == "gpu-memory-exhausted", held.verdict
+    assert "tf.function" in held.how, held.how
 
 
 def test_a_budget_for_the_card_is_held(trainings: Trainings) -> None:
