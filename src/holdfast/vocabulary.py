@@ -111,6 +111,7 @@ class Detail(StrEnum):
     CORES = "cores"  # there are
     LOWER_RATE = "lower_rate"  # a learning rate to try next
     HIGHER_RATE = "higher_rate"
+    OPTIMIZER = "optimizer"  # the script's own, by the name of its class
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ CAUSE = CauseRecord(
     meaning="Each update moves the weights so little that training barely moves. Nothing is wrong otherwise.",
     sure="Updates are less than a millionth of the weights, and the loss falls in a straight, tiny slope.",
     recipes=(
-        keras("A usual learning rate", "optimizer = keras.optimizers.Adam(learning_rate=$higher_rate)"),
-        torch("A usual learning rate", "optimizer = torch.optim.Adam(model.parameters(), lr=$higher_rate)"),
+        keras("A usual learning rate", "optimizer = keras.optimizers.$optimizer(learning_rate=$higher_rate)"),
+        torch("A usual learning rate", "optimizer = torch.optim.$optimizer(model.parameters(), lr=$higher_rate)"),
     ),
 )

@@ -21,12 +21,13 @@ class Recipe:
     framework: str = ""  # "" fits all
     language: str = "python"
     when: str = ""  # only for a finding that has this detail, and then before the others
+    without: str = ""  # only for a finding that has not this detail: another recipe fills it in
     said: str = ""  # only where the evidence has this, and then before the others; its named groups fill the text
     unsaid: str = ""  # not where the evidence has this: there it would mend something else
 
     def fill(self, finding: Finding, framework: str, titles: Mapping[str, str]) -> Remedy | None:
         """For the framework seen. Where none was, it is said which one this is for, by its title."""
-        if self.when and not finding.details.get(self.when):
+        if (self.when and not finding.details.get(self.when)) or (self.without and finding.details.get(self.without)):
             return None
         told = "\n".join(item.text for item in finding.evidence)
         found = re.search(self.said, told)

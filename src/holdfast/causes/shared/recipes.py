@@ -86,18 +86,28 @@ CLIP = (
 SLOWER = (
     Recipe(
         "A tenth of the learning rate",
-        "optimizer = keras.optimizers.Adam(learning_rate=$lower_rate)",
+        "optimizer = keras.optimizers.$optimizer(learning_rate=$lower_rate)",
         KERAS,
         when="lower_rate",
     ),
     Recipe(
         "A tenth of the learning rate",
-        "optimizer = torch.optim.Adam(model.parameters(), lr=$lower_rate)",
+        "optimizer = torch.optim.$optimizer(model.parameters(), lr=$lower_rate)",
         TORCH,
         when="lower_rate",
     ),
-    keras("A tenth of the learning rate", "optimizer = keras.optimizers.Adam(learning_rate=1e-4)"),
-    torch("A tenth of the learning rate", "optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)"),
+    Recipe(
+        "A tenth of the learning rate",
+        "optimizer = keras.optimizers.Adam(learning_rate=1e-4)",
+        KERAS,
+        without="lower_rate",
+    ),
+    Recipe(
+        "A tenth of the learning rate",
+        "optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)",
+        TORCH,
+        without="lower_rate",
+    ),
     jax("A tenth of the learning rate", "optimizer = optax.adam(1e-4)"),
 )
 STACKS = (

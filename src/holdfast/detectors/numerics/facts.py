@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any
 
 from holdfast.recorded_events import WentOn
-from holdfast.vocabulary import Event, Window
+from holdfast.vocabulary import Detail, Event, Window
 from holdfast.windows import Reads
 
 SETUP, HEALTH, NON_FINITE, EPOCH = "numerics.setup", "numerics.health", "numerics.non_finite", "numerics.epoch"
@@ -198,6 +198,11 @@ class Setup:
         return self.optimizer.number("rate")
 
     @property
+    def optimizer_class(self) -> str:
+        name = self.optimizer.text("name")
+        return name if name.isidentifier() else "Adam"
+
+    @property
     def adaptive(self) -> bool:
         name = self.optimizer.text("name").lower()
         return any(word in name for word in ("adam", "rmsprop", "nadam", "lamb", "lion", "adagrad", "adafactor"))
@@ -267,3 +272,13 @@ def figure(value: float | None) -> str:
     if not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Inf" if value > 0 else "-Inf"
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}"
+
+
+def rate_details(setup: Setup | None, lower: float | None = None, higher: float | None = None) -> dict[str, Any]:
+    """For remedies that name another learning rate."""
+    details: dict[str, Any] = {Detail.OPTIMIZER: setup.optimizer_class if setup is not None else "Adam"}
+    if lower:
+        details[Detail.LOWER_RATE] = f"{lower:.1g}"
+    if higher:
+        details[Detail.HIGHER_RATE] = f"{higher:.1g}"
+    return details

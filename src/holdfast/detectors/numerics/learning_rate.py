@@ -6,10 +6,9 @@ import math
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
-from typing import Any
 
-from holdfast.detectors.numerics.facts import READS, Course, Health, figure, read
-from holdfast.vocabulary import Detail, Evidence, Finding, Window
+from holdfast.detectors.numerics.facts import READS, Course, Health, figure, rate_details, read
+from holdfast.vocabulary import Evidence, Finding, Window
 from holdfast.windows import reads
 
 
@@ -56,7 +55,7 @@ def find_high(window: Window, thresholds: Thresholds = Thresholds()) -> Finding 
         return None
     moved = f", one update moves the weights by {ratio:.1%}" if ratio is not None else ""
     text = f"with a learning rate of {figure(rate)}{moved}, {effect}"
-    details: dict[str, Any] = {Detail.LOWER_RATE: f"{rate / 10:.0e}".replace("e-0", "e-")} if rate else {}
+    details = rate_details(course.setup, lower=rate / 10)
     return Finding("learning-rate-too-high", confidence, (Evidence(text, "telemetry", samples[-1].at, rate),), details)
 
 
@@ -118,8 +117,7 @@ def find_low(window: Window, thresholds: Thresholds = Thresholds()) -> Finding |
         f"with a learning rate of {figure(rate)} one update moves the weights by {median(ratios):.1e} of themselves; "
         f"in {course.steps} steps the loss changed by {abs(improved):.1%}"
     )
-    higher = 1e-3 if course.setup.adaptive else 1e-2
-    details: dict[str, Any] = {Detail.HIGHER_RATE: f"{higher:.0e}".replace("e-0", "e-")}
+    details = rate_details(course.setup, higher=1e-3 if course.setup.adaptive else 1e-2)
     return Finding(
         "learning-rate-too-low", 0.85 if low else 0.7, (Evidence(text, "telemetry", samples[-1].at, rate),), details
     )

@@ -7,9 +7,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.detectors.numerics.facts import NON_FINITE, READS, SETUP, Part, Setup, figure, finite, number
+from holdfast.detectors.numerics.facts import (
+    NON_FINITE,
+    READS,
+    SETUP,
+    Part,
+    Setup,
+    figure,
+    finite,
+    number,
+    rate_details,
+)
 from holdfast.recorded_events import WentOn
-from holdfast.vocabulary import Detail, Event, Evidence, Finding, Window
+from holdfast.vocabulary import Event, Evidence, Finding, Window
 from holdfast.windows import reads
 
 UNDEFINED = (
@@ -269,7 +279,4 @@ def _course(incident: Incident, setup: Setup | None) -> list[str]:
 
 def _details(incident: Incident, setup: Setup | None) -> dict[str, Any]:
     rate = finite(incident.before["rate"]) or (setup.rate if setup else None)
-    details: dict[str, Any] = {}
-    if rate:
-        details[Detail.LOWER_RATE] = f"{rate / 10:.0e}".replace("e-0", "e-")
-    return details
+    return rate_details(setup, lower=rate / 10 if rate else None)
