@@ -66,7 +66,7 @@ class CheckedOps:
     def watching(self) -> Iterator[None]:
         torch, watch = self._torch, self._after
 
-        class Mode(torch.overrides.TorchFunctionMode):  # type: ignore[misc]
+        class Mode(torch.overrides.TorchFunctionMode):  # type: ignore[misc,name-defined]
             def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
                 kwargs = kwargs or {}
                 found = function(*args, **kwargs)

@@ -9,7 +9,7 @@ from ...headroom import left
 from ...telemetry import now
 from .finite import all_finite, is_float
 
-SHARE = 0.001  # of the run's time
+SHARE = 0.0005  # of the run's time
 EVERY_S = 1.0
 OF_WHAT_IS_FREE = 0.05
 KEPT = 2  # the newest may already be on its way to infinity

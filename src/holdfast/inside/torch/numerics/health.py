@@ -6,7 +6,7 @@ Gradients are taken right after the backward pass: what the script clips later i
 from __future__ import annotations
 
 import functools
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
 
 from ...numerics import events
 from ...numerics.events import Health, ends
@@ -19,6 +19,7 @@ from .finite import is_float
 from .late_vector import LateVectors
 from .layer_units import units_of
 from .loss_graph import LossFound, found_in
+from .noticing import models_of
 
 SOME = 1 << 16  # entries of a parameter that stand for all of it
 LABELS = 1024
@@ -239,6 +240,6 @@ def layers_of(model: Any, optimizer_parameters: List[Any]) -> List[Layer]:
     return [*found.items(), *((f"parameter {number}", [p]) for number, p in enumerate(rest))]
 
 
-def model_of(calls: List[Call]) -> Any:
-    models = [getattr(what, "model", what) if not hasattr(what, "named_parameters") else what for what, _, _ in calls]
-    return max(models, key=lambda model: sum(p.numel() for p in model.parameters())) if models else None
+def model_of(calls: Iterable[Call]) -> Any:
+    """The largest that was called; None where none was."""
+    return max(models_of(calls), key=lambda model: sum(p.numel() for p in model.parameters()), default=None)

@@ -49,7 +49,7 @@ def below(node: Any) -> List[Any]:
 
 
 def _from_the_top(loss: Any) -> Iterator[Any]:
-    todo, seen = [loss.grad_fn], set()
+    todo, seen = [loss.grad_fn], set()  # type: ignore[var-annotated]
     while todo and len(seen) < NEAR:
         node = todo.pop(0)
         if node is None or node in seen or is_leaf(node):

@@ -15,7 +15,6 @@ from typing import Any, Deque, Iterable, List, Optional, Tuple
 from ...numerics import events
 from ...numerics.events import Before, NonFinite
 from ...numerics.plain_numbers import told
-from ...numerics.schedule import SHARE
 from ...telemetry import Recorder, now
 from .. import seams
 from ..outermost_call import NOTED, Call, here
@@ -30,6 +29,7 @@ EXAMINED = 200  # bad losses of a run whose origin is looked for
 TOLD = 20  # incidents of a run; a run with more has said what it has to
 SCALER_SKIPS = 20  # in a row are ordinary: a loss scale finds its size
 SMALL = 4096  # entries of a gradient that is looked at in every step
+SHARE = 0.001  # of the run's time, for looking at all gradients
 AMONG = 6  # first parameters one of which is chosen for that
 
 
@@ -113,14 +113,17 @@ class Noticing:
         gradient = parameter.grad
         if gradient is None:
             return False
-        value = gradient.sum().item()
+        value = gradient.dot(gradient).item()  # 1.2 µs; a sum takes 2.5
         return bool(value - value != 0.0)
 
     def _choose(self, optimizer: Any) -> None:
-        """Of the first layer: what goes wrong on the way back comes down to it."""
+        """A bias of the first layer: what goes wrong on the way back comes down to it."""
         self._probe_of, self._probe = id(optimizer), _nothing
         first = [p for group in optimizer.param_groups for p in group["params"]][:AMONG]
-        small = [p for p in first if p.numel() <= SMALL and self._is_plain(p.grad)]
+        kinds = (self.torch.float32, self.torch.float64)
+        small = [
+            p for p in first if p.numel() <= SMALL and p.dim() == 1 and self._is_plain(p.grad) and p.dtype in kinds
+        ]
         if small:
             self._probe = weakref.ref(min(small, key=lambda each: each.numel()))
 
