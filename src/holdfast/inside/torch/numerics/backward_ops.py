@@ -46,6 +46,9 @@ def _described(torch: Any, node: Any, ops: CheckedOps) -> Tuple[Place, Optional[
     op = op_of(node)
     if known is None:
         return {"op": op, "layer": None}, None
+    made = ops.began(tensors_of(known.operands, torch))  # infinite already, and hidden from the loss by a choice
+    if made is not None and not made.from_outside:
+        return made.place, None if made.values is None else f"the gradient of {_article(made.values)}"
     said = clause(torch, op, known.operands) or clause(torch, known.op, known.operands)
     place: Place = {**known.place, "op": op if known.op in ("", "unknown") else known.op}
     return place, None if said is None else f"the gradient of {_article(said)}"

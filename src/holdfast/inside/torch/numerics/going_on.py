@@ -105,7 +105,7 @@ class GoingOn:
             return
         self.suspect = False
         parameters = [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
-        if not first_bad(self._torch, (("", p.grad) for p in parameters)):
+        if not parameters or (not self._roll_back and not first_bad(self._torch, (("", p.grad) for p in parameters))):
             self._roll_back = False
             return  # the script has mended or dropped it itself
         step = self._step()
@@ -132,7 +132,7 @@ class GoingOn:
         aside, self._aside = self._aside, []
         for parameter, gradient in aside:
             if parameter.grad is None:
-                parameter.grad = gradient
+                parameter.grad = gradient.detach().zero_()  # a script may read them, or add to them
         self._say_how(step)
 
     def _say_how(self, step: int) -> None:

@@ -15,6 +15,8 @@ from ..outermost_call import begin_noting, here
 from ..step import Aspect, Call, compiling, in_turn
 from ..telemetry import Telemetry
 from .going_on import GoingOn
+from .late_losses import LateLosses
+from .late_vector import LateVectors
 from .noticing import Noticing, models_of
 from .rows_left_out import shown_as
 from .sampling import Sampling
@@ -24,9 +26,10 @@ def looking(recorder: Recorder, torch: Any, telemetry: Telemetry, calls_are_note
     begin_noting()
     if not calls_are_noted:
         _note_calls(torch)
-    going_on = GoingOn(recorder, torch)
-    notices = Noticing(recorder, torch, telemetry, going_on)
-    looks = Looks(notices, going_on, Sampling(recorder, torch))
+    return aspect_of(Looks(recorder, torch, telemetry), torch)
+
+
+def aspect_of(looks: Looks, torch: Any) -> Aspect:
     return lambda step: replace(
         step,
         scale=_scale(looks, step.scale),
@@ -39,8 +42,15 @@ def looking(recorder: Recorder, torch: Any, telemetry: Telemetry, calls_are_note
 class Looks:
     """What is done at each of the calls, as little as possible on most steps."""
 
-    def __init__(self, notices: Noticing, going_on: GoingOn, sampling: Sampling) -> None:
-        self.notices, self.going_on, self.sampling = notices, going_on, sampling
+    def __init__(self, recorder: Recorder, torch: Any, telemetry: Telemetry) -> None:
+        self.going_on = GoingOn(recorder, torch)
+        self.notices = Noticing(recorder, torch, telemetry, self.going_on)
+        vectors = LateVectors(torch)
+        recorder.on_look(vectors.look)
+        self.sampling = Sampling(recorder, torch, vectors)
+        self.late = LateLosses(self.notices, vectors)
+        self._updating: Any = None  # the optimizer within its step
+        self._has_passed = False  # a backward pass was made since the last update
         self._scaled: Any = None  # what GradScaler.scale made last, and of which loss
 
     def scaled(self, outputs: Any, result: Any) -> None:
@@ -60,24 +70,34 @@ class Looks:
                 notices.losses.append((notices.recorder.steps + 1, value))
             else:
                 instead = notices.loss_is(value, tensor)
+        elif tensor.is_cuda and tensor.numel() == 1:
+            self.late.loss(notices.recorder.steps + 1, shown, list(here.calls))
         if self.sampling.due:
             self.sampling.before_pass(tensor, shown, sys._getframe(2))
         return instead
 
     def after_pass(self, tensor: Any) -> None:
-        notices = self.notices
+        notices, self._has_passed = self.notices, True
         notices.calls, here.calls = here.calls, notices.calls
         here.calls.clear()
         notices.loss = weakref.ref(tensor)
         if self.sampling.due:
             self.sampling.after_pass()
+        if self._updating is not None:
+            self.ready_to_update(self._updating)
 
     def before_update(self, optimizer: Any) -> None:
+        """An optimizer that is given a closure makes its backward pass after this, and updates at once."""
         if here.again:
             return
+        self._updating = optimizer
+        if self._has_passed:
+            self.ready_to_update(optimizer)
+
+    def ready_to_update(self, optimizer: Any) -> None:
         going_on = self.going_on
         if not going_on.suspect and not self.notices.lasting:
-            self.notices.gradients(optimizer)
+            self.notices.gradients(optimizer, self.late)
         if self.sampling.due:
             self.sampling.before_update(optimizer)
         if going_on.suspect or going_on.milder.until:
@@ -89,6 +109,7 @@ class Looks:
         if here.again:
             return
         going_on, sampling = self.going_on, self.sampling
+        self._updating, self._has_passed = None, False
         self.notices.calls.clear()
         if sampling.due:
             sampling.after_update(optimizer, not going_on.left_out)

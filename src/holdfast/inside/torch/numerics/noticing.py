@@ -163,9 +163,11 @@ class Noticing:
         bad = first_bad(torch, ((name, p.grad) for name, p in named))
         if not bad:
             return
-        frame = sys._getframe(1)
-        scene = origin.Scene(torch, self.loss(), frame, list(self.calls))
-        facts = origin.of_gradient(scene)
+        scene = origin.Scene(torch, self.loss(), sys._getframe(1), list(self.calls))
+        weights = origin.bad_weights(scene)
+        if weights and self.told_at >= 0 and not self.going_on.acts():
+            return  # it was told what spoiled them
+        facts = origin.of_weights(weights) if weights else origin.of_gradient(scene)
         step = self.recorder.steps + 1
         if facts.get("values") is None and not facts.get("input"):
             facts["values"] = f"{len(bad)} of {len(named)} gradients are not finite, the first is that of {bad[0]}"

@@ -63,8 +63,8 @@ class Scene:
 
     def given(self) -> Iterator[Tuple[str, Any]]:
         for what, args, kwargs in self.calls:
-            forward = getattr(what, "forward", None)
-            named = _parameter_names(forward) if forward is not None else []
+            forward = what.whole if isinstance(what, BatchFunction) else what.forward
+            named = _parameter_names(forward)
             for position, value in enumerate(args):
                 name = named[position] if position < len(named) else f"argument {position}"
                 yield from _leaves(name, value, self.torch)
@@ -178,13 +178,7 @@ def of_loss(scene: Scene) -> NonFinite:
     torch = scene.torch
     weights = bad_weights(scene)
     if weights:
-        return {
-            "origin": events.WEIGHTS,
-            "at": {"layer": weights[0].rsplit(".", 1)[0], "op": None},
-            "values": f"{len(weights)} of the parameters are not finite, the first is {weights[0]}",
-            "reproduced": None,
-            "replay": "the weights were not finite when the step began",
-        }
+        return of_weights(weights)
     ops, found, how = checked(scene)
     if ops is not None:
         made = ops.began(tensors_of(found[0], torch))
@@ -192,6 +186,16 @@ def of_loss(scene: Scene) -> NonFinite:
             return _told(scene, ops, made, how)
         how = f"{how} and gave finite numbers"
     return _by_graph(scene, how)
+
+
+def of_weights(names: List[str]) -> NonFinite:
+    return {
+        "origin": events.WEIGHTS,
+        "at": {"layer": names[0].rsplit(".", 1)[0], "op": None},
+        "values": f"{len(names)} of the parameters are not finite, the first is {names[0]}",
+        "reproduced": None,
+        "replay": "the weights were not finite when the step began",
+    }
 
 
 def bad_weights(scene: Scene) -> List[str]:

@@ -17,11 +17,11 @@ SETUPS = 8  # pairs of a model and a loss that are told
 
 
 class Sampling:
-    def __init__(self, recorder: Recorder, torch: Any) -> None:
+    def __init__(self, recorder: Recorder, torch: Any, late: LateVectors) -> None:
         self.recorder, self._torch = recorder, torch
         self.schedule = Schedule()
         self.due = True  # the step under way is looked at
-        self._late = LateVectors(torch)
+        self._late = late
         self._sample: Optional[Sample] = None
         self._setup: Optional[SetupFacts] = None
         self._told: Set[Any] = set()
@@ -31,7 +31,6 @@ class Sampling:
         self._layers: List[Layer] = []
         self._names: Dict[int, str] = {}
         self._calls: List[Call] = []
-        recorder.on_look(self._late.look)
 
     def before_pass(self, tensor: Any, shown: Any, frame: Any) -> None:
         began = now()
