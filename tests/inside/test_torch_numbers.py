@@ -9,7 +9,8 @@ import subprocess
 import sys
 from functools import cache
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import pytest
 
@@ -105,7 +106,7 @@ def test_advise_changes_nothing(name: str) -> None:
 @pytest.mark.parametrize("name", SPOILED)
 def test_protect_goes_on_to_a_finite_and_smaller_loss(name: str) -> None:
     losses = _losses("protect", name)
-    assert all(math.isfinite(value) for value in losses[-5:])
+    assert [math.isfinite(value) for value in losses[-5:]] == [True] * 5
     assert min(losses[-5:]) < losses[0]
     how = {event["how"] for event in _told("protect", name, "numerics.went_on")}
     expected = {"rate_far_too_high": {"rolled-back", "rate-halved"}}
@@ -114,7 +115,7 @@ def test_protect_goes_on_to_a_finite_and_smaller_loss(name: str) -> None:
 
 
 def test_a_loss_without_its_bad_rows_is_shown_to_the_script() -> None:
-    assert all(math.isfinite(value) for value in _losses("protect", "nan_rows"))
+    assert [math.isfinite(value) for value in _losses("protect", "nan_rows")] == [True] * 30
 
 
 def test_a_run_that_is_never_finite_is_stopped_after_five_times() -> None:
@@ -153,20 +154,48 @@ def test_health_is_sampled_by_layer_with_the_gradient_before_it_was_clipped() ->
     assert [group[0] for group in first["groups"]] == ["0", "2", "4"]
     norm = math.sqrt(sum(group[2] ** 2 for group in first["groups"]))
     assert norm > 0.2  # the script clips to 0.1
-    assert all(group[3] > 0 for group in first["groups"])  # each layer moved
+    assert [group[3] > 0 for group in first["groups"]] == [True] * 3  # each layer moved
     assert first["classes"][:1] == [2] and 0 <= first["correct"] <= 1
     assert first["units"][0][:2] == ["0", "relu"]
     (setup,) = _told("advise", "healthy_classifier", "numerics.setup")
     assert setup["optimizer"]["clips"] is True and setup["normalised"] is True
 
 
+def test_on_a_gpu_what_is_read_late_tells_the_step_at_which_it_began() -> None:
+    """With tensors of the CPU, which are read at once: what is gathered of each step is the same."""
+    import torch
+
+    from holdfast.inside.torch.numerics.late_losses import LateLosses
+    from holdfast.inside.torch.numerics.late_vector import LateVectors
+
+    incidents: list[Any] = []
+
+    class Notices:
+        losses: ClassVar[list[tuple[int, float]]] = []
+        recorder = SimpleNamespace(steps=20)
+        telemetry = SimpleNamespace(scales=False)
+
+        def told_late(self, facts: Any, scene: Any) -> None:
+            incidents.append(facts)
+
+    Notices.torch = torch  # type: ignore[attr-defined]
+    late = LateLosses(Notices(), LateVectors(torch))  # type: ignore[arg-type]
+    for step, value in enumerate([1.0, 0.9, math.inf, math.nan], start=1):
+        late.loss(step, torch.tensor(value), [])
+    late._read()
+    assert [(facts["step"], facts["seen_at"], facts["seen_in"]) for facts in incidents] == [(3, 21, "loss")]
+    assert [step for step, _ in Notices.losses] == [1, 2]
+
+
 def test_under_holdfast_run_the_rows_are_left_out_and_said(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text(SCRIPT)
     ran = run_script(script, tmp_path)
-    assert ran.exit_code == 0 and all(math.isfinite(value) for value in ran.report["losses"])
+    assert ran.exit_code == 0
+    assert [math.isfinite(value) for value in ran.report["losses"]] == [True] * 8
     (incident,) = ran.told("numerics.non_finite")
     assert (incident["step"], incident["origin"], incident["input"]["rows"]) == (4, "input", [4, 5])
+    assert (incident["input"]["indices"], incident["input"]["source_clean"]) == ([100, 101], False)
     (went_on,) = ran.told("numerics.went_on")
     assert went_on["how"] == "rows-left-out"
     assert not ran.told("inside.failed")

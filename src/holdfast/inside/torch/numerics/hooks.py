@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import functools
 import sys
-import weakref
 from dataclasses import replace
-from typing import Any
+from typing import Any, Callable
 
 from ...never_raise import guarded
 from ...telemetry import Recorder
@@ -26,7 +25,9 @@ def looking(recorder: Recorder, torch: Any, telemetry: Telemetry, calls_are_note
     begin_noting()
     if not calls_are_noted:
         _note_calls(torch)
-    return aspect_of(Looks(recorder, torch, telemetry), torch)
+    looks = Looks(recorder, torch, telemetry)
+    recorder.on_look(looks.now_and_then)
+    return aspect_of(looks, torch)
 
 
 def aspect_of(looks: Looks, torch: Any) -> Aspect:
@@ -40,18 +41,32 @@ def aspect_of(looks: Looks, torch: Any) -> Aspect:
 
 
 class Looks:
-    """What is done at each of the calls, as little as possible on most steps."""
+    """What is done at each of the calls. Most steps are plain: their loss is read, and now and then one gradient. Clocks are
+    read in one place, ten times a second: in a loop of 1 ms steps each line of memory that is touched counts."""
 
     def __init__(self, recorder: Recorder, torch: Any, telemetry: Telemetry) -> None:
+        self.recorder = recorder
         self.going_on = GoingOn(recorder, torch)
         self.notices = Noticing(recorder, torch, telemetry, self.going_on)
         vectors = LateVectors(torch)
-        recorder.on_look(vectors.look)
         self.sampling = Sampling(recorder, torch, vectors)
         self.late = LateLosses(self.notices, vectors)
+        self._is_capturing: Callable[[], bool] = torch.cuda.is_current_stream_capturing
         self._updating: Any = None  # the optimizer within its step
         self._has_passed = False  # a backward pass was made since the last update
         self._scaled: Any = None  # what GradScaler.scale made last, and of which loss
+        self._plain = False  # nothing is due
+        self._vectors = vectors
+        self._looked_at = (0.0, 0)
+
+    def now_and_then(self, moment: float) -> None:
+        """Ten times a second."""
+        self._vectors.look(moment)
+        at, steps = self._looked_at
+        self._looked_at = (moment, self.recorder.steps)
+        if at and self.recorder.steps > steps:
+            self.notices.pace((moment - at) / (self.recorder.steps - steps))
+        self._plain = False
 
     def scaled(self, outputs: Any, result: Any) -> None:
         if isinstance(outputs, self.notices.torch.Tensor):
@@ -60,6 +75,7 @@ class Looks:
     def before_pass(self, tensor: Any) -> Any:
         """A loss to be differentiated instead of this one, or None."""
         notices, shown, instead = self.notices, tensor, None
+        self._has_passed = True
         if self._scaled is not None:
             scaled, self._scaled = self._scaled, None
             shown = scaled[1] if scaled[0] == id(tensor) else tensor
@@ -67,20 +83,26 @@ class Looks:
             value = shown.item()
             if value - value == 0.0:
                 notices.lasting = 0
-                notices.losses.append((notices.recorder.steps + 1, value))
+                notices.losses.append((self.recorder.steps + 1, value))
             else:
+                self._plain = False
                 instead = notices.loss_is(value, tensor)
-        elif tensor.is_cuda and tensor.numel() == 1:
-            self.late.loss(notices.recorder.steps + 1, shown, list(here.calls))
-        if self.sampling.due:
+        elif tensor.is_cuda:
+            if self._is_capturing():  # what is done now is part of a graph that is replayed
+                self.sampling.due = False
+                return None
+            if tensor.numel() == 1:
+                self.late.loss(self.recorder.steps + 1, shown, list(here.calls))
+        if not self._plain and self.sampling.due:
             self.sampling.before_pass(tensor, shown, sys._getframe(2))
         return instead
 
-    def after_pass(self, tensor: Any) -> None:
-        notices, self._has_passed = self.notices, True
-        notices.calls, here.calls = here.calls, notices.calls
-        here.calls.clear()
-        notices.loss = weakref.ref(tensor)
+    @property
+    def wants_the_end(self) -> bool:
+        """Of the backward pass."""
+        return not self._plain or self._updating is not None
+
+    def after_pass(self, _tensor: Any) -> None:
         if self.sampling.due:
             self.sampling.after_pass()
         if self._updating is not None:
@@ -95,26 +117,32 @@ class Looks:
             self.ready_to_update(optimizer)
 
     def ready_to_update(self, optimizer: Any) -> None:
-        going_on = self.going_on
-        if not going_on.suspect and not self.notices.lasting:
-            self.notices.gradients(optimizer, self.late)
+        going_on, notices = self.going_on, self.notices
+        if not going_on.suspect and not notices.lasting:
+            notices.gradients(optimizer, self.late.gradient)
+            if self._plain and not going_on.suspect:
+                return
         if self.sampling.due:
             self.sampling.before_update(optimizer)
         if going_on.suspect or going_on.milder.until:
+            self._plain = False
             going_on.before_update(optimizer)
-        elif going_on.good.is_due() and not self.notices.lasting:
-            going_on.keep(optimizer, self.notices.losses, models_of(self.notices.calls))
+        elif going_on.good.is_due() and not notices.lasting:
+            going_on.keep(optimizer, notices.losses, models_of(here.calls))
 
     def after_update(self, optimizer: Any) -> None:
         if here.again:
             return
-        going_on, sampling = self.going_on, self.sampling
         self._updating, self._has_passed = None, False
-        self.notices.calls.clear()
+        here.calls.clear()
+        if self._plain:
+            return
+        going_on, sampling = self.going_on, self.sampling
         if sampling.due:
             sampling.after_update(optimizer, not going_on.left_out)
         going_on.after_update(optimizer)
-        sampling.due = sampling.schedule.is_due(sampling.recorder.steps + 1)
+        sampling.due = sampling.schedule.is_due(self.recorder.steps + 1)
+        self._plain = not (sampling.due or sampling.schedule.next_step or going_on.milder.until)
 
 
 def _scale(looks: Looks, inner: Call) -> Call:
@@ -146,7 +174,8 @@ def _backward(looks: Looks, inner: Call, torch: Any) -> Call:
             result = inner(tensor if instead is None else instead, *args, **kwargs)
         if instead is not None:
             show(torch, tensor, instead)
-        after(tensor)
+        if looks.wants_the_end:
+            after(tensor)
         return result
 
     return backward

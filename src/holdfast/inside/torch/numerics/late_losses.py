@@ -33,7 +33,6 @@ class LateLosses:
         self._read_at = 0.0
         self._began = 0.0
         self._step_s = 0.0
-        self.confirmed = 0  # the last step all of whose numbers were finite
         self._over = False
 
     def loss(self, step: int, shown: Any, calls: List[Call]) -> None:
@@ -56,7 +55,7 @@ class LateLosses:
     def _inputs(self, calls: List[Call]) -> List[Any]:
         found = [t for _, args, kwargs in calls for t in tensors_of((args, kwargs), self._torch)]
         small = [t for t in found if is_float(self._torch, t) and not t.requires_grad]
-        return [t for t in small if t.is_cuda and t.numel() * t.element_size() * BATCHES <= BATCH_BYTES]
+        return [t for t in small if t.numel() * t.element_size() * BATCHES <= BATCH_BYTES]
 
     def _read(self) -> None:
         steps, self._steps = self._steps, []
@@ -71,7 +70,7 @@ class LateLosses:
             loss = next(value for kind, value in found if kind == events.LOSS)
             bad = next((kind for kind, value in found if not math.isfinite(value)), None)
             if bad is None:
-                self.confirmed, self._over = step, False
+                self._over = False
                 self._notices.losses.append((step, loss))
             elif not self._over:
                 self._over = True  # what follows is the same incident

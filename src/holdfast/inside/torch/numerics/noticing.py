@@ -10,14 +10,14 @@ import math
 import sys
 import weakref
 from collections import deque
-from typing import Any, Deque, Iterable, List, Optional, Tuple
+from typing import Any, Callable, Deque, Iterable, List, Optional, Tuple
 
 from ...numerics import events
 from ...numerics.events import Before, NonFinite
 from ...numerics.plain_numbers import told
 from ...telemetry import Recorder, now
 from .. import seams
-from ..outermost_call import NOTED, Call, here
+from ..outermost_call import Call, here
 from ..telemetry import Telemetry
 from . import origin
 from .finite import first_bad, is_float
@@ -30,6 +30,8 @@ TOLD = 20  # incidents of a run; a run with more has said what it has to
 SCALER_SKIPS = 20  # in a row are ordinary: a loss scale finds its size
 SMALL = 4096  # entries of a gradient that is looked at in every step
 SHARE = 0.001  # of the run's time, for looking at all gradients
+PROBE_EVERY_S = 0.004
+EACH_OF_THE_FIRST = 2000  # steps has one gradient looked at, however short they are
 AMONG = 6  # first parameters one of which is chosen for that
 
 
@@ -42,12 +44,10 @@ class Noticing:
         self.examined = 0
         self.told_at = -1
         self.lasting = 0  # losses in a row that were not finite
-        self.full_at = 0.0
-        self.full_s = 0.0
+        self.full_due, self.full_at = True, 0.0
+        self._left, self._every = 0, 1  # updates until a gradient is looked at, and from one to the next
         self._probe_of = 0
         self._probe: Any = _nothing
-        self.calls: Deque[Call] = deque(maxlen=NOTED)  # of the last backward pass
-        self.loss: Any = _nothing
 
     # -- the loss
 
@@ -71,7 +71,7 @@ class Noticing:
 
     def bad_loss(self, tensor: Any, frame: Any) -> Any:
         torch = self.torch
-        scene = origin.Scene(torch, tensor, frame, list(here.calls))
+        scene = origin.Scene(torch, tensor, frame, list(here.calls), self.telemetry.loading.feeding())
         facts = origin.of_loss(scene)
         by_scaler = self.telemetry.scales
         ordinary = by_scaler and facts["origin"] not in (events.INPUT, events.TARGET, events.WEIGHTS)
@@ -98,23 +98,35 @@ class Noticing:
 
     # -- gradients
 
-    def gradients(self, optimizer: Any) -> None:
-        """Before each update on the CPU: one small gradient, and all of them as often as that costs little."""
-        bad = self.all_gradients(optimizer) if now() >= self.full_at else self.probed(optimizer)
-        if bad:
-            self.bad_gradient(optimizer)
-
-    def probed(self, optimizer: Any) -> bool:
+    def gradients(self, optimizer: Any, keep_late: Callable[[Any], None]) -> None:
+        """Before each update: one small gradient, and on the CPU all of them as often as that costs little."""
+        self._left -= 1
+        if self._left > 0:
+            return
+        self._left = self._every
         if self._probe_of != id(optimizer):
             self._choose(optimizer)
         parameter = self._probe()
-        if parameter is None:
-            return False
-        gradient = parameter.grad
-        if gradient is None:
-            return False
-        value = gradient.dot(gradient).item()  # 1.2 µs; a sum takes 2.5
-        return bool(value - value != 0.0)
+        gradient = parameter.grad if parameter is not None else None
+        if gradient is not None and gradient.is_cuda:
+            keep_late(gradient)
+            return
+        if self.full_due:
+            self.full_due = False
+            bad = self.all_gradients(optimizer)
+        elif gradient is not None:
+            value = gradient.dot(gradient).item()  # 1.2 µs; a sum takes 2.5
+            bad = value - value != 0.0
+        else:
+            return
+        if bad:
+            self.bad_gradient(optimizer)
+
+    def pace(self, step_s: float) -> None:
+        """Ten times a second. In short steps one gradient is looked at every few of them, after the first thousands."""
+        self.full_due = now() >= self.full_at
+        if self.recorder.steps > EACH_OF_THE_FIRST:
+            self._every = max(1, int(PROBE_EVERY_S / max(step_s, 1e-6)))
 
     def _choose(self, optimizer: Any) -> None:
         """A bias of the first layer: what goes wrong on the way back comes down to it."""
@@ -122,7 +134,9 @@ class Noticing:
         first = [p for group in optimizer.param_groups for p in group["params"]][:AMONG]
         kinds = (self.torch.float32, self.torch.float64)
         small = [
-            p for p in first if p.numel() <= SMALL and p.dim() == 1 and self._is_plain(p.grad) and p.dtype in kinds
+            p
+            for p in first
+            if p.numel() <= SMALL and p.dim() == 1 and p.dtype in kinds and is_float(self.torch, p.grad)
         ]
         if small:
             self._probe = weakref.ref(min(small, key=lambda each: each.numel()))
@@ -133,8 +147,7 @@ class Noticing:
     def all_gradients(self, optimizer: Any) -> bool:
         began = now()
         norm = self.norm_of(optimizer)
-        self.full_s = now() - began
-        self.full_at = began + self.full_s / SHARE
+        self.full_at = began + (now() - began) / SHARE
         if norm is None:
             return False
         if math.isfinite(norm):
@@ -159,11 +172,11 @@ class Noticing:
     def bad_gradient(self, optimizer: Any) -> None:
         """Suspected: a sum beyond the range of its type is not finite, either."""
         torch, telemetry = self.torch, self.telemetry
-        named = names_of(optimizer, self.calls)
+        named = names_of(optimizer, here.calls)
         bad = first_bad(torch, ((name, p.grad) for name, p in named))
         if not bad:
             return
-        scene = origin.Scene(torch, self.loss(), sys._getframe(1), list(self.calls))
+        scene = origin.Scene(torch, None, sys._getframe(1), list(here.calls), self.telemetry.loading.feeding())
         weights = origin.bad_weights(scene)
         if weights and self.told_at >= 0 and not self.going_on.acts():
             return  # it was told what spoiled them
@@ -178,13 +191,9 @@ class Noticing:
         self.going_on.after_bad_gradient(facts, scene, self.explodes(facts))
 
     def told_late(self, facts: NonFinite, scene: origin.Scene) -> None:
-        """Of a GPU, some steps after it happened: the weights are bad by now, unless a scaler has left the update out."""
-        if facts["skipped_by_scaler"] and facts["origin"] != events.INPUT:
-            return
-        explodes = self.explodes(facts)
-        self.tell(facts, scene)
-        if not facts["skipped_by_scaler"]:
-            self.going_on.after_bad_gradient({**facts, "origin": events.WEIGHTS}, scene, explodes)
+        """Of a GPU, some steps after it happened; a scaler has left the update out, or the weights are bad by now."""
+        if not facts["skipped_by_scaler"] or facts["origin"] == events.INPUT:
+            self.tell(facts, scene)
 
     # -- telling
 

@@ -22,6 +22,7 @@ from . import backward_ops, graph_values
 from .checked_ops import CheckedOps, Made
 from .finite import bad_input, first_bad, is_float
 from .loss_again import LossAgain
+from .source_rows import add_sources
 
 TARGET_NAMES = ("label", "target", "y_true", "y_train", "ground_truth")
 FRAMES = 3  # of the user's, from the backward call outwards, whose variables name a tensor
@@ -36,15 +37,16 @@ class Scene:
     loss: Any
     frame: Optional[FrameType]
     calls: List[Call]
+    loader: Any = None  # that feeds the training, where one does
     names: Dict[int, str] = field(default_factory=dict)  # of tensors, by id: the user's variables
 
     def __post_init__(self) -> None:
         self.calls = [call for call in self.calls if isinstance(call[0], BatchFunction) or _size(call[0])]  # no losses
         self.frames = [frame for frame, _ in zip(frames_of_user(self.frame), range(FRAMES))]
         for frame in self.frames:
-            for name, value in list(frame.f_locals.items())[:NAMED]:
-                for path, leaf in _leaves(name, value, self.torch):
-                    self.names.setdefault(id(leaf), path)
+            nested = sorted(_named(frame, self.torch), key=lambda found: "." in found[0])  # `x` rather than `batch.0`
+            for name, leaf in nested:
+                self.names.setdefault(id(leaf), name)
 
     def models(self) -> List[Any]:
         found: Dict[int, Any] = {}
@@ -71,11 +73,18 @@ class Scene:
             for name, value in kwargs.items():
                 yield from _leaves(name, value, self.torch)
 
+    def variables(self) -> List[Any]:
+        return [value for frame in self.frames for value in list(frame.f_locals.values())[:NAMED]]
+
     def tensors(self) -> Iterator[Tuple[str, Any]]:
         """The user's variables."""
         for frame in self.frames:
-            for name, value in list(frame.f_locals.items())[:NAMED]:
-                yield from _leaves(name, value, self.torch)
+            yield from _named(frame, self.torch)
+
+
+def _named(frame: FrameType, torch: Any) -> Iterator[Tuple[str, Any]]:
+    for name, value in list(frame.f_locals.items())[:NAMED]:
+        yield from _leaves(name, value, torch)
 
 
 def _leaves(name: str, value: Any, torch: Any) -> Iterator[Tuple[str, Any]]:
@@ -209,6 +218,7 @@ def _told(scene: Scene, ops: CheckedOps, made: Made, how: str) -> NonFinite:
         bad = (
             bad_input(scene.torch, made.from_outside, value) if value is not None else BadInput(name=made.from_outside)
         )
+        outcome(add_sources, scene.torch, bad, value, scene.loader, scene.variables())
         facts["input"] = bad
         facts["origin"] = events.INPUT if _is_input(scene, ops, made, value) else events.TARGET
         return facts
