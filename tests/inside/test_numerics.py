@@ -50,6 +50,12 @@ def test_looks_that_cost_much_are_spaced_to_three_thousandths_of_the_time() -> N
     assert len(late) > 20 and 0.01 * (len(late) - 1) / (late[-1] - late[0]) <= 0.0031
 
 
+def test_a_long_run_is_looked_at_less_often() -> None:
+    looks = _looked_at(36_000, step_s=1.0, cost_s=1e-4)
+    last = [at for _, at in looks[-3:]]
+    assert 150 < last[-1] - last[-2] < 190 and 500 < len(looks) < 1500
+
+
 def test_dear_looks_are_taken_by_the_clock_from_the_first_on() -> None:
     assert [step for step, _ in _looked_at(30, step_s=1.0, cost_s=0.2)] == [1]
 

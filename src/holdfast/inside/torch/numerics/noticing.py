@@ -203,7 +203,7 @@ class Noticing:
         if self.incidents > TOLD:
             return
         facts["before"] = self.before(scene)
-        facts["half"] = half_of(self.torch, scene)
+        facts["half"] = half_of(self.torch, scene, (facts.get("at") or {}).get("dtype"))
         events.tell_non_finite(self.recorder, facts)
 
     def before(self, scene: origin.Scene) -> Before:
@@ -237,7 +237,9 @@ def names_of(optimizer: Any, calls: Iterable[Call]) -> List[Tuple[str, Any]]:
     return [(known.get(id(p), f"parameter {number}"), p) for number, p in enumerate(parameters)]
 
 
-def half_of(torch: Any, scene: origin.Scene) -> Optional[str]:
+def half_of(torch: Any, scene: origin.Scene, computed_in: Optional[str]) -> Optional[str]:
+    if computed_in in ("float16", "bfloat16"):
+        return computed_in
     kinds = {p.dtype for model in scene.models() for p in model.parameters()}
     for kind in (torch.float16, torch.bfloat16):
         if kind in kinds:

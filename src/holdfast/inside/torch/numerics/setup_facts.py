@@ -36,6 +36,8 @@ class SetupFacts:
         output = self._output(scene, found)
         if output is not None:
             self.facts["output"] = output_facts(torch, output)
+            if output.dtype in (torch.float16, torch.bfloat16):
+                self.facts["half"] = str(output.dtype).replace("torch.", "")
         target = found.target if found is not None and found.target is not None else _target_by_shape(scene, output)
         if target is not None:
             self.facts["targets"] = target_facts(torch, target)
