@@ -38,6 +38,8 @@ OWN_FAULTS = (
     "torch.telemetry.Telemetry.go_on",
     "torch.telemetry.Telemetry.leave",
     "torch.telemetry.Telemetry.saving",
+    "torch.numerics.noticing.Noticing.gradients",
+    "torch.numerics.sampling.Sampling.before_pass",
 )
 
 

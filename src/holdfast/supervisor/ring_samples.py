@@ -14,7 +14,7 @@ from holdfast.vocabulary import Event, Sample
 
 RINGS = 64  # processes; a job with more has its first ones read
 EVENTS_OF_A_KIND = 200  # an attempt: phases and batch shapes come with every epoch…
-RARE = ("checkpoint.", "rescue.", "command.")  # …while of these the last one matters
+RARE = ("checkpoint.", "rescue.", "command.", "numerics.")  # …while of these the last one matters
 RARE_OF_A_KIND = 20_000  # a checkpoint a minute for two weeks
 
 

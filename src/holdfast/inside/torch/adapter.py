@@ -15,6 +15,7 @@ from .backward_call import limit_gpu
 from .compile_phase import Compiling
 from .kept_loops import keeping
 from .module_hooks import rescuing
+from .numerics.hooks import looking
 from .telemetry import Telemetry
 from .wrapped_calls import telling
 
@@ -39,4 +40,5 @@ def install(recorder: Recorder) -> None:
     if telemetry is not None and can.can(CHECKPOINT) and can.can(RESUME):
         keep = guarded(keeping)(recorder, torch, wanted, telemetry.loading.went_on)
     told = telling(telemetry) if telemetry is not None else None
-    step.take_over(torch, [aspect for aspect in (keep, rescue, told) if aspect is not None])
+    numbers = guarded(looking)(recorder, torch, telemetry, rescue is not None) if telemetry is not None else None
+    step.take_over(torch, [aspect for aspect in (keep, rescue, told, numbers) if aspect is not None])

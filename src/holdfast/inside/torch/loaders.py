@@ -48,6 +48,10 @@ class Loading:
             self._feeding.pop(name, None)  # another object at the address of one that is gone
         return Iteration(name, feeds, seconds)
 
+    def feeding(self) -> Any:
+        """The loader whose batches training is fed with; None where there is none, or it is gone."""
+        return self._loaders.get(self.last.loader) if self.last is not None else None
+
     def went_on(self, epoch: int) -> None:
         """An earlier attempt had come to this epoch: the pass that is under way is of it."""
         self._epoch = epoch - 1

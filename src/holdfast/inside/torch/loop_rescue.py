@@ -66,6 +66,7 @@ class LoopRescue:
         if known is None or known.is_empty:
             return self.original(module, *args, **kwargs)
         here.inside = True
+        here.calls.append((module, args, kwargs))
         try:
             usual = known.usual
             if usual is not None and args and getattr(args[0], "shape", None) == usual and not self.errors_possible():
@@ -79,6 +80,7 @@ class LoopRescue:
 
     def run(self, known: Optional[RescuedModule], function: BatchFunction, args: Any, kwargs: Any) -> Any:
         """Of a trainer. Where it is refused, calls of its modules may still be run in pieces."""
+        here.calls.append((function, args, kwargs))
         if known is None or known.is_empty or known.refused:
             try:
                 return function.whole(*args, **kwargs)

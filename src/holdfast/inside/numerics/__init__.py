@@ -1,0 +1,1 @@
+"""What the frameworks' numerics share: when to look, plain numbers, the events' shapes, how often to go on."""

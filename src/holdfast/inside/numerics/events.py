@@ -1,0 +1,199 @@
+"""The facts about a run's numbers that are told, and their fields. What they mean is for the detectors to say.
+
+Every field may be missing. Numbers are plain (`plain_numbers.told`).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional, TypedDict, Union
+
+from ..telemetry import Recorder
+
+SETUP = "numerics.setup"
+HEALTH = "numerics.health"
+EPOCH = "numerics.epoch"
+NON_FINITE = "numerics.non_finite"
+WENT_ON = "numerics.went_on"
+GAVE_UP = "numerics.gave_up"
+
+# Where something non-finite was seen, and where it came from.
+LOSS, GRADIENT, WEIGHTS, METRIC, SLOT, OUTPUT = "loss", "gradient", "weights", "metric", "slot", "output"
+INPUT, TARGET, FORWARD, BACKWARD, UPDATE, UNKNOWN = "input", "target", "forward", "backward", "update", "unknown"
+# How a run went on.
+BATCH_SKIPPED, ROWS_LEFT_OUT, ROLLED_BACK = "batch-skipped", "rows-left-out", "rolled-back"
+CLIPPED, RATE_HALVED, LOSS_SCALE_LOWERED = "clipped", "rate-halved", "loss-scale-lowered"
+
+GROUPS = 24  # layers of a health sample: the first and last twelve
+ROWS = 10  # bad rows and columns that are named
+DISTINCT = 65  # values of targets that are counted
+
+Number = Union[float, int, str, None]
+
+
+class Columns(TypedDict, total=False):
+    count: int
+    largest_scale: Number  # scale: the largest absolute value in a column
+    largest_at: int
+    smallest_scale: Number
+    constant: int  # how many columns have one value only
+
+
+class Values(TypedDict, total=False):
+    """Of a tensor. `between_0_and_1` and `rows_sum_to_1` of outputs; `distinct` and `one_hot` of targets; `columns` of
+    two-dimensional float input."""
+
+    name: str
+    shape: List[int]
+    dtype: str
+    min: Number
+    max: Number
+    mean: Number
+    std: Number
+    non_finite: int
+    integers: bool
+    distinct: int
+    one_hot: bool
+    between_0_and_1: bool
+    rows_sum_to_1: bool
+    columns: Columns
+
+
+class LastLayer(TypedDict, total=False):
+    layer: str
+    kind: str
+    units: int
+    activation: Optional[str]  # softmax sigmoid tanh relu linear …; None where it is not known
+
+
+class Loss(TypedDict, total=False):
+    name: str
+    family: Optional[str]  # binary categorical sparse nll regression hinge; None of an own function
+    from_logits: Optional[bool]
+    line: Optional[str]
+
+
+class Optimizer(TypedDict, total=False):
+    name: str
+    rate: Number
+    weight_decay: Number
+    momentum: Number
+    clips: Optional[bool]
+    parameters: int
+    not_given: List[str]
+
+
+class Weights(TypedDict, total=False):
+    trainable: int
+    frozen: int
+    frozen_names: List[str]
+    zero: List[str]
+    constant: List[str]
+    largest: Dict[str, Any]  # name, std, shape
+
+
+class Setup(TypedDict, total=False):
+    step: int
+    model: str
+    last: LastLayer
+    loss: Loss
+    targets: Values
+    output: Values
+    inputs: List[Values]
+    first_layer: Dict[str, str]
+    optimizer: Optimizer
+    weights: Weights
+    recurrent: bool
+    normalised: bool
+    half: Optional[str]
+
+
+class Health(TypedDict, total=False):
+    step: int
+    epoch: int
+    loss: Number
+    rate: Number
+    groups: List[List[Any]]  # name, weight_norm, gradient_norm, update_norm, zero_share, numbers
+    units: List[List[Any]]  # layer, activation, dead_share, saturated_share
+    classes: List[Any]  # distinct labels, share of the most common, rows, which it is
+    correct: Number
+    spread: Number
+    scale: Number
+
+
+class BadInput(TypedDict, total=False):
+    name: str
+    rows: List[int]
+    row_count: int
+    columns: List[int]
+    what: str  # NaN Inf -Inf
+    indices: List[int]
+    source_clean: Optional[bool]
+
+
+class Place(TypedDict, total=False):
+    layer: Optional[str]
+    op: Optional[str]
+    line: Optional[str]
+    code: Optional[str]
+    dtype: Optional[str]
+
+
+class Before(TypedDict, total=False):
+    losses: List[List[Number]]
+    gradient_norms: List[List[Number]]
+    largest_weight: Number
+    weights_finite: bool
+    rate: Number
+    rate_was: Number
+    loss_scale: Number
+    update_ratio: Number
+    output_scale: Number
+
+
+class NonFinite(TypedDict, total=False):
+    step: int
+    seen_at: int
+    seen_in: str
+    origin: str
+    reproduced: Optional[bool]
+    replay: str
+    input: BadInput
+    at: Place
+    values: Optional[str]
+    before: Before
+    half: Optional[str]
+    skipped_by_scaler: bool
+
+
+def tell_setup(recorder: Recorder, facts: Setup) -> None:
+    recorder.event(SETUP, **facts)
+
+
+def tell_health(recorder: Recorder, facts: Health) -> None:
+    recorder.event(HEALTH, **facts)
+
+
+def tell_epoch(recorder: Recorder, epoch: int, step: int, logs: Dict[str, Number]) -> None:
+    recorder.event(EPOCH, epoch=epoch, step=step, logs=logs)
+
+
+def tell_non_finite(recorder: Recorder, facts: NonFinite) -> None:
+    """`at` goes as `place`: an event has a time by that name."""
+    told: Dict[str, Any] = dict(facts)
+    if "at" in told:
+        told["place"] = told.pop("at")
+    recorder.event(NON_FINITE, **told)
+
+
+def tell_went_on(recorder: Recorder, step: int, how: str, text: str, lost_steps: int, times: int) -> None:
+    recorder.event(WENT_ON, step=step, how=how, text=text, lost_steps=lost_steps, times=times)
+
+
+def tell_gave_up(recorder: Recorder, step: int, times: int, text: str) -> None:
+    recorder.event(GAVE_UP, step=step, times=times, text=text)
+
+
+def ends(items: List[Any], at_most: int = GROUPS) -> List[Any]:
+    """The first and last of a list that is too long to be told."""
+    half = at_most // 2
+    return items if len(items) <= at_most else [*items[:half], *items[-half:]]

@@ -1,0 +1,201 @@
+"""Where the numbers of a PyTorch step are looked at: an aspect of the step, and the outermost calls of modules."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from dataclasses import replace
+from typing import Any, Callable
+
+from ...never_raise import guarded
+from ...telemetry import Recorder
+from ...user_errors import passing
+from ..outermost_call import begin_noting, here
+from ..step import Aspect, Call, compiling, in_turn
+from ..telemetry import Telemetry
+from .going_on import GoingOn
+from .late_losses import LateLosses
+from .late_vector import LateVectors
+from .noticing import Noticing, models_of
+from .rows_left_out import shown_as
+from .sampling import Sampling
+
+
+def looking(recorder: Recorder, torch: Any, telemetry: Telemetry, calls_are_noted: bool) -> Aspect:
+    begin_noting()
+    if not calls_are_noted:
+        _note_calls(torch)
+    looks = Looks(recorder, torch, telemetry)
+    recorder.on_look(looks.now_and_then)
+    return aspect_of(looks, torch)
+
+
+def aspect_of(looks: Looks, torch: Any) -> Aspect:
+    return lambda step: replace(
+        step,
+        scale=_scale(looks, step.scale),
+        backward=_backward(looks, step.backward, torch),
+        before_update=in_turn(step.before_update, looks.before_update),
+        after_update=in_turn(step.after_update, looks.after_update),
+    )
+
+
+class Looks:
+    """What is done at each of the calls. Most steps are plain: their loss is read, and now and then one gradient. Clocks are
+    read in one place, ten times a second: in a loop of 1 ms steps each line of memory that is touched counts."""
+
+    def __init__(self, recorder: Recorder, torch: Any, telemetry: Telemetry) -> None:
+        self.recorder = recorder
+        self.going_on = GoingOn(recorder, torch)
+        self.notices = Noticing(recorder, torch, telemetry, self.going_on)
+        vectors = LateVectors(torch)
+        self.sampling = Sampling(recorder, torch, vectors)
+        self.late = LateLosses(self.notices, vectors)
+        self._is_capturing: Callable[[], bool] = torch.cuda.is_current_stream_capturing
+        self._updating: Any = None  # the optimizer within its step
+        self._has_passed = False  # a backward pass was made since the last update
+        self._scaled: Any = None  # what GradScaler.scale made last, and of which loss
+        self._plain = False  # nothing is due
+        self._vectors = vectors
+        self._looked_at = (0.0, 0)
+
+    def now_and_then(self, moment: float) -> None:
+        """Ten times a second."""
+        self._vectors.look(moment)
+        at, steps = self._looked_at
+        self._looked_at = (moment, self.recorder.steps)
+        if at and self.recorder.steps > steps:
+            self.notices.pace((moment - at) / (self.recorder.steps - steps))
+        self._plain = False
+
+    def scaled(self, outputs: Any, result: Any) -> None:
+        if isinstance(outputs, self.notices.torch.Tensor):
+            self._scaled = (id(result), outputs.detach())
+
+    def before_pass(self, tensor: Any) -> Any:
+        """A loss to be differentiated instead of this one, or None."""
+        notices, shown, instead = self.notices, tensor, None
+        self._has_passed = True
+        if self._scaled is not None:
+            scaled, self._scaled = self._scaled, None
+            shown = scaled[1] if scaled[0] == id(tensor) else tensor
+        if tensor.is_cpu and tensor.numel() == 1:
+            value = shown.item()
+            if value - value == 0.0:
+                notices.lasting = 0
+                notices.losses.append((self.recorder.steps + 1, value))
+            else:
+                self._plain = False
+                instead = notices.loss_is(value, tensor)
+        elif tensor.is_cuda:
+            if self._is_capturing():  # what is done now is part of a graph that is replayed
+                self.sampling.due = False
+                return None
+            if tensor.numel() == 1:
+                self.late.loss(self.recorder.steps + 1, shown, list(here.calls))
+        if not self._plain and self.sampling.due:
+            self.sampling.before_pass(tensor, shown, sys._getframe(2))
+        return instead
+
+    @property
+    def wants_the_end(self) -> bool:
+        """Of the backward pass."""
+        return not self._plain or self._updating is not None
+
+    def after_pass(self, _tensor: Any) -> None:
+        if self.sampling.due:
+            self.sampling.after_pass()
+        if self._updating is not None:
+            self.ready_to_update(self._updating)
+
+    def before_update(self, optimizer: Any) -> None:
+        """An optimizer that is given a closure makes its backward pass after this, and updates at once."""
+        if here.again:
+            return
+        self._updating = optimizer
+        if self._has_passed:
+            self.ready_to_update(optimizer)
+
+    def ready_to_update(self, optimizer: Any) -> None:
+        going_on, notices = self.going_on, self.notices
+        if not going_on.suspect and not notices.lasting:
+            notices.gradients(optimizer, self.late.gradient)
+            if self._plain and not going_on.suspect:
+                return
+        if self.sampling.due:
+            self.sampling.before_update(optimizer)
+        if going_on.suspect or going_on.milder.until:
+            self._plain = False
+            going_on.before_update(optimizer)
+        elif going_on.good.is_due() and not notices.lasting:
+            going_on.keep(optimizer, notices.losses, models_of(here.calls))
+
+    def after_update(self, optimizer: Any) -> None:
+        if here.again:
+            return
+        self._updating, self._has_passed = None, False
+        here.calls.clear()
+        if self._plain:
+            return
+        going_on, sampling = self.going_on, self.sampling
+        if sampling.due:
+            sampling.after_update(optimizer, not going_on.left_out)
+        going_on.after_update(optimizer)
+        sampling.due = sampling.schedule.is_due(self.recorder.steps + 1)
+        self._plain = not (sampling.due or sampling.schedule.next_step or going_on.milder.until)
+
+
+def _scale(looks: Looks, inner: Call) -> Call:
+    noted = guarded(looks.scaled)
+
+    def scale(scaler: Any, outputs: Any) -> Any:
+        with passing:
+            result = inner(scaler, outputs)
+        noted(outputs, result)
+        return result
+
+    return scale
+
+
+def _backward(looks: Looks, inner: Call, torch: Any) -> Call:
+    before, after, is_compiling = guarded(looks.before_pass), guarded(looks.after_pass), compiling(torch)
+    show = guarded(shown_as)
+
+    def backward(tensor: Any, *args: Any, **kwargs: Any) -> Any:
+        if is_compiling():
+            return inner(tensor, *args, **kwargs)
+        if here.again:
+            raise RuntimeError("holdfast: a computation that is looked at has a backward pass of its own")
+        if looks.going_on.stop:
+            with passing:
+                looks.going_on.raise_if_over()
+        instead = before(tensor)
+        with passing:
+            result = inner(tensor if instead is None else instead, *args, **kwargs)
+        if instead is not None:
+            show(torch, tensor, instead)
+        if looks.wants_the_end:
+            after(tensor)
+        return result
+
+    return backward
+
+
+def _note_calls(torch: Any) -> None:
+    """Where no rescue does it."""
+    original, grad_enabled, is_compiling = torch.nn.Module.__call__, torch.is_grad_enabled, compiling(torch)
+
+    def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if is_compiling() or here.inside:
+            return original(self, *args, **kwargs)
+        with passing:
+            if not self.training or not grad_enabled():
+                return original(self, *args, **kwargs)
+            here.calls.append((self, args, kwargs))
+            here.inside = True
+            try:
+                return original(self, *args, **kwargs)
+            finally:
+                here.inside = False
+
+    torch.nn.Module.__call__ = functools.wraps(original)(__call__)

@@ -1,0 +1,158 @@
+"""Which loss a graph ends in, what went into it, and which activation came last: read off autograd's graph, at no cost to
+the steps that are not looked at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Dict, Iterator, List, Optional, Tuple
+
+from ..autograd_graph import is_leaf
+from .graph_values import op_of, saved
+
+NEAR = 40  # nodes from the loss down, among which a loss function is looked for
+# Operation -> (name, family, whether it takes logits).
+KNOWN: Dict[str, Tuple[str, str, Optional[bool]]] = {
+    "nll_loss": ("nll_loss", "nll", False),
+    "nll_loss2_d": ("nll_loss", "nll", False),
+    "binary_cross_entropy": ("binary_cross_entropy", "binary", False),
+    "binary_cross_entropy_with_logits": ("binary_cross_entropy_with_logits", "binary", True),
+    "mse_loss": ("mse_loss", "regression", None),
+    "smooth_l1_loss": ("smooth_l1_loss", "regression", None),
+    "huber_loss": ("huber_loss", "regression", None),
+    "soft_margin_loss": ("soft_margin_loss", "hinge", None),
+    "multi_margin_loss": ("multi_margin_loss", "hinge", None),
+    "multilabel_margin_loss": ("multilabel_margin_loss", "hinge", None),
+}
+ACTIVATIONS = {"softmax": "softmax", "sigmoid": "sigmoid", "tanh": "tanh", "relu": "relu", "log_softmax": "log_softmax",
+               "log_sigmoid_forward": "log_sigmoid", "leaky_relu": "leaky_relu", "gelu": "gelu", "silu": "silu",
+               "softplus": "softplus", "elu": "elu", "threshold": "relu", "clamp_min": "relu", "clamp": None}  # fmt: skip
+LINEAR = frozenset({"addmm", "mm", "bmm", "convolution", "mkldnn_linear", "baddbmm", "addbmm", "native_batch_norm",
+                    "native_layer_norm", "mkldnn_convolution", "matmul", "linear"})  # fmt: skip
+SHAPES = frozenset({"view", "reshape", "unsafe_view", "squeeze", "unsqueeze", "flatten", "transpose", "permute", "t",
+                    "expand", "to_copy", "alias", "clone", "select", "slice", "reshape_alias", "as_strided", "cast",
+                    "unsafe_split", "split", "contiguous", "index"})  # fmt: skip
+
+
+@dataclass
+class LossFound:
+    name: str
+    family: Optional[str]
+    from_logits: Optional[bool]
+    below: Any  # the node that made what goes into it
+    output: Any  # that value, where autograd has saved it
+    target: Any
+    log_probabilities: Any = None  # of a cross entropy: what its logits became
+
+
+def below(node: Any) -> List[Any]:
+    return [one for one, _ in node.next_functions if one is not None]
+
+
+def _from_the_top(loss: Any) -> Iterator[Any]:
+    todo, seen = [loss.grad_fn], set()  # type: ignore[var-annotated]
+    while todo and len(seen) < NEAR:
+        node = todo.pop(0)
+        if node is None or node in seen or is_leaf(node):
+            continue
+        seen.add(node)
+        yield node
+        todo += below(node)
+
+
+def found_in(loss: Any) -> Optional[LossFound]:
+    for node in _from_the_top(loss):
+        op = op_of(node)
+        if op in KNOWN:
+            return _known(node, op)
+        if op == "mul" and (soft := _soft_cross_entropy(node)) is not None:
+            return soft
+        if op in ("pow", "abs") and (own := _difference(node, op)) is not None:
+            return own
+    return None
+
+
+def _known(node: Any, op: str) -> LossFound:
+    name, family, logits = KNOWN[op]
+    target, given = saved(node, "target"), saved(node, "self")
+    made_by = below(node)[0] if below(node) else None
+    if family != "nll":
+        return LossFound(name, family, logits, _made_by(made_by), given, target)
+    under = past_shapes(made_by)
+    if under is not None and op_of(under) == "log_softmax":
+        inner = below(under)[0] if below(under) else None
+        value = _result_of(inner)
+        return LossFound("cross_entropy", "sparse", True, _made_by(inner), value, target, saved(under, "result"))
+    return LossFound(name, family, logits, _made_by(made_by), given, target)
+
+
+def _soft_cross_entropy(node: Any) -> Optional[LossFound]:
+    """`cross_entropy` with probabilities as its target: their product with the logarithms."""
+    for position, one in enumerate(below(node)):
+        under = past_shapes(one)
+        if under is not None and op_of(under) == "log_softmax":
+            target = saved(node, "other") if position == 0 else saved(node, "self")
+            if target is None or target.dim() < 2:
+                return None
+            inner = below(under)[0] if below(under) else None
+            logs = saved(under, "result")
+            return LossFound("cross_entropy", "categorical", True, _made_by(inner), _result_of(inner), target, logs)
+    return None
+
+
+def _difference(node: Any, op: str) -> Optional[LossFound]:
+    """`((a - b) ** 2).mean()` and `(a - b).abs().mean()`: the target itself is not saved, their difference is."""
+    inner = below(node)[0] if below(node) else None
+    if inner is None or op_of(inner) not in ("sub", "rsub"):
+        return None
+    if op == "pow" and saved(node, "exponent") != 2:
+        return None
+    sides = below(inner)
+    name = "l1_loss" if op == "abs" else "squared difference"
+    return LossFound(name, "regression", None, _made_by(sides[0]) if sides else None, None, None)
+
+
+def past_shapes(node: Any) -> Any:
+    while node is not None and not is_leaf(node) and op_of(node) in SHAPES:
+        inner = below(node)
+        node = inner[0] if inner else None
+    return node
+
+
+def _made_by(node: Any) -> Any:
+    return past_shapes(node)
+
+
+def _result_of(node: Any) -> Any:
+    """Of an activation, which has saved its result."""
+    node = past_shapes(node)
+    if node is None or is_leaf(node) or op_of(node) not in ACTIVATIONS:
+        return None
+    return saved(node, "result")
+
+
+def activation_of(node: Any) -> Optional[str]:
+    """The activation that a value came out of; `linear` where it is a layer's own sum; None where that is not known."""
+    if node is None or is_leaf(node):
+        return None
+    op = op_of(node)
+    if op in ACTIVATIONS:
+        return ACTIVATIONS[op]
+    return "linear" if op in LINEAR else None
+
+
+def parameter_of(node: Any, depth: int = 3) -> Any:
+    """The parameter of the layer that a node belongs to; None where there is none near."""
+    node = past_shapes(node)
+    for _ in range(depth):
+        if node is None:
+            return None
+        if is_leaf(node):
+            return node.variable
+        inner = below(node)
+        leaves = [past_shapes(one) for one in inner]
+        weights = [leaf.variable for leaf in leaves if leaf is not None and is_leaf(leaf)]
+        weights = [weight for weight in weights if weight.requires_grad]
+        if weights:
+            return max(weights, key=lambda weight: weight.dim())
+        node = past_shapes(inner[0]) if inner else None
+    return None

@@ -1,0 +1,173 @@
+"""What model, loss, optimizer and the first batch show by themselves: told once, right after the first step."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional, Tuple
+
+from ...never_raise import outcome
+from ...numerics.events import LastLayer, Loss, Optimizer, Setup, Weights
+from ...numerics.plain_numbers import told
+from ..batch_function import BatchFunction
+from ..tensor_nests import tensors_of
+from . import loss_graph
+from .loss_again import LossAgain
+from .loss_graph import LossFound
+from .origin import TARGET_NAMES, Scene, without_traces
+from .tensor_facts import input_facts, output_facts, target_facts
+
+NAMES = 8  # parameters that are named in a list
+INPUTS = 4
+RECURRENT = ("RNN", "LSTM", "GRU")
+
+
+class SetupFacts:
+    """Gathered in the first backward pass, completed when the optimizer is known."""
+
+    def __init__(self, torch: Any, scene: Scene) -> None:
+        self._torch = torch
+        self.models = scene.models()
+        self.model = max(self.models, key=_size) if self.models else None
+        self.names = {id(p): name for name, p in self.model.named_parameters()} if self.model is not None else {}
+        found = loss_graph.found_in(scene.loss) if scene.loss.grad_fn is not None else None
+        self.key = (type(self.model).__name__, found.name if found else None)
+        self.facts: Setup = {"model": type(self.model).__name__, "loss": self._loss(scene, found)}
+        if self.model is not None:
+            self._of_model(self.model)
+        output = self._output(scene, found)
+        if output is not None:
+            self.facts["output"] = output_facts(torch, output)
+            if output.dtype in (torch.float16, torch.bfloat16):
+                self.facts["half"] = str(output.dtype).replace("torch.", "")
+        target = found.target if found is not None and found.target is not None else _target_by_shape(scene, output)
+        if target is not None:
+            self.facts["targets"] = target_facts(torch, target)
+        self.facts["inputs"] = [
+            input_facts(torch, value, name) for name, value in _inputs(torch, scene, target)[:INPUTS]
+        ]
+        self.facts["last"] = self._last(found)
+
+    def _loss(self, scene: Scene, found: Optional[LossFound]) -> Loss:
+        script = outcome(LossAgain, self._torch, scene.frames[0])[0] if scene.frames else None
+        line = script.line if script is not None else None
+        if found is None:
+            return {"name": "own function", "family": None, "from_logits": None, "line": line}
+        return {"name": found.name, "family": found.family, "from_logits": found.from_logits, "line": line}
+
+    def _output(self, scene: Scene, found: Optional[LossFound]) -> Any:
+        """What goes into the loss: saved by autograd, a variable of the script's, or the model's call once more."""
+        if found is not None and found.output is not None:
+            return found.output
+        torch, rows = self._torch, scene.calls
+        if not rows or isinstance(rows[-1][0], BatchFunction):
+            return found.log_probabilities if found is not None else None
+        what, args, kwargs = rows[-1]
+
+        def again() -> Any:
+            with without_traces(torch, self.models), torch.no_grad():
+                return what(*args, **kwargs)
+
+        tensors = [t for t in tensors_of(outcome(again)[0], torch) if t.is_floating_point() and t.dim()]
+        return tensors[0] if tensors else (found.log_probabilities if found is not None else None)
+
+    def _last(self, found: Optional[LossFound]) -> LastLayer:
+        """Of what goes into the loss; else the last layer of the model."""
+        node = found.below if found is not None else None
+        parameter = loss_graph.parameter_of(node) if node is not None else None
+        name = self.names.get(id(parameter), "").rsplit(".", 1)[0] if parameter is not None else ""
+        modules = dict(self.model.named_modules()) if self.model is not None else {}
+        layer = modules.get(name) if name else None
+        if layer is None:
+            with_weights = [(n, m) for n, m in modules.items() if getattr(m, "weight", None) is not None]
+            name, layer = with_weights[-1] if with_weights else ("", None)
+        last: LastLayer = {"layer": name, "activation": loss_graph.activation_of(node)}
+        if layer is not None:
+            last["kind"] = type(layer).__name__
+            units = getattr(layer, "out_features", None) or getattr(layer, "out_channels", None)
+            if units:
+                last["units"] = int(units)
+        return last
+
+    def _of_model(self, model: Any) -> None:
+        kinds = [type(module).__name__ for module in model.modules()]
+        facts = self.facts
+        facts["recurrent"] = any(word in kind for kind in kinds for word in RECURRENT)
+        facts["normalised"] = any("Norm" in kind for kind in kinds)
+        first = next((m for m in model.modules() if next(iter(m.parameters(recurse=False)), None) is not None), None)
+        facts["first_layer"] = {"kind": type(first).__name__ if first is not None else type(model).__name__}
+        facts["weights"] = self._weights(model)
+        facts["half"] = self._half(model)
+
+    def _half(self, model: Any) -> Optional[str]:
+        torch = self._torch
+        kinds = {parameter.dtype for parameter in model.parameters()}
+        half = next((kind for kind in (torch.float16, torch.bfloat16) if kind in kinds), None)
+        return None if half is None else str(half).replace("torch.", "")
+
+    def _weights(self, model: Any) -> Weights:
+        named = list(model.named_parameters())
+        frozen = [(name, p) for name, p in named if not p.requires_grad]
+        kernels = [(name, p.detach()) for name, p in named if p.dim() >= 2 and p.numel()]
+        zero = [name for name, value in kernels if not bool(value.any())]
+        constant = [
+            name
+            for name, value in kernels
+            if name not in zero and value.numel() > 1 and bool((value == value.flatten()[0]).all())
+        ]
+        found: Weights = {
+            "trainable": sum(p.numel() for _, p in named if p.requires_grad),
+            "frozen": sum(p.numel() for _, p in frozen),
+            "frozen_names": [name for name, _ in frozen][:NAMES],
+            "zero": zero[:NAMES],
+            "constant": constant[:NAMES],
+        }
+        if kernels:
+            deviations = [(float(value.float().std(unbiased=False)), name, value) for name, value in kernels]
+            std, name, value = max(deviations, key=lambda each: each[0])
+            found["largest"] = {"name": name, "std": told(std), "shape": list(value.shape)}
+        return found
+
+    def completed(self, step: int, optimizer: Any, clips: Optional[bool]) -> Setup:
+        group = optimizer.param_groups[0]
+        given = {id(p) for each in optimizer.param_groups for p in each["params"]}
+        named = list(self.model.named_parameters()) if self.model is not None else []
+        facts: Optimizer = {
+            "name": type(optimizer).__name__,
+            "rate": told(group.get("lr")),
+            "weight_decay": told(group.get("weight_decay")),
+            "momentum": told(group.get("momentum")),
+            "clips": clips,
+            "parameters": sum(p.numel() for each in optimizer.param_groups for p in each["params"]),
+            "not_given": [name for name, p in named if p.requires_grad and id(p) not in given][:NAMES],
+        }
+        self.facts["step"], self.facts["optimizer"] = step, facts
+        return self.facts
+
+
+def _size(model: Any) -> int:
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+def _target_by_shape(scene: Scene, output: Any) -> Any:
+    """A variable of the script's with the name or the shape of a target."""
+    given = {id(value) for _, value in scene.given()}
+    candidates = [(name, value) for name, value in scene.tensors() if value.grad_fn is None and not value.requires_grad]
+    for name, value in candidates:
+        if any(word in name.lower() for word in TARGET_NAMES):
+            return value
+    if output is None:
+        return None
+    for _, value in candidates:
+        if id(value) not in given and value.dim() and tuple(value.shape) == tuple(output.shape):
+            return value
+    return None
+
+
+def _inputs(torch: Any, scene: Scene, target: Any) -> List[Tuple[str, Any]]:
+    found: Dict[int, Tuple[str, Any]] = {}
+    place = target.data_ptr() if target is not None and target.numel() else None
+    for name, value in scene.given():
+        if not value.numel() or value.is_complex() or any(word in name.lower() for word in TARGET_NAMES):
+            continue
+        if value.dim() and value.data_ptr() != place:
+            found.setdefault(id(value), (scene.names.get(id(value), name), value))
+    return list(found.values())
