@@ -178,7 +178,11 @@ def tell_epoch(recorder: Recorder, epoch: int, step: int, logs: Dict[str, Number
 
 
 def tell_non_finite(recorder: Recorder, facts: NonFinite) -> None:
-    recorder.event(NON_FINITE, **facts)
+    """`at` goes as `place`: an event has a time by that name."""
+    told: Dict[str, Any] = dict(facts)
+    if "at" in told:
+        told["place"] = told.pop("at")
+    recorder.event(NON_FINITE, **told)
 
 
 def tell_went_on(recorder: Recorder, step: int, how: str, text: str, lost_steps: int, times: int) -> None:

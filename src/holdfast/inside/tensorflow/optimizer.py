@@ -42,7 +42,7 @@ class Apply:
                 result = apply(*args, **kwargs)
             finally:
                 nesting.depth -= 1
-            self._loop.applied(optimizer)
+            self._loop.applied(optimizer, args[0] if args else kwargs.get("grads"))
             return result
 
         return applied
