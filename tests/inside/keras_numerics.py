@@ -21,19 +21,10 @@ from keras import layers, ops
 from holdfast.inside import never_raise
 from holdfast.inside.keras import adapter
 from holdfast.inside.telemetry import Recorder
+from holdfast.inside.tensorflow import adapter as tensorflow_adapter
+from tests.inside import tape_numerics
 from tests.inside.keras_rescue import Events
-
-ROWS, BATCH = 320, 16
-rng = np.random.default_rng(0)
-X = rng.normal(size=(ROWS, 6)).astype("f")
-Y = (X[:, :1] * 2 + X[:, 1:2]).astype("f")
-BAD_ROWS = [70, 75, 77]  # all in the fifth batch
-
-
-def holed(array: np.ndarray, rows: list[int], value: float = np.nan, column: int = 2) -> np.ndarray:
-    array = array.copy()
-    array[rows, min(column, array.shape[1] - 1)] = value
-    return array
+from tests.inside.numeric_data import BAD_ROWS, BATCH, ROWS, X, Y, holed
 
 
 def dense(loss: Any = "mse", rate: float = 0.01, activation: str = "relu", **how: Any) -> Any:
@@ -230,6 +221,14 @@ HEALTHY: dict[str, Callable[[], Any]] = {
 }
 
 
+SICK.update(tape_numerics.SICK)
+HEALTHY.update(tape_numerics.HEALTHY)
+
+
+def is_finite(model: Any) -> bool:
+    return model is not None and all(np.isfinite(np.asarray(one)).all() for one in model.variables)
+
+
 def state_of(model: Any) -> str:
     values = [np.asarray(one) for one in (*model.variables, *model.optimizer.variables)]
     return str([value.tobytes().hex() for value in values])
@@ -246,6 +245,7 @@ def main(cases: list[str]) -> None:
     settings = {"policy": "advise"}
     never_raise.on_failure(lambda place, reason: events.text("inside.failed", 0, place=place, reason=reason))
     recorder = Recorder(events, settings)  # type: ignore[arg-type]
+    tensorflow_adapter.install(recorder)
     adapter.install(recorder)
     for case in cases:
         name, _, policy = case.partition(":")
@@ -260,10 +260,16 @@ def main(cases: list[str]) -> None:
             continue
         ended, history = None, {}
         try:
-            history = SICK[name]().history
+            done = SICK[name]()
+            history = done if isinstance(done, dict) else done.history
         except RuntimeError as error:
             ended = f"{type(error).__name__}: {error}"
-        found[case] = {"history": history, "ended": ended, "told": events.told[:]}
+        found[case] = {
+            "history": {**history, "model": None},
+            "finite": is_finite(history.get("model")),
+            "ended": ended,
+            "told": events.told[:],
+        }
     print(json.dumps(found, default=str))
 
 

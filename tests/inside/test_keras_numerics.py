@@ -22,6 +22,7 @@ pytestmark = [
 ]
 
 ROOT = Path(__file__).parents[2]
+LOOPS = ("compiled_loop", "eager_loop")
 HEALTHY = ("normalised", "missing_values", "half_precision", "speaking", "embedded")
 ORIGINS = {  # by case: the step, where it was seen, where it came from
     "hidden_rows": (5, "weights", "input"),
@@ -33,7 +34,8 @@ ORIGINS = {  # by case: the step, where it was seen, where it came from
     "own_step": (9, "loss", "loss"),
 }
 CASES = (
-    *HEALTHY, *ORIGINS, "shuffled_rows", "augmented", "terminates_on_nan", "rate_too_high",
+    *HEALTHY, *LOOPS, "loop_with_bad_rows", "loop_with_own_loss", "eager_loop_with_bad_rows", "loop_with_bad_rows:protect",
+    *ORIGINS, "shuffled_rows", "augmented", "terminates_on_nan", "rate_too_high",
     "hidden_rows:protect", "bad_targets:protect", "root_gradient:protect", "bad_average:protect", "rate_too_high:protect",
     "terminates_on_nan:protect", "always_bad:protect",
 )  # fmt: skip
@@ -69,6 +71,25 @@ def test_a_healthy_training_is_the_same_bit_for_bit_and_nothing_is_told_of_it(ca
     assert len(told(case, "numerics.setup")) == 1
     assert len(told(case, "numerics.epoch")) == 2
     assert len(told(case, "numerics.health")) >= 3
+
+
+@pytest.mark.parametrize("case", LOOPS)
+def test_a_healthy_loop_of_the_users_own_is_left_as_it_was(case: str) -> None:
+    assert found()[case]["same"]
+    assert told(case, "numerics.non_finite") == []
+
+
+def test_loops_of_the_users_own_are_traced_as_well() -> None:
+    rows = incident("loop_with_bad_rows")
+    assert (rows["step"], rows["seen_in"], rows["origin"], rows["reproduced"]) == (5, "weights", "input", True)
+    assert (rows["input"]["name"], rows["input"]["rows"]) == ("images", [6, 11, 13])
+    own = incident("loop_with_own_loss")
+    assert (own["step"], own["origin"], own["place"]["op"]) == (1, "loss", "Sqrt")
+    assert own["values"].startswith("square root of -") and "tf.sqrt" in own["place"]["code"]
+    eager = incident("eager_loop_with_bad_rows")
+    assert (eager["step"], eager["seen_in"], eager["origin"], eager["reproduced"]) == (5, "loss", "input", None)
+    assert not found()["loop_with_bad_rows"]["finite"]
+    assert found()["loop_with_bad_rows:protect"]["finite"]
 
 
 @pytest.mark.parametrize("case", ORIGINS)

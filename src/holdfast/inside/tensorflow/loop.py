@@ -16,6 +16,8 @@ from .numerics.eager_watch import EagerWatch
 from .numerics.watches import WATCHED, Watches
 from .nvml import on_gpu
 
+AT_END_OF_DATA = 0.05  # of the time since the last look at the numbers, for one more
+
 
 class Loop:
     def __init__(self, recorder: Recorder, function_class: Any) -> None:
@@ -64,6 +66,8 @@ class Loop:
     def exhausted(self, iterator: Any) -> None:
         """What was pulled since the last step was no training data: a validation of the user's own, most likely."""
         self._waits.pop(id(iterator), None)
+        if self.watches is not None:
+            self.watches.between_steps(AT_END_OF_DATA)
 
     # -- steps
 
@@ -106,12 +110,12 @@ class Loop:
             compute_s, _scalar(result) if self._recorder.wants("loss") else None, self.optimizers.get(function), traces
         )
 
-    def watch(self, function: Any, call: Any, given: Any) -> None:
+    def watch(self, function: Any, call: Any, given: Any, result: Any) -> None:
         """Its numbers, from the second call on."""
         if self.watches is not None and WATCHED not in function.__dict__:
             nesting.depth += 1
             try:
-                self.watches.watch_function(function, call, self.optimizers.get(function), given)
+                self.watches.watch_function(function, call, self.optimizers.get(function), given, result)
             finally:
                 nesting.depth -= 1
 

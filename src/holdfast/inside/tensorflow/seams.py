@@ -27,6 +27,7 @@ OF_LOOPS = (
     Seam(_ITERATORS, "OwnedIterator._create_iterator", (DETAIL,)),
     Seam(_OP_CALLBACKS, "add_op_callback", (DETAIL,)),
     Seam(_OP_CALLBACKS, "remove_op_callback", (DETAIL,)),
+    Seam(f"{_PYTHON}.framework.func_graph", "FuncGraph", (DETAIL,), assigned="_watched_variables"),
     Seam(f"{_PYTHON}.ops.resource_variable_ops", "ResourceVariable.assign", (DETAIL,)),
     Seam(f"{_PYTHON}.ops.resource_variable_ops", "BaseResourceVariable.assign", (DETAIL,)),
 )
@@ -233,6 +234,15 @@ def tracked_containers() -> Tuple[Tuple[type, ...], Tuple[type, ...]]:
         lists.append(theirs.TrackedList)
         dicts += [getattr(theirs, name) for name in ("TrackedDict", "TrackedOrderedDict") if hasattr(theirs, name)]
     return tuple(lists), tuple(dicts)
+
+
+def variables_read(graph: Any) -> List[Any]:
+    """By what was traced of it so far."""
+    return [one for one in getattr(graph, "_watched_variables", ()) if hasattr(one, "handle")]
+
+
+def graph_being_traced() -> Any:
+    return module("framework.ops").get_default_graph()
 
 
 def graph_names() -> List[str]:

@@ -35,7 +35,7 @@ def take_over_calls(loop: Loop, tf: Any) -> None:
                 result = call(self, *args, **kwargs)
             if TRAINS in self.__dict__:  # it was traced just now, and applies gradients
                 loop.called(self, began, 1, args, result)
-                loop.watch(self, call, (args, kwargs))
+                loop.watch(self, call, (args, kwargs), result)
             return result
         traces = self.experimental_get_tracing_count()
         if kept is not None:

@@ -21,5 +21,8 @@ class ModelWatch(StepWatch):
             return None
         return state_variables(model)
 
+    def is_alive(self) -> bool:
+        return self.model_ref() is not None
+
     def key_of(self, logs: Any) -> Any:
         return loss_key(logs)

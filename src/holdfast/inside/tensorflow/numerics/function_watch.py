@@ -13,6 +13,7 @@ from ...never_raise import outcome
 from ...numerics.bound import Bound, NumbersGoneBad
 from ...numerics.events import (
     BATCH_SKIPPED,
+    LOSS,
     METRIC,
     SLOT,
     WEIGHTS,
@@ -23,16 +24,18 @@ from ...numerics.events import (
     tell_went_on,
 )  # fmt: skip
 from ...numerics.plain_numbers import told
+from ...numerics.schedule import Schedule
 from ...telemetry import Recorder
 from .examination import Examination, Examined, Leaf, of_batch, replaced, unknown
-from .finiteness import is_finite, is_float
-from .flight_recorder import Failing, FlightRecorder
+from .finiteness import first_bad, is_finite, is_float, quiet
+from .flight_recorder import MOST, Failing, FlightRecorder
 from .op_record import UPDATE
 from .snapshot import Snapshot
-from .step_watch import Outcome, StepWatch
+from .step_watch import CHECK_SHARE, Outcome, StepWatch
 
 TARGETS = ("y", "label", "target", "y_true")  # how arguments that are targets are named, or begin
 METRICS = ("total", "count", "true_positives", "false_positives", "true_negatives", "false_negatives")
+ORDER = (WEIGHTS, SLOT, METRIC)  # in which they are looked at: the first that is bad is told
 ITSELF = "itself"  # the result is the loss
 Given = Tuple[Tuple[Any, ...], Any]  # args, kwargs
 
@@ -43,7 +46,31 @@ class FunctionWatch(StepWatch):
         self.function: Callable[[], Any] = weakref.ref(function)
         self.optimizer = optimizer
         self.given: Optional[Given] = None  # a call's arguments: they choose the trace that is asked for its variables
-        self.incident = TapeIncidents(self)
+        self.incidents = self.incident = TapeIncidents(self)
+        self._schedule = Schedule(share=CHECK_SHARE)
+        self.well = self._well
+
+    def _well(self, _watch: StepWatch, _given: Given, step: int) -> float:
+        """The first steps are looked at by their number: such a loop may be over before the clock has moved."""
+        if self._schedule.is_due(step):
+            self._schedule.looked(step, self._check_s)
+        due = self._schedule.next_step
+        return max(1, due - step) if due else MOST
+
+    def first_step(self, first: Optional[Snapshot], result: Any) -> None:
+        """It was made before its variables were known; `first` has what it read of them."""
+        flight = self.flight
+        assert flight is not None and flight.good is not None and self.given is not None
+        self.key = self.key_of(result)
+        with quiet():
+            loss_is_bad = self.key is not None and not is_finite(self.loss_in(result))
+            seen_in = LOSS if loss_is_bad else flight.bad_in(flight.good)
+            if seen_in is not None:
+                step = self.recorder.steps
+                failing = None
+                if first is not None:
+                    failing = Failing(step, 0, self.given, first, flight.good, result, seen_in)
+                self.incidents.first(flight, failing, self.given, step, seen_in)
 
     def variables(self) -> Optional[Tuple[List[Any], List[str]]]:
         function = self.function()
@@ -52,8 +79,12 @@ class FunctionWatch(StepWatch):
         traced = function.get_concrete_function(*self.given[0], **self.given[1])
         optimizer = self.optimizer()
         slots = {id(keras_seams.value_or_itself(one)) for one in getattr(optimizer, "variables", ())}
-        variables = list(traced.variables)
-        return variables, [_kind(one, slots) for one in variables]
+        kinds = [(_kind(one, slots), one) for one in traced.variables]
+        kinds.sort(key=lambda pair: ORDER.index(pair[0]))
+        return [one for _, one in kinds], [kind for kind, _ in kinds]
+
+    def is_alive(self) -> bool:
+        return self.function() is not None
 
     def key_of(self, logs: Any) -> Any:
         if is_scalar(logs):
@@ -86,17 +117,18 @@ class TapeIncidents:
         self._watch = watch
         self._bound = Bound()
 
-    def __call__(self, watch: FunctionWatch, given: Given, result: Any, step: int, seen_in: str) -> Optional[Outcome]:
+    def __call__(
+        self, watch: FunctionWatch, given: Optional[Given], result: Any, step: int, seen_in: str
+    ) -> Optional[Outcome]:
         flight = watch.flight
         assert flight is not None
-        watch.given = given
+        given = watch.given = given or watch.given  # none where it was seen between two calls
+        assert given is not None
         present, done = Snapshot(flight.variables, step), None
         try:
             failing = self._replayed(flight)
             examined = self._examined(failing, given, flight)
-            if watch.told < watch.tellings:
-                watch.told += 1
-                tell_non_finite(watch.recorder, self._facts(flight, failing, examined, step, seen_in))
+            self._tell(flight, failing, examined, step, seen_in)
             if failing is not None and self._may_act(flight, failing):
                 done = self._go_on(flight, failing, result, step)
         finally:
@@ -104,6 +136,15 @@ class TapeIncidents:
                 present.put_back()
         watch.sick = done is None
         return done
+
+    def first(self, flight: FlightRecorder, failing: Optional[Failing], given: Given, step: int, seen_in: str) -> None:
+        """Of a step without a whole state before it: told, not acted on."""
+        present = Snapshot(flight.variables, step)
+        try:
+            self._tell(flight, failing, self._examined(failing, given, flight), step, seen_in)
+        finally:
+            present.put_back()
+        self._watch.sick = True
 
     def _replayed(self, flight: FlightRecorder) -> Optional[Failing]:
         watch = self._watch
@@ -166,6 +207,14 @@ class TapeIncidents:
 
     # -- what is told
 
+    def _tell(
+        self, flight: FlightRecorder, failing: Optional[Failing], examined: Examined, step: int, seen_in: str
+    ) -> None:
+        watch = self._watch
+        if watch.told < watch.tellings:
+            watch.told += 1
+            tell_non_finite(watch.recorder, self._facts(flight, failing, examined, step, seen_in))
+
     def _facts(
         self, flight: FlightRecorder, failing: Optional[Failing], examined: Examined, step: int, seen_in: str
     ) -> NonFinite:
@@ -174,7 +223,7 @@ class TapeIncidents:
         before: Before = {"rate": told(rate_of(optimizer))}
         if failing is not None and watch.key is not None:
             before["losses"] = [[n, told(float(watch.loss_in(logs)))] for n, _, _, logs in flight.losses[-10:]]
-            before["weights_finite"] = flight.bad_in(failing.before) is None
+            before["weights_finite"] = first_bad(failing.before.values) is None
         facts: NonFinite = {
             "step": step if failing is None else failing.step,
             "seen_at": step,

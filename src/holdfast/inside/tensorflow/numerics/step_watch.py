@@ -65,6 +65,10 @@ class StepWatch:
         """None where there is no loss in them."""
         raise NotImplementedError
 
+    def is_alive(self) -> bool:
+        """Whether what is watched is still held by the script."""
+        raise NotImplementedError
+
     def aspect(self, step: Step) -> Step:
         self.run = step
         begin, ordinary, look = guarded(self.begin), guarded(self._ordinary), guarded(self._look)
@@ -118,7 +122,7 @@ class StepWatch:
         since the last one."""
         flight = self.flight
         worth_it = self._check_s <= share * (now() - self._checked_at)
-        if self.on and flight is not None and flight.entries and not self.sick and worth_it:
+        if self.on and flight is not None and flight.entries and not self.sick and worth_it and self.is_alive():
             self._check_between(flight)
 
     def _check_between(self, flight: FlightRecorder) -> None:
