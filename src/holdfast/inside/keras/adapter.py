@@ -21,6 +21,7 @@ from .checkpoint_hooks import fits_of, follow_fits
 from .evaluation import take_over_evaluation
 from .fit_progress import Fit
 from .late_values import Values
+from .numerics.install import Numerics
 from .rescue import Rescue
 from .resume import Fits
 from .step import take_over
@@ -45,8 +46,13 @@ def install(recorder: Recorder) -> None:
     fit = Fit(recorder, values)
     fits = guarded(fits_of)(recorder, backend, keeps) if keeps and can.can(CHECKPOINT) and can.can(RESUME) else None
     if can.can(TELEMETRY):
-        guarded(_take_over_steps)(fit, tf, fits, rescue)
+        numerics = guarded(Numerics)(recorder, tf, fit.epoch_iterator, values) if tf is not None else None
+        if numerics is not None:
+            guarded(numerics.follow_assignments)()
+        guarded(_take_over_steps)(fit, tf, fits, rescue, numerics)
         guarded(_notice_epochs)(fit)
+        if numerics is not None:
+            guarded(_follow_numbers)(numerics)
         guarded(_notice_data)(fit)
         if tf is not None:
             guarded(watch_optimizers)(recorder, tf, seams.optimizer_class(), values)
@@ -74,14 +80,14 @@ def _abilities(version: str, backend: str) -> Abilities:
     return can
 
 
-def _take_over_steps(fit: Fit, tf: Any, fits: Optional[Fits], rescue: Rescue) -> None:
+def _take_over_steps(fit: Fit, tf: Any, fits: Optional[Fits], rescue: Rescue, numerics: Optional[Numerics]) -> None:
     trainer = seams.trainer_class()
     make = trainer.make_train_function
     keep = fits.keeper if fits is not None else None
 
     @guarded
     def replace(model: Any, function: Any) -> None:
-        stand_in = take_over(model, function, fit, tf, keep, rescue)
+        stand_in = take_over(model, function, fit, tf, keep, rescue, numerics)
         if stand_in is not None:
             model.train_function = stand_in
 
@@ -106,6 +112,13 @@ def _notice_epochs(fit: Fit) -> None:
     for kind in ("test", "predict"):
         _before(callbacks, f"on_{kind}_begin", lambda *_, **__: fit.validation_begins())
         _before(callbacks, f"on_{kind}_end", lambda *_, **__: fit.validation_ends())
+
+
+def _follow_numbers(numerics: Numerics) -> None:
+    callbacks = seams.callback_list_class()
+    _before(callbacks, "on_epoch_end", numerics.epoch_ends)
+    _before(callbacks, "on_test_begin", numerics.validation_begins)
+    _before(callbacks, "on_train_end", numerics.fit_ends)
 
 
 def _before(owner: Any, name: str, notice: Callable[..., object]) -> None:

@@ -50,6 +50,10 @@ class Fit:
 
     # -- from the epoch iterator
 
+    def epoch_iterator(self) -> Any:
+        """Of the training data; None where there is none."""
+        return self._epoch_iterator()
+
     @guarded
     def iterates(self, epoch_iterator: Any) -> None:
         if self._recorder.phase_number != VALIDATE:

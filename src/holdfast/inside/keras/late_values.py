@@ -31,6 +31,7 @@ class Values:
         self._rate_at = 0.0
         self._norms_at = 0.0
         self._said: set[str] = set()
+        self.measured = False  # the gradient's own norm is told by samples of the step: not the running mean's
         recorder.on_look(self._look)
 
     def offer(self, logs: Any, optimizer: Callable[[], Any]) -> None:
@@ -58,7 +59,7 @@ class Values:
         read = reading(rate.numpy() if mirrored else getattr(rate, "value", rate))
         if read is not None:
             self._recorder.offer("learning_rate", read)
-        if self._tf is None or moment < self._norms_at:
+        if self._tf is None or self.measured or moment < self._norms_at:
             return
         self._norms_at = moment + LONGEST_S
         norms, reason = gradient_norms(optimizer, self._tf)
@@ -93,7 +94,7 @@ def gradient_norms(optimizer: Any, tf: Any) -> tuple[dict[str, float], str]:
         return {}, f"{type(optimizer).__name__} keeps no running mean of the gradient"
     if sum(_size(slot) for slot in slots) > PARAMETERS:
         return {}, f"more than {PARAMETERS} parameters"
-    groups = _layers(variables)
+    groups = layers_of_variables(variables)
     with tf.init_scope():  # outside any tape the user has open
         squares = tf.stack([_square(slot, tf) for slot in slots]).numpy().tolist()
     sums: dict[str, float] = {}
@@ -136,7 +137,7 @@ def _square(slot: Any, tf: Any) -> Any:
     return tf.reduce_sum(tf.square(value))
 
 
-def _layers(variables: list[Any]) -> list[str]:
+def layers_of_variables(variables: list[Any]) -> list[str]:
     """The top-level layer of each; a subclassed model's own name, which stands before them all, says nothing."""
     paths = [str(getattr(variable, "path", variable.name)).split("/") for variable in variables]
     while all(len(path) > 2 and path[0] == paths[0][0] for path in paths):

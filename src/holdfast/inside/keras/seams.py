@@ -139,6 +139,10 @@ def own_loader(epoch_iterator: Any) -> Any:
     return getattr(epoch_iterator.data_adapter, "_dataloader", None)
 
 
+def layer_class() -> Any:
+    return _module("layers.layer").Layer
+
+
 def optimizer_class() -> Any:
     return _module("optimizers.base_optimizer").BaseOptimizer
 

@@ -71,7 +71,7 @@ class TracedSteps:
 
 
 def take_over(
-    model: Any, function: Any, fit: Fit, tf: Any, keep: Optional[CheckpointWriter], rescue: Rescue
+    model: Any, function: Any, fit: Fit, tf: Any, keep: Optional[CheckpointWriter], rescue: Rescue, numerics: Any = None
 ) -> Optional[Callable[..., Any]]:
     """What stands in for Keras's own `function`; runs it piece by piece where that is possible, whole elsewhere."""
     on_batch = seams.inner(function, "one_step_on_data")
@@ -95,7 +95,8 @@ def take_over(
             return run
         build = functools.partial(prepare, compiled=compiled, traces=traces, tf=tf)
         return kept_between(run, keep, build, lambda: fit.steps_at_once(model_ref()), tf)
-    inner: list[Aspect] = [rescued.around] if rescued is not None else []
+    watched = numerics.of_step(model_ref) if numerics is not None else None
+    inner: list[Aspect] = [one for one in (watched, rescued.around if rescued is not None else None) if one is not None]
     return _apart(function, compiled, fit, model_ref, tf, keep, inner, _in_pieces(rescued, rescue))
 
 

@@ -11,7 +11,12 @@ from ..out_of_memory import is_out_of_memory, tell_caught, wanted
 from ..ring import TRAIN, VALIDATE
 from ..telemetry import Recorder, now
 from . import seams
+from .nesting import nesting
+from .numerics.eager_watch import EagerWatch
+from .numerics.watches import WATCHED, Watches
 from .nvml import on_gpu
+
+AT_END_OF_DATA = 0.05  # of the time since the last look at the numbers, for one more
 
 
 class Loop:
@@ -20,6 +25,8 @@ class Loop:
         self.function_class = function_class
         self.values: Any = None  # comes with Keras, whose optimizers they are read from
         self.kept: Any = None  # checkpoints of this loop, where they are kept: KeptLoops
+        self.watches: Any = None  # of its numbers: Watches
+        self.eager: Any = None  # the same, for eager steps: EagerWatch
         self.optimizers: Any = weakref.WeakKeyDictionary()
         self._waits: dict[int, float] = {}  # by iterator, since the last step
         self._trained_on: Callable[[], Any] = lambda: None
@@ -51,28 +58,37 @@ class Loop:
         if self._last_pulled() is not iterator:
             self._last_pulled = weakref.ref(iterator)
         self._shape = shape_of(batch)
+        if self.eager is not None:
+            self.eager.pulled(batch)
         self._since = now()
 
     @guarded
     def exhausted(self, iterator: Any) -> None:
         """What was pulled since the last step was no training data: a validation of the user's own, most likely."""
         self._waits.pop(id(iterator), None)
+        if self.watches is not None:
+            self.watches.between_steps(AT_END_OF_DATA)
 
     # -- steps
 
     @guarded
     def target(self, target: Any) -> None:
         self.begins()
+        loss = _scalar(target)
+        if self.eager is not None:
+            self.eager.asked_for_gradient(loss)
         if self._recorder.wants("loss"):
-            self._loss = _scalar(target)
+            self._loss = loss
 
     @guarded
-    def applied(self, optimizer: Any) -> None:
+    def applied(self, optimizer: Any, gradients: Any = None) -> None:
         """An eager step: everything since its batch came."""
         moment = now()
         compute_s = moment - self._since if self._since else 0.0
         loss, self._loss = self._loss, None
         self._step(compute_s, loss, weakref.ref(optimizer))
+        if self.eager is not None:
+            self.eager.applied(optimizer, gradients)
 
     @guarded
     def called(self, function: Any, began: float, traces: int, args: Any, result: Any) -> None:
@@ -93,6 +109,15 @@ class Loop:
         self._step(
             compute_s, _scalar(result) if self._recorder.wants("loss") else None, self.optimizers.get(function), traces
         )
+
+    def watch(self, function: Any, call: Any, given: Any, result: Any) -> None:
+        """Its numbers, from the second call on."""
+        if self.watches is not None and WATCHED not in function.__dict__:
+            nesting.depth += 1
+            try:
+                self.watches.watch_function(function, call, self.optimizers.get(function), given, result)
+            finally:
+                nesting.depth -= 1
 
     @guarded
     def failed(self, error: BaseException) -> None:
@@ -143,5 +168,7 @@ _loops: dict[int, Loop] = {}
 def loop_of(recorder: Recorder, tf: Any) -> Loop:
     """The one of this process, whichever of Keras and TensorFlow comes first."""
     if id(recorder) not in _loops:
-        _loops[id(recorder)] = Loop(recorder, type(tf.function(lambda: None)))
+        loop = _loops[id(recorder)] = Loop(recorder, type(tf.function(lambda: None)))
+        loop.watches = guarded(Watches)(recorder, tf)
+        loop.eager = guarded(EagerWatch)(recorder, tf, lambda: loop.values)
     return _loops[id(recorder)]

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..never_raise import guarded
 from ..telemetry import Recorder
+from . import seams
 from .functions import functions_on_stack
 from .loop import Loop, loop_of
 from .nesting import nesting
@@ -42,7 +43,7 @@ class Apply:
                 result = apply(*args, **kwargs)
             finally:
                 nesting.depth -= 1
-            self._loop.applied(optimizer)
+            self._loop.applied(optimizer, args[0] if args else kwargs.get("grads"))
             return result
 
         return applied
@@ -53,7 +54,10 @@ class Apply:
         self._loop.begins()
         if self._loop.kept is not None:
             self._loop.kept.traced()
-        for function in functions_on_stack(sys._getframe(1), self._loop.function_class):
+        functions = list(functions_on_stack(sys._getframe(1), self._loop.function_class))
+        if self._loop.watches is not None:
+            self._loop.watches.traced(functions, seams.graph_being_traced())
+        for function in functions:
             setattr(function, TRAINS, True)
             self._loop.optimizers[function] = weakref.ref(optimizer)
 

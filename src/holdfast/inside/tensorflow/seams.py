@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from typing import Any, Callable, Iterable, List, Optional, Tuple
+from types import FrameType
+from typing import Any, Callable, Iterable, Iterator, List, Optional, Tuple
 
 from ..seams import CHECKPOINT, DETAIL, RESCUE, RESUME, TELEMETRY, Seam
 
@@ -12,6 +14,7 @@ _PYTHON = "tensorflow.python"
 _CONTEXT = f"{_PYTHON}.eager.context"
 _ITERATORS = f"{_PYTHON}.data.ops.iterator_ops"
 _FUNCTIONS = f"{_PYTHON}.eager.polymorphic_function.polymorphic_function"
+_OP_CALLBACKS = f"{_PYTHON}.framework.op_callbacks"
 TRACEBACKS = f"{_PYTHON}.util.traceback_utils"
 
 OF_LOOPS = (
@@ -22,6 +25,11 @@ OF_LOOPS = (
     Seam(_CONTEXT, "Context._compute_gpu_options", (RESCUE,)),
     Seam(TRACEBACKS, "_EXCLUDED_PATHS", (DETAIL,)),
     Seam(_ITERATORS, "OwnedIterator._create_iterator", (DETAIL,)),
+    Seam(_OP_CALLBACKS, "add_op_callback", (DETAIL,)),
+    Seam(_OP_CALLBACKS, "remove_op_callback", (DETAIL,)),
+    Seam(f"{_PYTHON}.framework.func_graph", "FuncGraph", (DETAIL,), assigned="_watched_variables"),
+    Seam(f"{_PYTHON}.ops.resource_variable_ops", "ResourceVariable.assign", (DETAIL,)),
+    Seam(f"{_PYTHON}.ops.resource_variable_ops", "BaseResourceVariable.assign", (DETAIL,)),
 )
 TO_KEEP_LOOPS = (  # beside OF_FIT, which Keras's adapter looks for: it is Keras's optimizers that loops are known by
     Seam(f"{_PYTHON}.data.ops.dataset_ops", "DatasetV2.__iter__", (CHECKPOINT, RESUME)),
@@ -228,6 +236,15 @@ def tracked_containers() -> Tuple[Tuple[type, ...], Tuple[type, ...]]:
     return tuple(lists), tuple(dicts)
 
 
+def variables_read(graph: Any) -> List[Any]:
+    """By what was traced of it so far."""
+    return [one for one in getattr(graph, "_watched_variables", ()) if hasattr(one, "handle")]
+
+
+def graph_being_traced() -> Any:
+    return module("framework.ops").get_default_graph()
+
+
 def graph_names() -> List[str]:
     """Of the graph that is being traced, and those around it."""
     found, graph = [], module("framework.ops").get_default_graph()
@@ -235,3 +252,41 @@ def graph_names() -> List[str]:
         found.append(str(getattr(graph, "name", "")))
         graph = getattr(graph, "outer_graph", None)
     return found
+
+
+# -- a step run operation by operation
+
+
+@contextlib.contextmanager
+def each_op(notice: Callable[..., None]) -> Iterator[None]:
+    """Calls `notice` after every operation that this thread runs eagerly, with its kind, inputs, attributes, outputs."""
+    callbacks = sys.modules[_OP_CALLBACKS]
+    callbacks.add_op_callback(notice)
+    try:
+        yield
+    finally:
+        callbacks.remove_op_callback(notice)
+
+
+def tensor_id(tensor: Any) -> int:
+    """No two tensors of a process have the same."""
+    return int(getattr(tensor, "_id", 0) or id(tensor))
+
+
+def forward_outputs(frame: Optional[FrameType]) -> Iterator[List[Any]]:
+    """What the operations have made whose gradient is being computed at this frame, the innermost first."""
+    while frame is not None:
+        if frame.f_code.co_name == "_gradient_function":
+            yield [one for one in frame.f_locals.get("outputs") or () if one is not None]
+        frame = frame.f_back
+
+
+def tensors_of(dataset: Any) -> Any:
+    """The arrays that a data set was made of; None of another kind."""
+    return getattr(dataset, "_tensors", None)
+
+
+def variable_classes() -> List[Any]:
+    """In which assignments end, whoever makes them: each has methods of its own for it."""
+    own = module("ops.resource_variable_ops")
+    return [own.ResourceVariable, own.BaseResourceVariable]

@@ -11,6 +11,7 @@ from ..telemetry import now
 from . import seams
 from .loop import Loop
 from .nesting import nesting
+from .numerics.watches import WATCHED
 from .optimizer import TRAINS
 
 
@@ -34,6 +35,7 @@ def take_over_calls(loop: Loop, tf: Any) -> None:
                 result = call(self, *args, **kwargs)
             if TRAINS in self.__dict__:  # it was traced just now, and applies gradients
                 loop.called(self, began, 1, args, result)
+                loop.watch(self, call, (args, kwargs), result)
             return result
         traces = self.experimental_get_tracing_count()
         if kept is not None:
@@ -42,7 +44,8 @@ def take_over_calls(loop: Loop, tf: Any) -> None:
         began = now()
         try:
             with tell_failure:
-                result = call(self, *args, **kwargs)
+                watched = self.__dict__.get(WATCHED)
+                result = call(self, *args, **kwargs) if watched is None else watched((args, kwargs))
         finally:
             nesting.depth -= 1
         loop.called(self, began, self.experimental_get_tracing_count() - traces, args, result)

@@ -1,0 +1,267 @@
+"""Going on after a step that made something non-finite: from the good state, without the rows, the batch or the rate that
+did it. A bounded number of times, each of them disclosed."""
+
+from __future__ import annotations
+
+import math
+import sys
+import zlib
+from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Set
+
+from ...numerics.bound import Bound, NumbersGoneBad
+from ...numerics.events import (
+    BATCH_SKIPPED,
+    RATE_HALVED,
+    ROWS_LEFT_OUT,
+    SLOT,
+    UPDATE,
+    WEIGHTS,
+    tell_gave_up,
+    tell_went_on,
+)
+from ...numerics.plain_numbers import words
+from ...tensorflow.numerics.examination import Examined
+from ...tensorflow.numerics.finiteness import array_of, is_finite, is_float, sum_of_squares
+from ...tensorflow.numerics.flight_recorder import Assigned, Failing, FlightRecorder
+from ...tensorflow.numerics.snapshot import Snapshot
+from ...tensorflow.numerics.step_watch import Outcome
+from .. import seams
+from .examination import without_optionals
+from .incidents import Found, Incidents, batch_losses
+from .state import optimizer_of
+from .watch import ModelWatch
+
+FACTORS = (0.5, 0.1, 0.01, 0.001)  # of the learning rate, tried on the batches that failed
+NEAR = 1.5  # times the lowest mean loss between two checks
+GROWN = 3.0  # times the loss before: it still diverges
+TRIAL = 30  # steps that a rate must stand, on the batches at hand again and again
+FEW = 0.25  # of a batch: so many rows are outliers, more are a training that diverges
+AGAIN_WITHIN = 50  # steps after a skipped batch, the next one is no accident
+
+
+class Way(NamedTuple):
+    how: str
+    text: str
+    lost_steps: int
+
+
+class GoingOn:
+    """Of one model."""
+
+    def __init__(self, watch: ModelWatch, incidents: Incidents) -> None:
+        self._watch, self._incidents = watch, incidents
+        self._bound = Bound()
+        self._skipped_at = -AGAIN_WITHIN
+        self._logs: Any = None
+        self._known: Set[int] = set()
+        self.sound: Optional[Snapshot] = None  # the newest state from which the loss was near its lowest
+        self._lowest = math.inf
+
+    # -- after a look that found nothing
+
+    def checked(self, earlier: Optional[Snapshot], loss: Optional[float]) -> None:
+        """All is finite; an earlier state, and the mean loss of the steps from there on."""
+        if loss is None or not math.isfinite(loss):
+            return
+        self._lowest = min(self._lowest, loss)
+        if earlier is not None and loss <= NEAR * abs(self._lowest) + self._lowest - abs(self._lowest):
+            self.sound = earlier
+
+    # -- an incident
+
+    def __call__(self, watch: ModelWatch, _batch: Any, logs: Any, step: int, seen_in: str) -> Optional[Outcome]:
+        flight = watch.flight
+        assert flight is not None
+        present = Snapshot(flight.variables, step)
+        mended = False
+        try:
+            found = self._incidents.find(flight, logs, step, seen_in)
+            if self._may_act(flight, found):
+                ending = self._mend(flight, found, step)
+                if ending is not None:
+                    return Outcome(logs, ending)
+                mended = self._logs is not None
+        finally:
+            if not mended:
+                present.put_back()
+        watch.sick = not mended
+        if not mended:
+            return None
+        flight.begin(Snapshot(flight.variables, step))
+        return Outcome(self._logs)
+
+    def _may_act(self, flight: FlightRecorder, found: Found) -> bool:
+        """Not where the script made no update with it: it handles such steps itself."""
+        acts = self._watch.recorder.settings.get("policy") == "protect"
+        if not acts or found.failing is None or not seams.on_one_device(self._watch.model_ref()):
+            return False
+        before, after = found.failing.before.values, found.failing.after.values
+        trained = [pair for *pair, kind in zip(before, after, flight.kinds) if kind in (WEIGHTS, SLOT)]
+        if any(not is_finite(new) for _, new in trained):
+            return True
+        return found.examined.reproduced and not found.examined.undefined and grew(trained)
+
+    def _mend(self, flight: FlightRecorder, found: Found, step: int) -> Optional[Exception]:
+        """Until all batches since the good state are gone through. An error where the run is to end."""
+        self._logs = None
+        while found.failing is not None:
+            if self._is_new(found) and not self._bound.allows(found.failing.step):
+                return self._given_up(found, step)
+            way = self._way(flight, found.failing, found.examined)
+            if way is None:
+                self._logs = None
+                return None
+            tell_went_on(self._watch.recorder, found.failing.step, way.how, way.text, way.lost_steps, self._bound.count)
+            if not flight.entries:
+                return None
+            found = self._rest(flight, step)
+        return None
+
+    def _is_new(self, found: Found) -> bool:
+        """Rows that were left out before come again in each epoch: that is the same trouble, not one more."""
+        assert found.failing is not None
+        mark = content_of(found.failing.batch, found.examined.rows, self._watch.tf)
+        known = mark in self._known
+        self._known.add(mark)
+        return not known
+
+    def _rest(self, flight: FlightRecorder, step: int) -> Found:
+        """The batches after the mended one."""
+        failing = flight.replay(self._noting, self._incidents.loss_of)
+        if failing is None:
+            return Found(None, self._incidents.nothing)
+        return self._incidents.found(flight, failing, step)
+
+    def _noting(self, batch: Any) -> Any:
+        logs = self._watch.run(batch)
+        self._logs = logs
+        return logs
+
+    def _given_up(self, found: Found, step: int) -> Exception:
+        assert found.failing is not None
+        text = f"non-finite numbers at step {found.failing.step}, {self._bound.lately} times before that in 1,000 steps"
+        tell_gave_up(self._watch.recorder, step, self._bound.count, text)
+        return NumbersGoneBad(f"holdfast: {text}. `holdfast why` says where they come from.")
+
+    # -- the ways
+
+    def _way(self, flight: FlightRecorder, failing: Failing, examined: Examined) -> Optional[Way]:
+        """The first that leads on; the flight begins anew after it, with the batches that remain."""
+        ways: List[Callable[[FlightRecorder, Failing, Examined], Optional[Way]]] = []
+        if examined.leaf is not None:
+            ways += [self._without_rows, self._without_batch]
+        elif examined.rows and (
+            examined.undefined or len(examined.rows) <= FEW * rows_in(failing.batch, self._watch.tf)
+        ):
+            ways += [self._without_rows, self._without_batch, self._with_lower_rate]
+        elif examined.undefined or examined.origin == UPDATE:
+            ways += [self._without_batch, self._with_lower_rate]
+        else:
+            ways += [self._with_lower_rate, self._without_batch]
+        if not examined.rows and failing.step - self._skipped_at < AGAIN_WITHIN:
+            ways = [self._with_lower_rate, self._without_batch]
+        for one in ways:
+            way = one(flight, failing, examined)
+            if way is not None:
+                return way
+        return None
+
+    def _without_rows(self, flight: FlightRecorder, failing: Failing, examined: Examined) -> Optional[Way]:
+        tf, bad = self._watch.tf, set(examined.rows)
+        rows = rows_in(failing.batch, tf)
+        good = [row for row in range(rows) if row not in bad]
+        if not good or not bad:
+            return None
+        failing.before.put_back()
+        rest = tf.nest.map_structure(
+            lambda one: tf.gather(one, good) if isinstance(one, tf.Tensor) else one, failing.batch
+        )
+        logs = self._noting(rest)
+        state = Snapshot(flight.variables, failing.step)
+        if flight.bad_in(state) is not None or not is_finite(self._incidents.loss_of(logs)):
+            return None
+        self._after(flight, failing, state)
+        return Way(ROWS_LEFT_OUT, f"{len(bad)} of {rows} rows of the batch of step {failing.step} left out", 0)
+
+    def _without_batch(self, flight: FlightRecorder, failing: Failing, _examined: Examined) -> Optional[Way]:
+        failing.before.put_back()
+        self._skipped_at = failing.step
+        self._after(flight, failing, failing.before)
+        if self._logs is None:
+            self._logs = self._watch.model_ref().get_metrics_result()
+        return Way(BATCH_SKIPPED, f"the batch of step {failing.step} left out", 0)
+
+    def _after(self, flight: FlightRecorder, failing: Failing, state: Snapshot) -> None:
+        rest = flight.entries[failing.place + 1 :]
+        state.step = failing.step
+        flight.begin(state)
+        flight.entries += rest
+
+    def _with_lower_rate(self, flight: FlightRecorder, failing: Failing, _examined: Examined) -> Optional[Way]:
+        model, good, sound = self._watch.model_ref(), flight.good, self.sound
+        optimizer = optimizer_of(model)
+        if good is None or sound is None or seams.schedule_of(optimizer) is not None:
+            return None
+        failing.before.put_back()
+        rate = float(optimizer.learning_rate.numpy())
+        entries = list(flight.entries)
+        rate_variable = seams.value_of(optimizer.learning_rate)
+        kept = [one for one in entries if not (type(one) is Assigned and one.variable is rate_variable)]
+        times = -(-TRIAL // max(1, len(kept)))
+        for factor in FACTORS:
+            if self._goes(flight, kept * times, rate * factor) and self._goes(flight, kept, rate * factor):
+                del flight.entries[:]
+                lost = good.step - sound.step
+                text = f"learning rate {words(rate)} lowered to {words(rate * factor)}"
+                if lost > 0:
+                    text += f", from the state {lost} steps before the last good one"
+                return Way(RATE_HALVED, text, max(0, lost))
+        flight.begin(good)
+        flight.entries += entries
+        self._logs = None
+        return None
+
+    def _goes(self, flight: FlightRecorder, entries: List[Any], rate: float) -> bool:
+        """From the sound state with this learning rate: whether the loss stays where it was."""
+        assert self.sound is not None
+        model, step = self._watch.model_ref(), self.sound.step
+        self.sound.put_back()
+        optimizer_of(model).learning_rate.assign(rate)
+        flight.begin(Snapshot(flight.variables, step))
+        flight.entries += entries
+        return flight.replay(self._noting, self._incidents.loss_of) is None and self._falls(flight, model)
+
+    def _falls(self, flight: FlightRecorder, model: Any) -> bool:
+        losses = [loss for _, loss in batch_losses(flight, model)]
+        if not losses or not all(isinstance(one, (int, float)) for one in losses):
+            return not losses
+        lowest = self._lowest if math.isfinite(self._lowest) else 0.0
+        return bool(losses[-1] <= GROWN * max(min(losses), lowest, 1e-12))
+
+
+def rows_in(batch: Any, tf: Any) -> int:
+    """0 where its parts do not share a first axis."""
+    leaves = [one for one in tf.nest.flatten(without_optionals(batch, tf)) if one is not None]
+    if not leaves or any(not isinstance(one, tf.Tensor) or not one.shape.rank for one in leaves):
+        return 0
+    sizes = {int(one.shape[0]) for one in leaves}
+    return sizes.pop() if len(sizes) == 1 else 0
+
+
+def content_of(batch: Any, rows: Sequence[int], tf: Any) -> int:
+    """A number that these rows are known by, in whatever order; those of the whole batch where there are none."""
+    numpy: Any = sys.modules["numpy"]
+    mark = 0
+    for leaf in tf.nest.flatten(without_optionals(batch, tf)):
+        if isinstance(leaf, tf.Tensor) and leaf.dtype != tf.string and leaf.shape.rank:
+            array = leaf.__array__()
+            for row in rows if rows and rows_in(batch, tf) else range(len(array)):
+                mark ^= zlib.crc32(numpy.ascontiguousarray(array[row]).tobytes())
+    return mark
+
+
+def grew(trained: List[Any]) -> bool:
+    """Whether an update was made that is larger than the weights themselves: the numbers explode."""
+    floats = [(array_of(old), array_of(new)) for old, new in trained if is_float(old)]
+    moved = sum(sum_of_squares(new - old) or 0.0 for old, new in floats)
+    return moved > sum(sum_of_squares(old) or 0.0 for old, _ in floats)

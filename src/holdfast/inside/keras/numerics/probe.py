@@ -1,0 +1,107 @@
+"""The user's own training step on some rows of the present batch, beside the training: its gradients before clipping, what
+its layers and the model give, and nothing of it stays."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from typing import Any, Callable, List, NamedTuple, Optional, Tuple
+
+from ...tensorflow.numerics.examination import eagerly
+from ...tensorflow.numerics.untouched import repeatable, untouched
+from .. import seams
+from ..batch_slices import cut, rows_of
+from ..undo import optimizers_of, replaced, replaced_here
+from .examination import without_optionals
+
+ROWS, FEWEST, BYTES = 64, 4, 4 << 20  # rows of a probe: so many at most, and not many more than so many bytes
+
+
+class Gradient(NamedTuple):
+    variable: Any
+    value: Any  # None where the loss does not depend on it
+
+
+class Probed:
+    """What one step gave. `on_layer` is told each layer's result as it comes; results are not kept."""
+
+    def __init__(self) -> None:
+        self.gradients: List[Gradient] = []
+        self.scale = 1.0  # of the loss, in half precision
+        self.given: Any = None  # by the model: what goes into the loss
+        self.last_layer: Any = None  # the layer that gave it
+        self.first_layer: Any = None
+        self.parts: Tuple[Any, Any, Any] = (None, None, None)  # x, y, sample_weight
+
+
+OnLayer = Callable[[Any, Any], None]
+
+
+def may_probe(model: Any) -> bool:
+    """Functions of the user's own are run once more than he asked for: not where that shows."""
+    functions: List[Any] = [getattr(model, "loss", None)]
+    for owner in seams.layers_of(model):
+        for kind in type(owner).__mro__:
+            functions += [one for name, one in vars(kind).items() if name not in ("__init__", "build")]
+    loss = getattr(model, "loss", None)
+    functions += [getattr(loss, "fn", None), *(vars(type(loss)).values() if loss is not None else ())]
+    return repeatable(functions)
+
+
+def some_rows(batch: Any, tf: Any) -> Any:
+    data = without_optionals(batch, tf)
+    rows = rows_of(data, tf)
+    leaf = next(one for one in tf.nest.flatten(data) if one is not None)
+    row_bytes = max(1, leaf.dtype.size * int(tf.size(leaf)) // max(1, rows))
+    return cut(data, 0, min(rows, ROWS, max(FEWEST, BYTES // row_bytes)), tf)
+
+
+def probed(model: Any, batch: Any, tf: Any, on_layer: Optional[OnLayer] = None) -> Probed:
+    found = Probed()
+    found.parts = seams.unpack(batch)
+    layer_class = seams.layer_class()
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(untouched())
+        stack.enter_context(eagerly(tf))
+        for optimizer in optimizers_of(model):
+            stack.enter_context(replaced_here(optimizer, "apply", _catching(optimizer, found)))
+        stack.enter_context(
+            replaced(layer_class, "__call__", _noting(layer_class.__call__, model, found, on_layer or _nothing))
+        )
+        model.train_step(batch)
+    return found
+
+
+def _nothing(_layer: Any, _result: Any) -> None:
+    return None
+
+
+def _catching(optimizer: Any, found: Probed) -> Callable[..., None]:
+    def apply(grads: Any, trainable_variables: Any = None) -> None:
+        variables = list(trainable_variables) if trainable_variables is not None else seams.trained_by(optimizer)
+        scale = getattr(optimizer, "dynamic_scale", None)
+        if scale is not None:
+            found.scale = float(scale.numpy())
+        found.gradients += [Gradient(variable, value) for value, variable in zip(list(grads), variables)]
+
+    return apply
+
+
+def _noting(call: Callable[..., Any], model: Any, found: Probed, on_layer: OnLayer) -> Callable[..., Any]:
+    inner: List[Any] = [None, None]  # the layer that gave a result last, and the result
+
+    @functools.wraps(call)
+    def noted(layer: Any, *args: Any, **kwargs: Any) -> Any:
+        if found.first_layer is None and layer is not model and not list(getattr(layer, "layers", ())):
+            found.first_layer = layer
+        result = call(layer, *args, **kwargs)
+        if layer is model:
+            if found.given is None:
+                found.given, found.last_layer = result, inner[0]
+        else:
+            if not list(getattr(layer, "layers", ())) and type(layer).__name__ != "InputLayer":
+                inner[:] = [layer, result]
+            on_layer(layer, result)
+        return result
+
+    return noted

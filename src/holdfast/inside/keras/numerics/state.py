@@ -1,0 +1,43 @@
+"""The variables of a model in training, and what each of them is."""
+
+from __future__ import annotations
+
+from typing import Any, List, Optional, Tuple
+
+from ...numerics.events import METRIC, SLOT, WEIGHTS
+from .. import seams
+from ..saved_state import variables_of
+
+
+def state_variables(model: Any) -> Tuple[List[Any], List[str]]:
+    """TensorFlow's variables, weights first, with their kinds."""
+    own = {id(one) for one in model.variables}
+    metrics = {id(one) for one in model.metrics_variables}
+    variables = [one for one in variables_of(model) if seams.value_of(one) is not None]
+    kinds = [METRIC if id(one) in metrics else WEIGHTS if id(one) in own else SLOT for one in variables]
+    return [seams.value_of(one) for one in variables], kinds
+
+
+def loss_key(logs: Any) -> Optional[str]:
+    """Under which name a step's logs have the loss."""
+    if not isinstance(logs, dict):
+        return None
+    return "loss" if "loss" in logs else next((key for key in logs if "loss" in str(key)), None)
+
+
+def loss_tracker(model: Any) -> Any:
+    """The mean over the epoch whose value is told as `loss`; None in a model that has its own way."""
+    found = next((one for one in model.metrics if one.name == "loss"), None)
+    return found if hasattr(found, "total") and hasattr(found, "count") else None
+
+
+def optimizer_of(model: Any) -> Any:
+    """The one that makes the update: half precision wraps it."""
+    optimizer = getattr(model, "optimizer", None)
+    return getattr(optimizer, "inner_optimizer", optimizer)
+
+
+def rate_of(model: Any) -> Optional[float]:
+    optimizer = optimizer_of(model)
+    rate = getattr(optimizer, "learning_rate", None)
+    return None if rate is None else float(rate.numpy() if hasattr(rate, "numpy") else rate)

@@ -1,0 +1,28 @@
+"""The step of one Keras model, watched. Its logs are means over the epoch: one turns non-finite at the exact step."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, List, Optional, Tuple
+
+from ...telemetry import Recorder
+from ...tensorflow.numerics.step_watch import StepWatch
+from .state import loss_key, state_variables
+
+
+class ModelWatch(StepWatch):
+    def __init__(self, recorder: Recorder, tf: Any, model_ref: Callable[[], Any]) -> None:
+        super().__init__(recorder, tf)
+        self.model_ref = model_ref
+
+    def variables(self) -> Optional[Tuple[List[Any], List[str]]]:
+        model = self.model_ref()
+        optimizer = getattr(model, "optimizer", None)
+        if model is None or not model.built or (optimizer is not None and not optimizer.built):
+            return None
+        return state_variables(model)
+
+    def is_alive(self) -> bool:
+        return self.model_ref() is not None
+
+    def key_of(self, logs: Any) -> Any:
+        return loss_key(logs)

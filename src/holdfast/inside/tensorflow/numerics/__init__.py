@@ -1,0 +1,1 @@
+"""Numbers of TensorFlow: states that are put back, finiteness, and where in a step something non-finite began."""

@@ -1,0 +1,277 @@
+"""Trains models whose numbers go wrong, and some that are well, in one process; prints what was told of each as JSON.
+
+The healthy ones are trained bare first: with Holdfast their weights must be the same bit for bit.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+
+import keras
+import numpy as np
+import tensorflow as tf
+from keras import layers, ops
+
+from holdfast.inside import never_raise
+from holdfast.inside.keras import adapter
+from holdfast.inside.telemetry import Recorder
+from holdfast.inside.tensorflow import adapter as tensorflow_adapter
+from tests.inside import tape_numerics
+from tests.inside.keras_rescue import Events
+from tests.inside.numeric_data import BAD_ROWS, BATCH, ROWS, X, Y, holed
+
+
+def dense(loss: Any = "mse", rate: float = 0.01, activation: str = "relu", **how: Any) -> Any:
+    model = keras.Sequential([layers.Input((6,)), layers.Dense(8, activation=activation), layers.Dense(1)])
+    model.compile(how.pop("optimizer", None) or keras.optimizers.SGD(rate), loss, **how)
+    return model
+
+
+def own_loss(y: Any, given: Any) -> Any:
+    return -ops.mean(y * ops.log(given))
+
+
+def loss_with_root(y: Any, given: Any) -> Any:
+    return ops.mean(ops.sqrt(ops.square(y - given)))
+
+
+def loss_by_average(y: Any, given: Any) -> Any:
+    return ops.mean(ops.square(y - given)) / ops.max(ops.abs(y))
+
+
+class Halving(layers.Layer):
+    def call(self, x: Any) -> Any:
+        return x / ops.sum(ops.abs(x), axis=-1, keepdims=True)
+
+
+class OwnStep(keras.Model):
+    def train_step(self, data: Any) -> Any:
+        x, y = data
+        with tf.GradientTape() as tape:
+            given = self(x, training=True)
+            loss = tf.reduce_mean(tf.exp(given - y))
+        grads = tape.gradient(loss, self.trainable_variables)
+        self.optimizer.apply_gradients(zip(grads, self.trainable_variables, strict=True))
+        return {"loss": loss}
+
+
+def fit(model: Any, x: Any = X, y: Any = Y, **how: Any) -> Any:
+    return model.fit(x, y, **{"batch_size": BATCH, "epochs": 2, "shuffle": False, "verbose": 0, **how})
+
+
+def hidden_rows() -> Any:
+    return fit(dense(), holed(X, BAD_ROWS))
+
+
+def shuffled_rows() -> Any:
+    return fit(dense(), holed(X, BAD_ROWS), shuffle=True)
+
+
+def inf_column() -> Any:
+    return fit(dense(activation="linear"), holed(X, list(range(64, 80)), np.inf, 4))
+
+
+def bad_targets() -> Any:
+    return fit(dense(), X, holed(Y, [100]))
+
+
+def log_of_zero() -> Any:
+    model = keras.Sequential([layers.Input((6,)), layers.Dense(1, activation="relu")])
+    model.compile(keras.optimizers.SGD(0.01), own_loss)
+    return fit(model, y=np.abs(Y))
+
+
+def root_gradient() -> Any:
+    x, y = X.copy(), Y.copy()
+    x[40], y[40] = 0.0, 0.0  # without a bias the model gives 0 there, and the root's gradient is not defined
+    model = keras.Sequential([layers.Input((6,)), layers.Dense(1, use_bias=False)])
+    model.compile(keras.optimizers.SGD(0.001), loss_with_root)
+    return fit(model, x, y)
+
+
+def bad_average() -> Any:
+    y = Y.copy()
+    y[48:64] = 0.0  # a batch without any: no single row did it
+    return fit(dense(loss_by_average), X, y)
+
+
+def own_layer() -> Any:
+    x = X.copy()
+    x[200] = 0.0
+    model = keras.Sequential([layers.Input((6,)), Halving(name="halving"), layers.Dense(1)])
+    model.compile(keras.optimizers.SGD(0.01), "mse")
+    return fit(model, x)
+
+
+def own_step() -> Any:
+    y = Y.copy()
+    y[130] = -200.0
+    inputs = layers.Input((6,))
+    model = OwnStep(inputs, layers.Dense(1)(inputs))
+    model.compile(keras.optimizers.SGD(1e-4))
+    return fit(model, X, y)
+
+
+def rate_too_high() -> Any:
+    return fit(dense(rate=50.0, activation="linear"), epochs=4)
+
+
+def augmented() -> Any:
+    data = tf.data.Dataset.from_tensor_slices((X, Y)).map(lambda x, y: (x / tf.cast(x[0] > -2.0, "float32"), y))
+    return dense().fit(data.batch(BATCH), epochs=1, verbose=0)
+
+
+def terminates_on_nan() -> Any:
+    return fit(dense(activation="linear"), holed(X, BAD_ROWS), callbacks=[keras.callbacks.TerminateOnNaN()])
+
+
+def always_bad() -> Any:
+    return fit(dense(), holed(X, list(range(0, ROWS, 5))), batch_size=2)
+
+
+SICK: dict[str, Callable[[], Any]] = {
+    one.__name__: one
+    for one in (
+        hidden_rows, shuffled_rows, inf_column, bad_targets, log_of_zero, root_gradient, bad_average, own_layer, own_step,
+        rate_too_high, augmented, terminates_on_nan, always_bad,
+    )
+}  # fmt: skip
+
+
+# -- healthy ones
+
+
+def normalised() -> Any:
+    model = keras.Sequential(
+        [
+            layers.Input((6,)),
+            layers.Dense(16),
+            layers.BatchNormalization(),
+            layers.ReLU(),
+            layers.Dropout(0.3),
+            layers.Dense(1),
+        ]
+    )
+    model.compile(keras.optimizers.Adam(0.01), "mse", metrics=["mae"])
+    fit(
+        model,
+        validation_split=0.2,
+        shuffle=True,
+        callbacks=[keras.callbacks.LearningRateScheduler(lambda e, r: r * 0.9)],
+    )
+    return model
+
+
+class MaskedByModel(layers.Layer):
+    def call(self, x: Any) -> Any:
+        return tf.where(tf.math.is_nan(x), tf.zeros_like(x), x)
+
+
+def missing_values() -> Any:
+    model = keras.Sequential([layers.Input((6,)), MaskedByModel(), layers.Dense(8, activation="relu"), layers.Dense(1)])
+    model.compile(keras.optimizers.Adam(0.01), "mse")
+    fit(model, holed(X, list(range(0, ROWS, 3))))
+    return model
+
+
+def half_precision() -> Any:
+    keras.mixed_precision.set_global_policy("mixed_float16")
+    model = keras.Sequential([layers.Input((6,)), layers.Dense(8, activation="relu"), layers.Dense(1, dtype="float32")])
+    keras.mixed_precision.set_global_policy("float32")
+    model.compile(keras.optimizers.Adam(0.01), "mse")
+    fit(model)
+    return model
+
+
+class Speaks(layers.Layer):
+    calls = 0
+
+    def call(self, x: Any) -> Any:
+        Speaks.calls += 1
+        return x
+
+
+def speaking() -> Any:
+    Speaks.calls = 0
+    model = keras.Sequential([layers.Input((6,)), Speaks(), layers.Dense(1)])
+    model.compile(keras.optimizers.SGD(0.01), "mse")
+    fit(model)
+    model.calls_seen = Speaks.calls
+    return model
+
+
+def embedded() -> Any:
+    model = keras.Sequential(
+        [layers.Input((5,)), layers.Embedding(30, 4), layers.LSTM(6), layers.Dense(3, activation="softmax")]
+    )
+    model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
+    tokens = np.random.default_rng(1).integers(0, 30, (ROWS, 5))
+    fit(model, tokens, tokens[:, 0] % 3)
+    return model
+
+
+HEALTHY: dict[str, Callable[[], Any]] = {
+    one.__name__: one for one in (normalised, missing_values, half_precision, speaking, embedded)
+}
+
+
+SICK.update(tape_numerics.SICK)
+HEALTHY.update(tape_numerics.HEALTHY)
+
+
+def is_finite(model: Any) -> bool:
+    return model is not None and all(np.isfinite(np.asarray(one)).all() for one in model.variables)
+
+
+def state_of(model: Any) -> str:
+    values = [np.asarray(one) for one in (*model.variables, *model.optimizer.variables)]
+    return str([value.tobytes().hex() for value in values])
+
+
+def main(cases: list[str]) -> None:
+    found: dict[str, Any] = {}
+    bare = {}
+    for name in [one for one in cases if one in HEALTHY]:
+        keras.utils.set_random_seed(1)
+        model = HEALTHY[name]()
+        bare[name] = (state_of(model), getattr(model, "calls_seen", 0))
+    events = Events()
+    settings = {"policy": "advise"}
+    never_raise.on_failure(lambda place, reason: events.text("inside.failed", 0, place=place, reason=reason))
+    recorder = Recorder(events, settings)  # type: ignore[arg-type]
+    tensorflow_adapter.install(recorder)
+    adapter.install(recorder)
+    for case in cases:
+        name, _, policy = case.partition(":")
+        settings["policy"] = policy or "advise"
+        del events.told[:]
+        recorder.steps = 0
+        keras.utils.set_random_seed(1)
+        if name in HEALTHY:
+            model = HEALTHY[name]()
+            same = (state_of(model), getattr(model, "calls_seen", 0)) == bare[name]
+            found[case] = {"same": same, "told": events.told[:]}
+            continue
+        ended, history = None, {}
+        try:
+            done = SICK[name]()
+            history = done if isinstance(done, dict) else done.history
+        except RuntimeError as error:
+            ended = f"{type(error).__name__}: {error}"
+        found[case] = {
+            "history": {**history, "model": None},
+            "finite": is_finite(history.get("model")),
+            "ended": ended,
+            "told": events.told[:],
+        }
+    print(json.dumps(found, default=str))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,71 @@
+"""Loops of the user's own around a tape: some whose numbers go wrong, some that are well. `keras_numerics.py` runs them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import tensorflow as tf
+from keras import layers
+
+from tests.inside.numeric_data import BAD_ROWS, BATCH, X, Y, holed
+
+EPOCHS = 3
+
+
+def small_model() -> Any:
+    return keras.Sequential(
+        [layers.Input((6,)), layers.Dense(8, activation="relu"), layers.Dropout(0.1), layers.Dense(1)]
+    )
+
+
+def compiled_loop(x: Any = X, y: Any = Y, rate: float = 0.01, own: Callable[..., Any] | None = None) -> dict[str, Any]:
+    model, optimizer = small_model(), keras.optimizers.SGD(rate, momentum=0.9)
+    loss_of = own or keras.losses.MeanSquaredError()
+    metric = keras.metrics.Mean()
+
+    @tf.function
+    def train_step(images: Any, labels: Any) -> Any:
+        with tf.GradientTape() as tape:
+            loss = loss_of(labels, model(images, training=True))
+        grads = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(grads, model.trainable_variables, strict=True))
+        metric.update_state(loss)
+        return loss
+
+    losses = []
+    for epoch in range(EPOCHS):
+        metric.reset_state()
+        for images, labels in tf.data.Dataset.from_tensor_slices((X if epoch else x, y)).batch(BATCH):
+            losses.append(float(train_step(images, labels)))
+    model.optimizer = optimizer
+    return {"losses": losses, "model": model}
+
+
+def eager_loop(x: Any = X) -> dict[str, Any]:
+    model, optimizer = small_model(), keras.optimizers.SGD(0.01)
+    losses = []
+    for images, labels in tf.data.Dataset.from_tensor_slices((x, Y)).batch(BATCH):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(model(images, training=True) - labels))
+        grads = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(grads, model.trainable_variables, strict=True))
+        losses.append(float(loss))
+    model.optimizer = optimizer
+    return {"losses": losses, "model": model}
+
+
+def root_of(labels: Any, given: Any) -> Any:
+    return tf.reduce_mean(tf.sqrt(labels - given))
+
+
+HEALTHY: dict[str, Callable[[], Any]] = {
+    "compiled_loop": lambda: compiled_loop()["model"],
+    "eager_loop": lambda: eager_loop()["model"],
+}
+SICK: dict[str, Callable[[], dict[str, Any]]] = {
+    "loop_with_bad_rows": lambda: compiled_loop(holed(X, BAD_ROWS)),
+    "loop_with_own_loss": lambda: compiled_loop(own=root_of),
+    "eager_loop_with_bad_rows": lambda: eager_loop(holed(X, BAD_ROWS)),
+}

@@ -1,0 +1,163 @@
+"""Numbers that go wrong in Keras: noticed at the exact step, traced to their origin, gone on from.
+
+One process trains every case (`keras_numerics.py`); the tests read what it told.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = [
+    pytest.mark.skipif(find_spec("tensorflow") is None, reason="needs Keras and TensorFlow"),
+    pytest.mark.timeout(600),
+]
+
+ROOT = Path(__file__).parents[2]
+LOOPS = ("compiled_loop", "eager_loop")
+HEALTHY = ("normalised", "missing_values", "half_precision", "speaking", "embedded")
+ORIGINS = {  # by case: the step, where it was seen, where it came from
+    "hidden_rows": (5, "weights", "input"),
+    "inf_column": (5, "loss", "input"),
+    "bad_targets": (7, "loss", "target"),
+    "log_of_zero": (1, "loss", "loss"),
+    "root_gradient": (3, "weights", "backward"),
+    "own_layer": (13, "loss", "forward"),
+    "own_step": (9, "loss", "loss"),
+}
+CASES = (
+    *HEALTHY, *LOOPS, "loop_with_bad_rows", "loop_with_own_loss", "eager_loop_with_bad_rows", "loop_with_bad_rows:protect",
+    *ORIGINS, "shuffled_rows", "augmented", "terminates_on_nan", "rate_too_high",
+    "hidden_rows:protect", "bad_targets:protect", "root_gradient:protect", "bad_average:protect", "rate_too_high:protect",
+    "terminates_on_nan:protect", "always_bad:protect",
+)  # fmt: skip
+
+
+@functools.cache
+def found() -> dict[str, Any]:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.inside.keras_numerics", *CASES],
+        capture_output=True, text=True, cwd=ROOT, timeout=500, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return told
+
+
+def told(case: str, kind: str) -> list[dict[str, Any]]:
+    return [data for name, data in found()[case]["told"] if name == kind]
+
+
+def incident(case: str) -> dict[str, Any]:
+    return told(case, "numerics.non_finite")[0]
+
+
+def test_nothing_of_ours_failed() -> None:
+    assert [(case, told(case, "inside.failed")) for case in CASES if told(case, "inside.failed")] == []
+
+
+@pytest.mark.parametrize("case", HEALTHY)
+def test_a_healthy_training_is_the_same_bit_for_bit_and_nothing_is_told_of_it(case: str) -> None:
+    assert found()[case]["same"]
+    assert told(case, "numerics.non_finite") == []
+    assert len(told(case, "numerics.setup")) == 1
+    assert len(told(case, "numerics.epoch")) == 2
+    assert len(told(case, "numerics.health")) >= 3
+
+
+@pytest.mark.parametrize("case", LOOPS)
+def test_a_healthy_loop_of_the_users_own_is_left_as_it_was(case: str) -> None:
+    assert found()[case]["same"]
+    assert told(case, "numerics.non_finite") == []
+
+
+def test_loops_of_the_users_own_are_traced_as_well() -> None:
+    rows = incident("loop_with_bad_rows")
+    assert (rows["step"], rows["seen_in"], rows["origin"], rows["reproduced"]) == (5, "weights", "input", True)
+    assert (rows["input"]["name"], rows["input"]["rows"]) == ("images", [6, 11, 13])
+    own = incident("loop_with_own_loss")
+    assert (own["step"], own["origin"], own["place"]["op"]) == (1, "loss", "Sqrt")
+    assert own["values"].startswith("square root of -") and "tf.sqrt" in own["place"]["code"]
+    eager = incident("eager_loop_with_bad_rows")
+    assert (eager["step"], eager["seen_in"], eager["origin"], eager["reproduced"]) == (5, "loss", "input", None)
+    assert not found()["loop_with_bad_rows"]["finite"]
+    assert found()["loop_with_bad_rows:protect"]["finite"]
+
+
+@pytest.mark.parametrize("case", ORIGINS)
+def test_the_exact_step_and_its_origin_are_told_once(case: str) -> None:
+    assert len(told(case, "numerics.non_finite")) == 1
+    fact = incident(case)
+    assert (fact["step"], fact["seen_in"], fact["origin"]) == ORIGINS[case]
+    assert fact["reproduced"] is True
+
+
+def test_rows_columns_and_their_place_in_the_data_are_named() -> None:
+    bad = incident("hidden_rows")["input"]
+    assert bad == {
+        "name": "x", "rows": [6, 11, 13], "row_count": 3, "columns": [2], "what": "NaN", "indices": [70, 75, 77],
+        "source_clean": False,
+    }  # fmt: skip
+    column = incident("inf_column")["input"]
+    assert (column["columns"], column["row_count"], column["what"]) == ([4], 16, "Inf")
+    assert set(incident("shuffled_rows")["input"]["indices"]) <= {70, 75, 77}
+
+
+def test_a_clean_source_and_a_bad_batch_are_told_apart() -> None:
+    assert incident("augmented")["input"]["source_clean"] is True
+
+
+def test_the_users_own_line_and_the_values_are_named() -> None:
+    at = incident("log_of_zero")["place"]
+    assert at["op"] == "Log" and at["line"].startswith("keras_numerics.py:") and "ops.log" in at["code"]
+    assert incident("log_of_zero")["values"] == "log of 0.0"
+    at = incident("root_gradient")["place"]
+    assert at["op"] == "Sqrt" and "ops.sqrt" in at["code"]
+    at = incident("own_layer")["place"]
+    assert (at["layer"], at["op"]) == ("halving", "RealDiv") and "x / ops.sum" in at["code"]
+    assert incident("own_layer")["values"] == "0.0 divided by 0.0"
+    assert incident("own_step")["values"].startswith("exp of 19")
+
+
+def test_what_was_before_is_told() -> None:
+    before = incident("rate_too_high")["before"]
+    losses = [loss for _, loss in before["losses"] if isinstance(loss, float)]
+    assert losses[-1] > 1e6 * losses[0]
+    assert before["rate"] == 50.0 and before["weights_finite"]
+
+
+def test_under_protect_bad_rows_are_left_out_and_all_else_is_trained() -> None:
+    for case, rows in (("hidden_rows:protect", 3), ("bad_targets:protect", 1)):
+        went = told(case, "numerics.went_on")
+        assert [one["how"] for one in went] == ["rows-left-out"] * 2, "once in each epoch"
+        assert f"{rows} of 16 rows" in went[0]["text"]
+        losses = found()[case]["history"]["loss"]
+        assert all(math.isfinite(loss) for loss in losses) and losses[1] < losses[0]
+
+
+def test_under_protect_a_batch_is_left_out_or_the_rate_lowered() -> None:
+    assert told("root_gradient:protect", "numerics.went_on")[0]["how"] == "rows-left-out"
+    assert told("bad_average:protect", "numerics.went_on")[0]["how"] == "batch-skipped"
+    assert told("rate_too_high:protect", "numerics.went_on")[0]["how"] == "rate-halved"
+    for case in ("root_gradient:protect", "bad_average:protect", "rate_too_high:protect"):
+        losses = found()[case]["history"]["loss"]
+        assert all(math.isfinite(loss) for loss in losses) and losses[-1] <= losses[0]
+
+
+def test_a_users_terminate_on_nan_sees_what_is_not_mended_and_only_that() -> None:
+    assert len(found()["terminates_on_nan"]["history"]["loss"]) == 1
+    assert len(found()["terminates_on_nan:protect"]["history"]["loss"]) == 2
+
+
+def test_after_too_many_times_the_run_is_stopped() -> None:
+    assert found()["always_bad:protect"]["ended"].startswith("NumbersGoneBad: holdfast: ")
+    assert len(told("always_bad:protect", "numerics.went_on")) == 5
+    assert len(told("always_bad:protect", "numerics.gave_up")) == 1
