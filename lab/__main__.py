@@ -8,10 +8,11 @@ import signal
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 from . import program, report, score
-from .case import CASES, HANGS, BadCase, Case, load_all
+from .case import CASES, HANGS, NUMERICS, POLICIES, BadCase, Case, load_all
 from .stage import CannotStage
 
 PAGE = Path(__file__).parent.parent / "docs" / "lab.md"
@@ -21,8 +22,10 @@ FAILING, HEALTHY = "failing", "healthy"
 def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
     try:
-        found = load_all(options.names, HANGS if options.hangs else CASES)
+        found = load_all(options.names, HANGS if options.hangs else NUMERICS if options.numerics else CASES)
         cases = [case for case in found if case.quick or not options.quick]
+        if options.policy is not None:
+            cases = [replace(case, policy=options.policy) for case in cases]
     except BadCase as error:
         print(f"lab: {error}", file=sys.stderr)
         return 2
@@ -44,9 +47,14 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m lab", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="cases to run (default: all)")
     parser.add_argument("--quick", action="store_true", help="only the cases marked quick")
-    parser.add_argument(
+    folders = parser.add_mutually_exclusive_group()
+    folders.add_argument(
         "--hangs", action="store_true", help="the programs that stand still, and those that only seem to"
     )
+    folders.add_argument(
+        "--numerics", action="store_true", help="the programs that train badly, and those that seem to"
+    )
+    parser.add_argument("--policy", choices=POLICIES, help="run the cases under this policy instead of their own")
     parser.add_argument("--only", choices=(FAILING, HEALTHY), help="only the failing or only the healthy programs")
     parser.add_argument("--bare", action="store_true", help="without Holdfast: do the cases themselves behave?")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="programs that run side by side (default: 1)")
@@ -89,9 +97,10 @@ def _told_result(case: Case, healthy: bool, options: argparse.Namespace) -> scor
 def _result(case: Case, healthy: bool, options: argparse.Namespace) -> score.Result:
     try:
         ran = program.run(case, healthy=healthy, bare=options.bare, keep=options.keep, seed=options.seed)
+        bare = program.run(case, healthy=True, bare=True, seed=options.seed) if healthy and case.numerics else None
     except CannotStage as reason:
         return score.not_staged(case, str(reason), healthy=healthy)
-    return (score.judge_bare if options.bare else score.judge)(case, ran, healthy=healthy)
+    return (score.judge_bare if options.bare else score.judge)(case, ran, healthy=healthy, beside=bare)
 
 
 def _take_signals_as_usual() -> None:

@@ -15,7 +15,15 @@ from typing import Any
 
 CASES = Path(__file__).parent / "cases"
 HANGS = Path(__file__).parent / "hangs"  # programs that stand still, and healthy ones that only seem to: minutes each
-FRAMEWORKS = {"keras": ("keras", "tensorflow"), "tf": ("tensorflow",), "torch": ("torch",), "jax": ("jax",)}
+NUMERICS = Path(__file__).parent / "numerics"  # programs that train badly, and healthy ones that only seem to
+FRAMEWORKS = {
+    "keras": ("keras", "tensorflow"),
+    "tf": ("tensorflow",),
+    "torch": ("torch",),
+    "jax": ("jax",),
+    "lightning": ("lightning", "torch"),
+    "transformers": ("transformers", "torch"),
+}
 POLICIES = ("observe", "advise", "protect")
 OUTCOMES = ("completed", "recovered", "failed", "stalled", "stopped", "unknown")
 RECEIVERS = ("script", "holdfast", "worker")
@@ -107,10 +115,13 @@ class FrozenFiles:
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """What some evidence line must hold. `line`: a statement of train.py whose file and line must be named, or several of
-    which one must be."""
+    which one must be. `matches`: patterns, for what can be said in several ways. `step`: where it begins, counted from 1;
+    a line must name it or a step beside it."""
 
     contains: tuple[str, ...] = ()
     line: tuple[str, ...] = ()
+    matches: tuple[str, ...] = ()
+    step: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +149,14 @@ class Case:
     typed: Typed | None = None
     frozen_files: FrozenFiles | None = None
     evidence: Evidence = field(default_factory=Evidence)
+    shows: tuple[str, ...] = ()  # patterns of what the failing program prints bare; its twin does not print all
+    learns: str = ""  # pattern of the healthy program's output; without one, a twin's last loss is below its first
+    continues: bool = False  # under `protect` the failing program must end with a finite loss, below its first
+
+    @property
+    def numerics(self) -> bool:
+        """Most of these end by themselves, so the cause may be what was noticed, and the outcome is not fixed."""
+        return self.folder.parent.name == NUMERICS.name
 
     @property
     def expected(self) -> str:
@@ -211,6 +230,8 @@ def _case(folder: Path, raw: dict[str, Any]) -> Case:
     fields = dict(raw)
     if not (folder / "train.py").exists() and "ending" not in fields:
         fields |= {"cause": CANNOT_TELL, "outcome": "completed", "exit_code": 0}
+    if folder.parent.name == NUMERICS.name:
+        fields = {"outcome": "completed", "exit_code": 0} | fields
     if "hang" in fields:  # it is asked about while it stands, and then asked to end
         fields |= {"outcome": STALLED, "exit_code": fields.get("exit_code", TERMINATED), "policy": "advise"}
     cause, accept = fields.pop("cause", None), fields.pop("accept", None)
@@ -239,6 +260,7 @@ def _case(folder: Path, raw: dict[str, Any]) -> Case:
         typed=_table(Typed, "typed", fields),
         frozen_files=_table(FrozenFiles, "frozen_files", fields),
         evidence=_evidence(fields.pop("evidence", {})),
+        shows=tuple(fields.pop("shows", ())),
         **fields,
     )
 
@@ -294,7 +316,12 @@ def _table(kind: type[Any], name: str, fields: dict[str, Any]) -> Any:
 def _evidence(raw: dict[str, Any]) -> Evidence:
     _no_others("[evidence]", raw, Evidence.__dataclass_fields__)
     line = raw.get("line", ())
-    return Evidence(tuple(raw.get("contains", ())), (line,) if isinstance(line, str) else tuple(line))
+    return Evidence(
+        contains=tuple(raw.get("contains", ())),
+        line=(line,) if isinstance(line, str) else tuple(line),
+        matches=tuple(raw.get("matches", ())),
+        step=raw.get("step"),
+    )
 
 
 def _no_others(place: str, raw: dict[str, Any], known: Any) -> None:
@@ -316,6 +343,13 @@ def _check(case: Case) -> None:
     for program in case.programs:
         if not program.exists():
             raise BadCase(f"{case.name}: {program.name} is missing")
+    for pattern in (*case.shows, case.learns, *case.evidence.matches):
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise BadCase(f"{case.name}: {pattern!r} is no pattern: {error}") from error
+    if case.numerics and case.has_fault and not case.shows:
+        raise BadCase(f"{case.name}: shows is missing: how can one see that train.py fails?")
     for name in case.seeded:
         if seeded_line(name).search(case.programs[0].read_text()) is None:
             raise BadCase(f"{case.name}: {case.programs[0].name} has no line {name} = NUMBER")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from . import training
 from .case import CANNOT_TELL, STALLED, Case
 from .program import Ran
 
@@ -70,9 +71,12 @@ class Totals:
         return named and self.healthy_right == self.healthy and self.failing + self.healthy > 0
 
 
-def judge(case: Case, ran: Ran, *, healthy: bool) -> Result:
-    got, confidence = _named_cause(ran.answer)
+def judge(case: Case, ran: Ran, *, healthy: bool, beside: Ran | None = None) -> Result:
+    """`beside`: the same healthy program without Holdfast, where the two must end with the same weights."""
+    got, confidence = _named_cause(case, ran.answer)
     complaints = _complaints(case, ran, healthy)
+    if beside is not None:
+        complaints += training.changed(ran.stdout, beside.stdout)
     if healthy:
         alarmed = got not in (CANNOT_TELL, NO_ANSWER) or bool(_holdfast_lines(ran.stderr))
         verdict = FALSE_ALARM if alarmed else WRONG if complaints else RIGHT
@@ -90,19 +94,23 @@ def judge(case: Case, ran: Ran, *, healthy: bool) -> Result:
         verdict=verdict,
         seconds=ran.seconds,
         confidence=confidence,
-        note="; ".join(complaints),
+        note="; ".join([*complaints, *_others_noticed(case, ran.answer)]),
         why_seconds=ran.why_seconds,
         warned_after=ran.warned_after,
         stalled_after=ran.stalled_after,
     )
 
 
-def judge_bare(case: Case, ran: Ran, *, healthy: bool) -> Result:
-    """Whether the case itself behaves as labelled, with no Holdfast in front of it."""
+def judge_bare(case: Case, ran: Ran, *, healthy: bool, beside: Ran | None = None) -> Result:
+    """Whether the case itself behaves as labelled, with no Holdfast in front of it; twice the same where weights count."""
     wanted = (0,) if healthy else (KILLED,) if case.hang is not None else case.exit_code
     complaints = [ran.trouble] if ran.trouble else []
     if case.prints not in ran.stdout:
         complaints.append(f"did not print {case.prints!r}")
+    if case.numerics:
+        complaints += training.not_as_labelled(case, ran.stdout, healthy=healthy)
+    if beside is not None:
+        complaints += training.changed(ran.stdout, beside.stdout)
     return Result(
         case=case.name,
         program=_program(healthy),
@@ -184,21 +192,37 @@ def _program(healthy: bool) -> str:
     return "healthy" if healthy else "failing"
 
 
-def _named_cause(answer: dict[str, Any] | None) -> tuple[str, float | None]:
+def _named_cause(case: Case, answer: dict[str, Any] | None) -> tuple[str, float | None]:
     if answer is None:
         return NO_ANSWER, None
-    cause = answer.get("cause")
+    cause = _told(case, answer)
     return (CANNOT_TELL, None) if cause is None else (cause["id"], cause["confidence"])
+
+
+def _told(case: Case, answer: dict[str, Any]) -> dict[str, Any] | None:
+    """The cause; of a program that trains badly and ends by itself, the worst of what was noticed."""
+    causes = [answer.get("cause"), *(answer.get("noticed", ()) if case.numerics else ())]
+    return next((cause for cause in causes if cause is not None), None)
+
+
+def _others_noticed(case: Case, answer: dict[str, Any] | None) -> list[str]:
+    """Told and not judged: what comes after the first place."""
+    noticed = answer.get("noticed", ()) if case.numerics and answer is not None else ()
+    told = None if answer is None else _told(case, answer)
+    others = [cause["id"] for cause in noticed if cause is not told]
+    return [f"also noticed: {', '.join(others)}"] if others else []
 
 
 def _complaints(case: Case, ran: Ran, healthy: bool) -> list[str]:
     """Everything that is not as it should be, beside the cause itself."""
     complaints = [ran.trouble] if ran.trouble else []
-    wanted_codes, wanted_outcome = ((0,), ("completed",)) if healthy else (case.exit_code, (case.outcome,))
+    wanted_codes, wanted_outcome = ((0,), ("completed",)) if healthy else _wanted_end(case)
     if case.hang is not None and not healthy:
         wanted_outcome = (STALLED, "stopped", "failed")  # afterwards: it was asked to end, and has a cause
         complaints += _missing_at_standstill(case, ran.answer_at_standstill)
-    if ran.exit_code is not None and ran.exit_code not in wanted_codes:
+    if case.continues and case.policy == "protect" and not healthy:
+        complaints += training.not_fallen(ran.stdout)
+    if ran.exit_code is not None and wanted_codes and ran.exit_code not in wanted_codes:
         complaints.append(f"exit code {ran.exit_code}, not {' or '.join(map(str, wanted_codes))}")
     if ran.answer is None and not ran.trouble:
         complaints.append("why gave no answer")
@@ -215,9 +239,18 @@ def _complaints(case: Case, ran: Ran, healthy: bool) -> list[str]:
     return complaints
 
 
+def _wanted_end(case: Case) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """The exit codes (none: any) and outcomes of the failing program."""
+    if not case.numerics or case.policy != "protect":
+        return case.exit_code, (case.outcome,)
+    if case.continues:
+        return (0,), ("completed", "recovered")
+    return (), ("completed", "recovered", "failed", "stopped")  # it may be stopped where nothing helps
+
+
 def _missing_at_standstill(case: Case, answer: dict[str, Any] | None) -> list[str]:
     """What `why` should have said while the program stood still."""
-    named, _ = _named_cause(answer)
+    named, _ = _named_cause(case, answer)
     if named not in case.accept:
         return [f"{named} was named while it stood still"]
     return [] if answer is None else _missing_evidence(case, answer)
@@ -228,14 +261,20 @@ def _holdfast_lines(stderr: str) -> list[str]:
 
 
 def _missing_evidence(case: Case, answer: dict[str, Any]) -> list[str]:
-    cause = answer.get("cause")
+    cause = _told(case, answer)
     if cause is None:
         return []
     texts = [evidence["text"] for evidence in cause["evidence"]]
     missing = [wanted for wanted in case.evidence.contains if not any(wanted in text for text in texts)]
+    patterns = [*case.evidence.matches, *_step_patterns(case.evidence.step)]
+    missing += [pattern for pattern in patterns if not any(re.search(pattern, text) for text in texts)]
     if case.evidence.line:
         numbers = "|".join(map(str, case.evidence_line_numbers()))
         named = re.compile(rf'train\.py(:|"?, line )({numbers})\b')
         if not any(named.search(text) for text in texts):
             missing.append(f"train.py:{numbers}")
     return [f"no evidence line has {wanted!r}" for wanted in missing]
+
+
+def _step_patterns(step: int | None) -> list[str]:
+    return [] if step is None else [rf"\b(?:[Ss]tep|[Bb]atch) (?:{step - 1}|{step}|{step + 1})\b"]
