@@ -240,39 +240,39 @@ INCIDENTS: dict[str, tuple[str, str, list[Event]]] = {
             setup(),
             incident(
                 origin="loss", before=STEADY, values="log of 0.0",
-                at={"op": "log", "line": "train.py:31", "code": "loss = -torch.log(p).mean()"},
+                place={"op": "log", "line": "train.py:31", "code": "loss = -torch.log(p).mean()"},
             ),
         ],
     ),
     "root of zero, backwards": (
         "invalid-math",
         "SqrtBackward0",
-        [setup(), incident(origin="backward", seen_in="gradient", before=STEADY, at={"op": "SqrtBackward0"})],
+        [setup(), incident(origin="backward", seen_in="gradient", before=STEADY, place={"op": "SqrtBackward0"})],
     ),
     "a rate that is absurd": (
         "learning-rate-too-high",
         "learning rate: 10",
-        [setup(), incident(origin="forward", before={**GROWS, "rate": 10.0}, at={"op": "matmul", "layer": "head"})],
+        [setup(), incident(origin="forward", before={**GROWS, "rate": 10.0}, place={"op": "matmul", "layer": "head"})],
     ),
     "a rate that jumped": (
         "learning-rate-too-high",
         "it was 0.001 before",
-        [setup(), incident(origin="forward", before={**GROWS, "rate": 0.05, "rate_was": 1e-3}, at={"op": "matmul"})],
+        [setup(), incident(origin="forward", before={**GROWS, "rate": 0.05, "rate_was": 1e-3}, place={"op": "matmul"})],
     ),
     "a recurrent model that explodes": (
         "exploding-gradients",
         "norm of the gradient before",
-        [setup(recurrent=True), incident(origin="backward", seen_in="gradient", before=GROWS, at={"op": "mm"})],
+        [setup(recurrent=True), incident(origin="backward", seen_in="gradient", before=GROWS, place={"op": "mm"})],
     ),
     "half precision": (
         "mixed-precision-overflow",
         "float16",
-        [setup(), incident(origin="forward", half="float16", before=STEADY, at={"op": "matmul", "dtype": "float16"})],
+        [setup(), incident(origin="forward", half="float16", before=STEADY, place={"op": "matmul", "dtype": "float16"})],
     ),
     "inputs of a million": (
         "unscaled-input",
         "the input reaches 2,000,000",
-        [setup(inputs=[{**INPUT, "max": 2e6}]), incident(origin="forward", before=GROWS, at={"op": "matmul"})],
+        [setup(inputs=[{**INPUT, "max": 2e6}]), incident(origin="forward", before=GROWS, place={"op": "matmul"})],
     ),
 }  # fmt: skip
 

@@ -72,7 +72,7 @@ class Incident:
         return cls(
             event.at, step, int(number(data.get("seen_at")) or step), str(data.get("seen_in") or "loss"),
             str(data.get("origin") or "unknown"), reproduced if isinstance(reproduced, bool) else None,
-            str(data.get("replay") or ""), part("input"), part("at"), str(data.get("values") or ""), part("before"),
+            str(data.get("replay") or ""), part("input"), part("place"), str(data.get("values") or ""), part("before"),
             str(data.get("half") or ""), bool(data.get("skipped_by_scaler")),
         )  # fmt: skip
 

@@ -31,7 +31,7 @@ def install(recorder: Recorder) -> None:
     if wanted:
         checkpoint_store.refuse_to_resume(recorder, wanted, "tensorflow", can.why_not(RESUME))
         seed = guarded(randomness.begin_alike)(str(wanted["directory"]), bool(wanted.get("resume")))
-        if seed:
+        if seed and can.can(CHECKPOINT):
             guarded(shuffle_alike)(seed)
     guarded(hide_frames)(seams.TRACEBACKS)
     if can.can(RESCUE):
