@@ -6,28 +6,32 @@ from typing import Callable
 
 from ..telemetry import now
 
-SHARE = 0.003  # of the run's time, for all that is sampled
+SHARE = 0.003  # of the run's time, for all that is sampled…
+ALLOWANCE_S = 0.6  # …and this much once: a run of seconds has to be judged by its samples, too
 EVERY_S = 0.5
 OF_THE_RUN = 0.005  # from one look to the next: 0.5 s after 100 s, 18 s after an hour
-
-
-COUNTED = 100  # steps of which some are looked at by their number
-DEAR_S = 0.05  # a look that takes longer is not taken for nothing
+COUNTED = 400  # steps of which some are looked at by their number
 
 
 class Schedule:
-    """After steps 1, 2, 3, 5, 8, 13, 21 …, whatever the first looks cost: they say the most. Then at most every `every_s`, and
-    later by as much as the looks have cost, and less often as the run gets older: what is told of it stays bounded."""
+    """After steps 1, 2, 3, 5, 8, 13, 21 … while the allowance lasts. Then at most every `every_s`, and later by as much as the looks
+    have cost, and less often as the run gets older: what is told of it stays bounded. The first look is not counted: it prepares
+    the others."""
 
-    __slots__ = ("_began", "_clock", "_every_s", "_free", "_next_at", "_previous", "_share", "next_step")
+    __slots__ = ("_began", "_clock", "_every_s", "_is_first", "_left_s", "_next_at", "_previous", "_share", "next_step")
 
     def __init__(
-        self, every_s: float = EVERY_S, share: float = SHARE, free: int = 7, clock: Callable[[], float] = now
+        self,
+        every_s: float = EVERY_S,
+        share: float = SHARE,
+        allowance_s: float = ALLOWANCE_S,
+        clock: Callable[[], float] = now,
     ) -> None:
-        self._every_s, self._share, self._free, self._clock = every_s, share, free, clock
+        self._every_s, self._share, self._left_s, self._clock = every_s, share, allowance_s, clock
         self._previous, self.next_step = 1, 1
         self._began = clock()
         self._next_at = 0.0
+        self._is_first = True
 
     def is_due(self, step: int) -> bool:
         """`step` counts from 1. A comparison while steps are counted, one look at the clock later."""
@@ -37,14 +41,16 @@ class Schedule:
 
     def looked(self, step: int, cost_s: float) -> None:
         """The look of this step is over and took so long."""
-        wait_s = max(self._every_s, cost_s / self._share)
+        if self._is_first:
+            self._is_first = False
+        else:
+            self._left_s -= cost_s
         moment = self._clock()
+        wait_s = self._every_s if self._left_s > 0.0 else max(self._every_s, cost_s / self._share)
         self._next_at = moment + max(wait_s, OF_THE_RUN * (moment - self._began))
-        self._free -= 1
         if not self.next_step:
             return
         while self.next_step <= step:
             self._previous, self.next_step = self.next_step, self.next_step + self._previous
-        is_free = self._free > 0 and cost_s < DEAR_S
-        if self.next_step > COUNTED or (not is_free and wait_s > self._every_s):
+        if self.next_step > COUNTED or self._left_s <= 0.0:
             self.next_step = 0  # by the clock from here on

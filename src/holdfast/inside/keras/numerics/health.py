@@ -23,11 +23,6 @@ from .setup_facts import activation_of, setup_facts
 from .state import rate_of
 
 SHARE = 0.0015
-AT_FIRST, FEWEST, LONG_S = (
-    8,
-    3,
-    0.1,
-)  # samples whatever they cost, up to step 34; of a model whose samples are long: three
 UNITS_EVERY_S = 2.0
 UNITS = 24  # layers
 SATURATES = {"tanh": (-0.99, 0.99), "sigmoid": (0.01, 0.99), "hard_sigmoid": (0.01, 0.99)}
@@ -39,8 +34,7 @@ class Sampler:
 
     def __init__(self, recorder: Recorder, tf: Any) -> None:
         self._recorder, self._tf = recorder, tf
-        self._schedule = Schedule(share=SHARE, free=AT_FIRST)
-        self._samples = 0
+        self._schedule = Schedule(share=SHARE)
         self._pending: Optional[Health] = None
         self._before: List[Any] = []  # the weights at the pending sample
         self._first: Optional[Dict[int, Any]] = None
@@ -79,11 +73,7 @@ class Sampler:
             self._tell(model, flight)
         if self._schedule.is_due(step):
             self._take(model, flight, batch, step, loss)
-            self._samples += 1
-            cost_s = now() - began
-            if self._samples == FEWEST and cost_s > LONG_S:
-                self._schedule = Schedule(share=SHARE, free=0)
-            self._schedule.looked(step, cost_s)
+            self._schedule.looked(step, now() - began)
         return self._pending is not None
 
     def _take(self, model: Any, flight: FlightRecorder, batch: Any, step: int, loss: Optional[float]) -> None:
