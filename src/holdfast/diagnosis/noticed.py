@@ -16,10 +16,18 @@ LAST_BYTES = 256 << 10  # of a stream: what it says of itself it says again and 
 
 
 def noticed(window: Window, while_running: Sequence[Finding]) -> list[Finding]:
-    """Worst first: what would end a run before what slows it, and the surer one first. Each cause once, as told last,
+    """Worst first: what would end a run before what slows it, and the surer one first. Each cause once, as told most surely,
     and none that another one of them explains."""
     told = [*while_running, *card_faults(window), *_in_output(window)]
-    latest = {finding.cause: finding for finding in told if finding.confidence >= SURE and not _was_wrong(finding)}
+    latest: dict[str, Finding] = {}
+    for finding in told:
+        before = latest.get(finding.cause)
+        if (
+            finding.confidence >= SURE
+            and not _was_wrong(finding)
+            and (before is None or finding.confidence >= before.confidence)
+        ):
+            latest[finding.cause] = finding
     explained = {lesser for cause in latest for lesser in SAYS_MORE.get(cause, ())}
     kept = [finding for cause, finding in latest.items() if cause not in explained]
     return sorted(kept, key=lambda finding: (CAUSES[finding.cause].slows, -finding.confidence))

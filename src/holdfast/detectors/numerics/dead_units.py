@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
-from holdfast.detectors.numerics.facts import READS, Units, read
+from holdfast.detectors.numerics.facts import READS, Course, Units, read
 from holdfast.vocabulary import Evidence, Finding, Window
 from holdfast.windows import reads
 
@@ -30,7 +30,7 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | Non
     last = course.setup.last.text("layer")
     for layer, seen in by_layer.items():
         latest = seen[-thresholds.samples :]
-        if len(latest) < thresholds.samples or layer == last:
+        if layer == last or (len(latest) < thresholds.samples and not _no_gradient(course, layer, thresholds)):
             continue
         dead, saturated = min(units.dead for units in latest), min(units.saturated for units in latest)
         if dead < thresholds.dead and saturated < thresholds.saturated:
@@ -40,3 +40,9 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | Non
         text = f"{max(dead, saturated):.0%} of the units of {layer} {what}, in the last {len(latest)} looks; the loss does not fall"
         return Finding("dead-activations", 0.85, (Evidence(text, "telemetry", course.samples[-1].at, dead),))
     return None
+
+
+def _no_gradient(course: Course, layer: str, thresholds: Thresholds) -> bool:
+    """Hardly any of its weights got one in the latest samples: units are looked at less often."""
+    shares = [g.zero_share for s in course.samples for g in s.groups if g.name == layer and g.zero_share is not None]
+    return len(shares) >= 2 * thresholds.samples and min(shares[-2 * thresholds.samples :]) >= thresholds.dead

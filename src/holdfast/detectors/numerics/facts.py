@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import median
 from typing import Any
 
@@ -236,6 +237,30 @@ class Course:
         first, last = median(losses[:third]), median(losses[-third:])
         return (first - last) / abs(first) if first else None
 
+    def noise(self) -> float:
+        """How much the loss differs from one batch to the next, as a share of it: what falls by less may be luck."""
+        losses = [loss for loss in self.losses()[2:] if math.isfinite(loss)]
+        steps = [abs(later - earlier) for earlier, later in pairwise(losses)]
+        usual = abs(median(losses)) if losses else 0.0
+        return median(steps) / usual if steps and usual else 0.0
+
+    def flat(self, share: float) -> bool:
+        """Over the whole run, by epochs where they are told: each of those has many batches."""
+        if len(self.shown) >= 3:
+            first, last = self.shown[0][1], self.shown[-1][1]
+            return bool(first) and abs(first - last) <= share * abs(first)
+        improved = self.improved()
+        return improved is not None and abs(improved) <= max(share, self.noise())
+
+    def at_chance(self) -> bool:
+        """It classifies, and does so no better than one that knows nothing."""
+        losses = [loss for loss in self.losses()[-5:] if math.isfinite(loss)]
+        if self.setup is None or not self.setup.classifies or len(losses) < 3:
+            return False
+        right = [sample.correct for sample in self.samples[-5:] if sample.correct is not None]
+        guesses = not right or median(right) <= 1.0 / self.setup.classes + 0.12
+        return guesses and median(losses) >= 0.97 * self.setup.chance_loss
+
     def learns(self) -> bool | None:
         """Beyond the noise of its batches, by the loss or by what is predicted right. None: too little is known."""
         improved = self.improved()
@@ -246,7 +271,11 @@ class Course:
             third = max(2, len(right) // 3)
             if median(right[-third:]) - median(right[:third]) > 0.1:
                 return True
-        return improved > 0.05
+        if self.at_chance():
+            return False
+        if len(self.shown) >= 2 and self.shown[-1][1] < 0.95 * self.shown[0][1]:
+            return True
+        return improved > max(0.05, self.noise() / 2)
 
 
 def read(window: Window) -> Course:

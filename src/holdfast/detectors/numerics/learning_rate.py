@@ -20,7 +20,7 @@ class Thresholds:
     adaptive_rate: float = 0.05
     plain_rate: float = 5.0
     grown: float = 3.0  # times the first loss
-    low_ratio: float = 3e-6
+    low_ratio: float = 3e-5
     low_steps: int = 100
     low_change: float = 0.02  # of the loss, over all steps seen
     low_rate: float = 2e-6  # of an adaptive optimizer; fine-tuning goes down to 5e-6
@@ -107,12 +107,12 @@ def find_low(window: Window, thresholds: Thresholds = Thresholds()) -> Finding |
     if rates and rates[-1] > 1.5 * rates[0]:
         return None  # a warm-up
     ratios = [ratio for sample in samples if (ratio := _moved(sample)) is not None]
-    improved = course.improved()
-    if not ratios or improved is None or abs(improved) > thresholds.low_change:
-        return None
     low = rate <= (thresholds.low_rate if course.setup.adaptive else thresholds.low_plain_rate)
-    if max(ratios) > (10 if low else 1) * thresholds.low_ratio or (not low and rate > 1e-3):
+    if not low or not ratios or max(ratios) > thresholds.low_ratio or not course.flat(thresholds.low_change):
         return None
+    if not any(group.gradient for group in samples[-1].groups):
+        return None  # nothing to learn from, at any rate
+    improved = course.improved() or 0.0
     text = (
         f"with a learning rate of {figure(rate)} one update moves the weights by {median(ratios):.1e} of themselves; "
         f"in {course.steps} steps the loss changed by {abs(improved):.1%}"
