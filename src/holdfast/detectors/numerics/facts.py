@@ -90,6 +90,12 @@ class Health:
     spread: float | None
     scale: float | None
 
+    @property
+    def moved(self) -> float | None:
+        """By how much of themselves the weights move: the middle layer's."""
+        ratios = [ratio for group in self.groups if (ratio := group.update_ratio) is not None and group.numbers > 16]
+        return median(ratios) if ratios else None
+
     @classmethod
     def of(cls, event: Event) -> Health:
         data = event.data
@@ -248,9 +254,20 @@ class Course:
         """Over the whole run, by epochs where they are told: each of those has many batches."""
         if len(self.shown) >= 3:
             first, last = self.shown[0][1], self.shown[-1][1]
-            return bool(first) and abs(first - last) <= share * abs(first)
+            return bool(first) and abs(first - last) <= share * abs(first)  # an epoch's mean has little noise
         improved = self.improved()
-        return improved is not None and abs(improved) <= max(share, self.noise())
+        return improved is not None and abs(improved) <= max(share, 1.5 * self.noise())
+
+    def hopeless(self) -> float | None:
+        """How many times as large a squared error is, after many steps, as that of a model which always says 0."""
+        losses = [loss for loss in self.losses()[-5:] if math.isfinite(loss)]
+        name = self.setup.loss.text("name") if self.setup is not None else ""
+        if self.setup is None or len(losses) < 3 or not any(word in name for word in ("mse", "squared")):
+            return None
+        mean, spread = self.setup.targets.number("mean"), self.setup.targets.number("std")
+        if mean is None or spread is None or not (mean or spread):
+            return None
+        return median(losses) / (mean**2 + spread**2)
 
     def at_chance(self) -> bool:
         """It classifies, and does so no better than one that knows nothing."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
-from holdfast.detectors.numerics.facts import READS, Course, Health, figure, rate_details, read
+from holdfast.detectors.numerics.facts import READS, Course, figure, rate_details, read
 from holdfast.vocabulary import Evidence, Finding, Window
 from holdfast.windows import reads
 
@@ -40,7 +40,7 @@ def find_high(window: Window, thresholds: Thresholds = Thresholds()) -> Finding 
         return None
     learns = course.learns()
     rate = max((sample.rate for sample in samples if sample.rate is not None), default=course.setup.rate or 0.0)
-    ratios = [ratio for sample in samples[2:] if (ratio := _moved(sample)) is not None]
+    ratios = [ratio for sample in samples[2:] if (ratio := sample.moved) is not None]
     ratio = median(ratios) if len(ratios) >= 3 else None
     absurd = rate >= (thresholds.adaptive_rate if course.setup.adaptive else thresholds.plain_rate)
     shakes = ratio is not None and ratio >= thresholds.moved
@@ -49,6 +49,8 @@ def find_high(window: Window, thresholds: Thresholds = Thresholds()) -> Finding 
         effect, confidence = "the loss grows: " + _told(course), 0.85
     elif (absurd or shakes) and learns is False and not _solved(course):
         effect, confidence = "the loss does not fall: " + _told(course), 0.8 if absurd and shakes else 0.7
+    elif (worse := course.hopeless()) is not None and worse >= 100.0 and course.steps >= 2 * thresholds.steps:
+        effect, confidence = f"the error is {figure(worse)} times that of always saying 0", 0.7
     elif grows and not course.setup.recurrent and _diverges(course):
         effect, confidence = "the loss grows from sample to sample: " + _told(course), 0.75
     else:
@@ -57,12 +59,6 @@ def find_high(window: Window, thresholds: Thresholds = Thresholds()) -> Finding 
     text = f"with a learning rate of {figure(rate)}{moved}, {effect}"
     details = rate_details(course.setup, lower=rate / 10)
     return Finding("learning-rate-too-high", confidence, (Evidence(text, "telemetry", samples[-1].at, rate),), details)
-
-
-def _moved(sample: Health) -> float | None:
-    """By how much of themselves the weights move: the middle layer's."""
-    ratios = [ratio for group in sample.groups if (ratio := group.update_ratio) is not None and group.numbers > 16]
-    return median(ratios) if ratios else None
 
 
 def _grows(course: Course, thresholds: Thresholds) -> bool:
@@ -106,7 +102,7 @@ def find_low(window: Window, thresholds: Thresholds = Thresholds()) -> Finding |
     rate = max(rates, default=course.setup.rate or 0.0)
     if rates and rates[-1] > 1.5 * rates[0]:
         return None  # a warm-up
-    ratios = [ratio for sample in samples if (ratio := _moved(sample)) is not None]
+    ratios = [ratio for sample in samples if (ratio := sample.moved) is not None]
     low = rate <= (thresholds.low_rate if course.setup.adaptive else thresholds.low_plain_rate)
     if not low or not ratios or max(ratios) > thresholds.low_ratio or not course.flat(thresholds.low_change):
         return None

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.detectors.numerics.facts import (
+    HEALTH,
     NON_FINITE,
     READS,
     SETUP,
+    Health,
     Part,
     Setup,
     figure,
@@ -99,10 +101,13 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> list[Finding]
     for event in window.events(NON_FINITE):
         incident = Incident.of(event)
         setup = next((s for s in reversed(setups) if s.at <= event.at), setups[0] if setups else None)
+        sample = _last_sample(window, event)
+        if sample is not None and incident.before["update_ratio"] is None:
+            incident.before["update_ratio"] = sample.moved
         cause, confidence = _cause(incident, setup, thresholds)
         after = [one for one in went_on if one.at >= event.at]
         if cause not in found:
-            evidence = _evidence(incident, setup, after)
+            evidence = _evidence(incident, setup, sample, after)
             found[cause] = Finding(
                 cause,
                 confidence,
@@ -189,16 +194,36 @@ def _headline(incident: Incident) -> str:
     return f"{whole.get(incident.seen_in, 'A value')} {verb} not finite from step {incident.step} on"
 
 
-def _evidence(incident: Incident, setup: Setup | None, went_on: Sequence[Event]) -> tuple[Evidence, ...]:
+def _last_sample(window: Window, event: Event) -> Health | None:
+    before = [one for one in window.events(HEALTH) if one.at <= event.at]
+    return Health.of(before[-1]) if before else None
+
+
+def _evidence(
+    incident: Incident, setup: Setup | None, sample: Health | None, went_on: Sequence[Event]
+) -> tuple[Evidence, ...]:
     texts = [_first_line(incident)]
     if incident.place:
         texts.append(_where(incident))
+    half = incident.half or (setup.half if setup is not None else "")
+    if half:
+        texts.append(f"it computes in {half}, which holds up to {'65,504' if half == 'float16' else '3.4e38'}")
     texts += _course(incident, setup)
+    if sample is not None and incident.origin not in ("input", "target"):
+        texts += _largest_gradient(sample)
     if incident.replay:
         texts.append(incident.replay)
     told = [Evidence(text, "telemetry", incident.at, float(incident.step)) for text in texts if text]
     told += [Evidence(WentOn.of(event).text, "telemetry", event.at) for event in went_on]
-    return tuple(dict.fromkeys(told[:8]))
+    return tuple(dict.fromkeys(told[:10]))
+
+
+def _largest_gradient(sample: Health) -> list[str]:
+    known = [group for group in sample.groups if group.gradient is not None and math.isfinite(group.gradient)]
+    if len(known) < 2:
+        return []
+    largest = max(known, key=lambda group: group.gradient or 0.0)
+    return [f"the largest gradient at step {sample.step}: of {largest.name} (norm {figure(largest.gradient)})"]
 
 
 def _first_line(incident: Incident) -> str:
@@ -274,6 +299,10 @@ def _course(incident: Incident, setup: Setup | None) -> list[str]:
         texts.append(f"the learning rate: {figure(rate)}{changed}{moved}")
     if setup is not None and setup.input_scale >= 1e3:
         texts.append(f"the input reaches {figure(setup.input_scale)}")
+    if setup is not None and setup.family == "regression" and _target_scale(setup) >= 1e3:
+        texts.append(
+            f"the targets reach {figure(setup.targets.number('max'))} (mean {figure(setup.targets.number('mean'))})"
+        )
     return texts
 
 

@@ -99,6 +99,12 @@ def _shapes(setup: Setup) -> tuple[float, str] | None:
     if setup.family != "regression":
         return None
     output, targets = setup.output.shape(), setup.targets.shape()
+    rows = setup.inputs[0].shape()[:1] if setup.inputs else ()
+    if output == targets and rows and output == rows * 2 and rows[0] > 1 and setup.last["units"] == 1:
+        return 0.92, (
+            f"{rows[0]} outputs and {rows[0]} targets became {output[0]} x {output[1]}: their shapes differ by an axis of one, and "
+            "every output is compared with every target"
+        )
     if not output or not targets or output == targets or 1 in (output[0], targets[0]):
         return None
     if not setup.loss.text("name").endswith("_loss"):  # Keras brings (n,) and (n, 1) together

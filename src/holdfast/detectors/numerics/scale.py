@@ -17,6 +17,7 @@ class Thresholds:
     first_loss: float = 8.0  # times what a model gives that knows nothing
     apart: float = 1e3  # between the largest and the smallest column
     steps: int = 60
+    worse: float = 100.0
     target_scale: float = 50.0
     missed: float = 20.0  # times the spread of the outputs
     left: float = 0.7  # of the first loss, when enough steps are over
@@ -50,6 +51,9 @@ def _suffers(course: Course, setup: Setup, thresholds: Thresholds) -> tuple[floa
                 f"the loss begins at {figure(first)}, where a model that knows nothing has {figure(setup.chance_loss)}"
             )
             return 0.8, text
+    worse = course.hopeless()
+    if course.steps >= thresholds.steps and worse is not None and worse >= thresholds.worse:
+        return 0.8, f"after {course.steps} steps the error is {figure(worse)} times that of always saying 0"
     if course.steps < thresholds.steps or learns is None or learns:
         return None
     dead = max((unit.dead + unit.saturated for sample in course.samples for unit in sample.units), default=0.0)
