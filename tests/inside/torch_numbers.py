@@ -205,6 +205,24 @@ def rate_far_too_high() -> list[float]:
 
 
 @loop
+def weights_are_spoiled() -> list[float]:
+    """As by an update that overflowed: nothing was wrong with the step before."""
+    x, y = data()
+    model, losses = network(), []
+    optimizer = torch.optim.Adam(model.parameters(), 0.01)
+    for number in range(STEPS):
+        xb, yb = x[number], y[number]
+        optimizer.zero_grad()
+        loss = F.mse_loss(model(xb), yb)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+        if number == BAD - 1:
+            model[0].weight.data[2, 1] = math.nan
+    return losses
+
+
+@loop
 def never_finite() -> list[float]:
     x, y = data()
     model, losses = network(), []
