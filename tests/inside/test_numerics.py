@@ -38,15 +38,15 @@ def _looked_at(steps: int, step_s: float, cost_s: float) -> list[tuple[int, floa
 
 def test_first_steps_are_looked_at_by_number_and_later_ones_by_the_clock() -> None:
     looks = _looked_at(5000, step_s=0.01, cost_s=1e-4)
-    assert [step for step, _ in looks][:10] == [1, 2, 3, 5, 8, 13, 21, 34, 55, 89]
-    gaps = [later - earlier for (_, earlier), (_, later) in itertools.pairwise(looks[10:])]
+    assert [step for step, _ in looks][:15] == [1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233, 377, 610, 987]
+    gaps = [later - earlier for (_, earlier), (_, later) in itertools.pairwise(looks[15:])]
     assert len(gaps) > 50 and all(0.5 <= gap < 0.53 for gap in gaps)
 
 
 def test_looks_that_cost_much_are_spaced_to_three_thousandths_of_the_time() -> None:
     looks = _looked_at(20_000, step_s=0.01, cost_s=0.01)
-    assert [step for step, _ in looks][:7] == [1, 2, 3, 5, 8, 13, 21]
-    late = [at for _, at in looks[7:]]
+    assert [step for step, _ in looks][14] == 987
+    late = [at for _, at in looks[15:]]
     assert len(late) > 20 and 0.01 * (len(late) - 1) / (late[-1] - late[0]) <= 0.0031
 
 

@@ -11,7 +11,7 @@ EVERY_S = 0.5
 OF_THE_RUN = 0.005  # from one look to the next: 0.5 s after 100 s, 18 s after an hour
 
 
-COUNTED = 100  # steps of which some are looked at by their number
+COUNTED = 1000  # steps of which some are looked at by their number
 DEAR_S = 0.05  # a look that takes longer is not taken for nothing
 
 
@@ -22,7 +22,7 @@ class Schedule:
     __slots__ = ("_began", "_clock", "_every_s", "_free", "_next_at", "_previous", "_share", "next_step")
 
     def __init__(
-        self, every_s: float = EVERY_S, share: float = SHARE, free: int = 7, clock: Callable[[], float] = now
+        self, every_s: float = EVERY_S, share: float = SHARE, free: int = 16, clock: Callable[[], float] = now
     ) -> None:
         self._every_s, self._share, self._free, self._clock = every_s, share, free, clock
         self._previous, self.next_step = 1, 1

@@ -29,9 +29,12 @@ Layer = Tuple[str, List[Any]]  # its name and parameters
 class Sample:
     """One look: filled by the calls of a step, told when the update is over."""
 
-    def __init__(self, recorder: Recorder, torch: Any, late: LateVectors, layers: List[Layer], scale: Any) -> None:
+    def __init__(
+        self, recorder: Recorder, torch: Any, late: LateVectors, models: List[List[Layer]], scale: Any
+    ) -> None:
         self._recorder, self._torch, self._late = recorder, torch, late
-        self._layers, self._scale = layers, scale
+        self._models, self._scale = models, scale
+        self._layers = [layer for layers in models for layer in layers]
         self.facts: Health = {"step": recorder.steps + 1, "epoch": recorder.epoch_number}
         self._scalars: List[Any] = []
         self._readers: List[Tuple[int, Callable[[List[float]], None]]] = []
@@ -118,7 +121,7 @@ class Sample:
     def before_update(self, optimizer: Any) -> None:
         torch = self._torch
         self.optimizer = id(optimizer)
-        self._layers = _of_optimizer(self._layers, optimizer)
+        self._layers = _of_optimizer(self._models, optimizer)
         self.gradients()  # of those that no model that was called has
         self.facts["rate"] = told(optimizer.param_groups[0].get("lr"))
         given = {id(p) for group in optimizer.param_groups for p in group["params"]}
@@ -240,21 +243,24 @@ def _guesses(found: LossFound, output: Any, torch: Any) -> Any:
     return output.detach().argmax(1) if output.dim() > 1 else None
 
 
-def layers_of(models: List[Any]) -> List[Layer]:
-    """By the module that owns them, in the order of the models."""
+def layers_of(models: List[Any]) -> List[List[Layer]]:
+    """Of each model by the module that owns them, in its order."""
+    return [_layers_of(model, f" ({number + 1})" if number else "") for number, model in enumerate(models)]
+
+
+def _layers_of(model: Any, which: str) -> List[Layer]:
     found: Dict[str, List[Any]] = {}
-    for number, model in enumerate(models):
-        for name, parameter in model.named_parameters():
-            if parameter.requires_grad:
-                layer = name.rsplit(".", 1)[0] if "." in name else type(model).__name__
-                found.setdefault(layer if not number else f"{layer} ({number + 1})", []).append(parameter)
+    for name, parameter in model.named_parameters():
+        if parameter.requires_grad:
+            layer = name.rsplit(".", 1)[0] if "." in name else type(model).__name__
+            found.setdefault(f"{layer}{which}", []).append(parameter)
     return list(found.items())
 
 
-def _of_optimizer(layers: List[Layer], optimizer: Any) -> List[Layer]:
-    """What it trains, and what of those models nobody trains so far; by number what is no model's that was called."""
+def _of_optimizer(models: List[List[Layer]], optimizer: Any) -> List[Layer]:
+    """The models it trains, with what of them it does not; by number what is no model's that was called."""
     given = {id(p): p for group in optimizer.param_groups for p in group["params"] if p.requires_grad}
-    known = {id(p) for _, parameters in layers for p in parameters}
-    own = [layer for layer in layers if any(id(p) in given for p in layer[1])]
+    known = {id(p) for layers in models for _, parameters in layers for p in parameters}
+    own = [layers for layers in models if any(id(p) in given for _, parameters in layers for p in parameters)]
     rest = [p for key, p in given.items() if key not in known]
-    return [*own, *((f"parameter {number}", [p]) for number, p in enumerate(rest))]
+    return [*(layer for layers in own for layer in layers), *((f"parameter {n}", [p]) for n, p in enumerate(rest))]

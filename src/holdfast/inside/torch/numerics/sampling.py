@@ -36,7 +36,7 @@ class Sampling:
         began = now()
         models = models_of(here.calls)
         names = {id(p): name for model in models for name, p in model.named_parameters()}
-        units = began >= self._units_at
+        units = bool(self.schedule.next_step) or began >= self._units_at
         self._sample = Sample(self.recorder, self._torch, self._late, layers_of(models), scale)
         self._sample.loss(tensor, shown, units, names)
         if units:
