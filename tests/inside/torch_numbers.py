@@ -108,6 +108,24 @@ def log_of_zero() -> list[float]:
     return losses
 
 
+@loop
+def two_optimizers() -> list[float]:
+    x, y = data(classes=2)
+    body, head, losses = nn.Sequential(nn.Linear(6, 8), nn.Tanh()), nn.Linear(8, 2), []
+    first, second = torch.optim.Adam(body.parameters(), 0.01), torch.optim.SGD(head.parameters(), 0.05)
+    for number in range(STEPS):
+        xb, yb = x[number], y[number]
+        p = torch.softmax(head(body(xb)), 1) * (0.0 if number == BAD else 1.0)
+        loss = own_loss(p, yb)
+        first.zero_grad()
+        second.zero_grad()
+        loss.backward()
+        first.step()
+        second.step()
+        losses.append(loss.item())
+    return losses
+
+
 class Standardised(nn.Module):
     def __init__(self) -> None:
         super().__init__()

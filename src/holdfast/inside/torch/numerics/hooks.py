@@ -54,7 +54,7 @@ class Looks:
         self.late = LateLosses(self.notices, vectors)
         self._is_capturing: Callable[[], bool] = torch.cuda.is_current_stream_capturing
         self._updating: Any = None  # the optimizer within its step
-        self._has_passed = False  # a backward pass was made since the last update
+        self._has_updated = False  # since the last backward pass
         self._scaled: Any = None  # what GradScaler.scale made last, and of which loss
         self._plain = False  # nothing is due
         self._vectors = vectors
@@ -76,7 +76,9 @@ class Looks:
     def before_pass(self, tensor: Any) -> Any:
         """A loss to be differentiated instead of this one, or None."""
         notices, shown, scale, instead = self.notices, tensor, None, None
-        self._has_passed = True
+        if not self._plain and self._has_updated:
+            self._has_updated = False
+            self.going_on.new_step()
         if self._scaled is not None:
             scaled, self._scaled = self._scaled, None
             if scaled[0] == id(tensor):
@@ -111,12 +113,12 @@ class Looks:
             self.ready_to_update(self._updating)
 
     def before_update(self, optimizer: Any) -> None:
-        """An optimizer that is given a closure makes its backward pass after this, and updates at once."""
+        """An optimizer that is given a closure makes its backward pass after this, and updates at once: then it is looked at
+        again, after that pass."""
         if here.again:
             return
         self._updating = optimizer
-        if self._has_passed:
-            self.ready_to_update(optimizer)
+        self.ready_to_update(optimizer)
 
     def ready_to_update(self, optimizer: Any) -> None:
         going_on, notices = self.going_on, self.notices
@@ -135,7 +137,7 @@ class Looks:
     def after_update(self, optimizer: Any) -> None:
         if here.again:
             return
-        self._updating, self._has_passed = None, False
+        self._updating, self._has_updated = None, True
         here.calls.clear()
         if self._plain:
             return
@@ -144,7 +146,8 @@ class Looks:
             sampling.after_update(not going_on.left_out)
         going_on.after_update(optimizer)
         sampling.due = sampling.schedule.is_due(self.recorder.steps + 1)
-        self._plain = not (sampling.due or sampling.schedule.next_step or going_on.milder.until)
+        counts = sampling.due or sampling.schedule.next_step
+        self._plain = not (counts or going_on.suspect or going_on.milder.until)
 
 
 def _scale(looks: Looks, inner: Call) -> Call:
