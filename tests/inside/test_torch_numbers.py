@@ -20,7 +20,9 @@ pytest.importorskip("torch")
 
 ROOT = Path(__file__).parents[2]
 STEP = 13  # the batch with the number 12 is the thirteenth
-BAD_LOOPS = ("nan_rows", "nan_target", "log_of_zero", "division_by_zero", "root_of_zero", "logarithm_behind_where")
+BAD_LOOPS = (
+    "nan_rows", "nan_target", "log_of_zero", "two_optimizers", "division_by_zero", "root_of_zero", "logarithm_behind_where",
+)  # fmt: skip
 SPOILED = (*BAD_LOOPS[:-1], "rate_far_too_high")  # the choice hides what is not finite from the last one's loss
 
 
@@ -116,6 +118,16 @@ def test_protect_goes_on_to_a_finite_and_smaller_loss(name: str) -> None:
 
 def test_a_loss_without_its_bad_rows_is_shown_to_the_script() -> None:
     assert [math.isfinite(value) for value in _losses("protect", "nan_rows")] == [True] * 30
+
+
+def test_weights_that_are_bad_already_are_put_back_with_the_optimizer() -> None:
+    (incident,) = _told("protect", "weights_are_spoiled", "numerics.non_finite")
+    assert (incident["origin"], incident["step"], incident["seen_at"]) == ("weights", STEP - 1, STEP)
+    assert incident["place"]["layer"] == "0"
+    (went_on,) = _told("protect", "weights_are_spoiled", "numerics.went_on")
+    assert (went_on["how"], went_on["step"]) == ("rolled-back", STEP) and went_on["lost_steps"] > 0
+    losses = _losses("protect", "weights_are_spoiled")
+    assert [math.isfinite(value) for value in losses[STEP:]] == [True] * (30 - STEP) and losses[-1] < losses[0]
 
 
 def test_a_run_that_is_never_finite_is_stopped_after_five_times() -> None:

@@ -108,6 +108,24 @@ def log_of_zero() -> list[float]:
     return losses
 
 
+@loop
+def two_optimizers() -> list[float]:
+    x, y = data(classes=2)
+    body, head, losses = nn.Sequential(nn.Linear(6, 8), nn.Tanh()), nn.Linear(8, 2), []
+    first, second = torch.optim.Adam(body.parameters(), 0.01), torch.optim.SGD(head.parameters(), 0.05)
+    for number in range(STEPS):
+        xb, yb = x[number], y[number]
+        p = torch.softmax(head(body(xb)), 1) * (0.0 if number == BAD else 1.0)
+        loss = own_loss(p, yb)
+        first.zero_grad()
+        second.zero_grad()
+        loss.backward()
+        first.step()
+        second.step()
+        losses.append(loss.item())
+    return losses
+
+
 class Standardised(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -201,6 +219,24 @@ def rate_far_too_high() -> list[float]:
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
+    return losses
+
+
+@loop
+def weights_are_spoiled() -> list[float]:
+    """As by an update that overflowed: nothing was wrong with the step before."""
+    x, y = data()
+    model, losses = network(), []
+    optimizer = torch.optim.Adam(model.parameters(), 0.01)
+    for number in range(STEPS):
+        xb, yb = x[number], y[number]
+        optimizer.zero_grad()
+        loss = F.mse_loss(model(xb), yb)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+        if number == BAD - 1:
+            model[0].weight.data[2, 1] = math.nan
     return losses
 
 

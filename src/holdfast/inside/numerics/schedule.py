@@ -10,7 +10,7 @@ SHARE = 0.003  # of the run's time, for all that is sampled…
 ALLOWANCE_S = 0.6  # …and this much once: a run of seconds has to be judged by its samples, too
 EVERY_S = 0.5
 OF_THE_RUN = 0.005  # from one look to the next: 0.5 s after 100 s, 18 s after an hour
-COUNTED = 400  # steps of which some are looked at by their number
+COUNTED = 1000  # steps of which some are looked at by their number
 
 
 class Schedule:

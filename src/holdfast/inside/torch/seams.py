@@ -88,6 +88,11 @@ def scaler_class() -> Any:
     return getattr(module, "GradScaler", None)
 
 
+def loss_scale(scaler: Any) -> Any:
+    """As a tensor on its device; None where it does not scale, or keeps it elsewhere."""
+    return getattr(scaler, "_scale", None)
+
+
 def compile_callbacks() -> Any:
     """None until the compiler is loaded: it is never imported from here."""
     return getattr(sys.modules.get("torch._dynamo.callback"), "callback_handler", None)

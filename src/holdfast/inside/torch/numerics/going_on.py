@@ -38,6 +38,7 @@ class GoingOn:
         self._optimizer: Any = lambda: None
         self._models: List[Any] = []
         self._roll_back = False
+        self._acted = self._said = False  # for the step under way
         self.good = GoodStates(torch, (recorder.settings.get("rescue") or {}).get("groups"))
         self.milder = Milder(torch)
 
@@ -54,14 +55,18 @@ class GoingOn:
         if not self.acts():
             return None
         self._noticed(facts, scene, explodes)
-        if facts["origin"] not in DATA or not self._bound_of_data.allows(self._step()):
+        if facts["origin"] not in DATA:
+            return None
+        self._acted = True
+        if not self._bound_of_data.allows(self._step()):
+            self.give_up(self._step())
             return None
         if self.good.copies:
             self.good.copies[-1].put_back_buffers(self._torch, self._models)
         loss = without_rows(scene, facts)
         if loss is None:
             return None
-        self.suspect = False
+        self.suspect = self._acted = False
         bad = facts["input"]
         rows = ", ".join(str(row) for row in bad["rows"])
         rows = (
@@ -103,18 +108,20 @@ class GoingOn:
         if not self.suspect:
             self.milder.before_update(optimizer)
             return
-        self.suspect = False
         parameters = [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
         if not parameters or (not self._roll_back and not first_bad(self._torch, (("", p.grad) for p in parameters))):
             self._roll_back = False
             return  # the script has mended or dropped it itself
-        step = self._step()
-        if self._origin not in DATA and not self._bound.allows(step):
-            self.give_up(step)
-            return
+        if not self._acted and not self._bound.allows(self._step()):
+            self.give_up(self._step())
+        self._acted = True
         self._aside = [(p, p.grad) for p in parameters]
         for parameter in parameters:
             parameter.grad = None
+
+    def new_step(self) -> None:
+        """The first backward pass after an update."""
+        self.suspect = self._acted = self._said = False
 
     @property
     def left_out(self) -> bool:
@@ -133,7 +140,9 @@ class GoingOn:
         for parameter, gradient in aside:
             if parameter.grad is None:
                 parameter.grad = gradient.detach().zero_()  # a script may read them, or add to them
-        self._say_how(step)
+        if not self._said and not self.stop:  # a step may have several optimizers
+            self._said = True
+            self._say_how(step)
 
     def _say_how(self, step: int) -> None:
         roll_back, self._roll_back = self._roll_back, False

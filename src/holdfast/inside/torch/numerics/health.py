@@ -6,7 +6,7 @@ Gradients are taken right after the backward pass: what the script clips later i
 from __future__ import annotations
 
 import functools
-from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from ...numerics import events
 from ...numerics.events import Health, ends
@@ -14,12 +14,10 @@ from ...numerics.labels import classes
 from ...numerics.plain_numbers import told
 from ...telemetry import Recorder
 from .. import seams
-from ..outermost_call import Call
 from .finite import is_float
 from .late_vector import LateVectors
 from .layer_units import units_of
 from .loss_graph import LossFound, found_in
-from .noticing import models_of
 
 SOME = 1 << 16  # entries of a parameter that stand for all of it
 LABELS = 1024
@@ -31,17 +29,21 @@ Layer = Tuple[str, List[Any]]  # its name and parameters
 class Sample:
     """One look: filled by the calls of a step, told when the update is over."""
 
-    def __init__(self, recorder: Recorder, torch: Any, late: LateVectors) -> None:
+    def __init__(
+        self, recorder: Recorder, torch: Any, late: LateVectors, models: List[List[Layer]], scale: Any
+    ) -> None:
         self._recorder, self._torch, self._late = recorder, torch, late
+        self._models, self._scale = models, scale
+        self._layers = [layer for layers in models for layer in layers]
         self.facts: Health = {"step": recorder.steps + 1, "epoch": recorder.epoch_number}
         self._scalars: List[Any] = []
         self._readers: List[Tuple[int, Callable[[List[float]], None]]] = []
-        self._layers: List[Layer] = []
         self._gradients: Dict[int, Tuple[Any, Any]] = {}  # by parameter: its norm, and its share of zeros
         self._before: List[Tuple[Any, Any, float]] = []
         self._norms: Dict[str, List[Any]] = {}
         self.optimizer = 0  # by id
         self.clips: Optional[bool] = None
+        self.loss_name = ""
 
     # -- before the backward pass
 
@@ -52,6 +54,7 @@ class Sample:
             self._read(shown, lambda numbers: self._set("loss", numbers[0]))
         found = found_in(loss) if loss.grad_fn is not None else None
         if found is not None:
+            self.loss_name = found.name
             self._of_output(found)
         if units and loss.grad_fn is not None:
             self.facts["units"] = []
@@ -98,23 +101,28 @@ class Sample:
 
     # -- after it
 
-    def gradients(self, layers: List[Layer]) -> None:
+    def gradients(self) -> None:
         torch = self._torch
-        self._layers = layers
-        found = [(p, p.grad) for _, parameters in layers for p in parameters if is_float(torch, p.grad)]
+        found = [(p, _entries(torch, p.grad)) for _, parameters in self._layers for p in parameters]
+        found = [(p, entries) for p, entries in found if is_float(torch, entries)]
+        found = [(p, gradient) for p, gradient in found if id(p) not in self._gradients or not self.optimizer]
         if not found:
             return
         with torch.no_grad():
             norms = _norms(torch, [gradient for _, gradient in found])
             for (parameter, gradient), norm in zip(found, norms):
-                some = _some(gradient.detach())
-                self._gradients[id(parameter)] = (norm, (some == 0).float().mean())
+                there = gradient.numel() / parameter.numel()  # a sparse one has some rows
+                zeros = 1 - (_some(gradient.detach()) != 0).float().mean() * there
+                own = norm if self._scale is None else norm / self._scale.to(norm.device)
+                self._gradients[id(parameter)] = (own, zeros)
 
     # -- around the update
 
     def before_update(self, optimizer: Any) -> None:
         torch = self._torch
         self.optimizer = id(optimizer)
+        self._layers = _of_optimizer(self._models, optimizer)
+        self.gradients()  # of those that no model that was called has
         self.facts["rate"] = told(optimizer.param_groups[0].get("lr"))
         given = {id(p) for group in optimizer.param_groups for p in group["params"]}
         with torch.no_grad():
@@ -130,7 +138,8 @@ class Sample:
         for _, parameters in self._layers:
             for parameter in parameters:
                 known = self._gradients.get(id(parameter))
-                if known is not None and id(parameter) in given and known[0].is_cpu and parameter.grad is not None:
+                there = known is not None and id(parameter) in given and self._scale is None
+                if there and known is not None and known[0].is_cpu and is_float(self._torch, parameter.grad):
                     now = float(_norms(self._torch, [parameter.grad])[0])
                     self.clips = now < 0.999 * float(known[0])
                     return
@@ -174,7 +183,8 @@ class Sample:
             total = sum(count for _, count in with_gradient)
             zeros = sum(row[3] * count for row, count in with_gradient) / total if total else None
             groups.append([name, _joined(rows, 0), _joined(rows, 1), _joined(rows, 2), told(zeros), sum(counts)])
-        self.facts["groups"] = groups
+        if self._scale is None or all(isinstance(group[2], float) for group in groups):  # an ordinary overflow is none
+            self.facts["groups"] = groups
 
     def _finish(self, numbers: List[float]) -> None:
         at = 0
@@ -197,6 +207,12 @@ def _norms(torch: Any, tensors: List[Any]) -> List[Any]:
     if norms is None:
         norms = [torch.linalg.vector_norm(each, dtype=torch.float32) for each in tensors]
     return norms
+
+
+def _entries(torch: Any, gradient: Any) -> Any:
+    if gradient is not None and gradient.layout is torch.sparse_coo:
+        return gradient.detach().coalesce().values()
+    return gradient
 
 
 def _some(tensor: Any) -> Any:
@@ -227,19 +243,24 @@ def _guesses(found: LossFound, output: Any, torch: Any) -> Any:
     return output.detach().argmax(1) if output.dim() > 1 else None
 
 
-def layers_of(model: Any, optimizer_parameters: List[Any]) -> List[Layer]:
-    """By the module that owns them, in the order of the model; then those of the optimizer that are no model's."""
+def layers_of(models: List[Any]) -> List[List[Layer]]:
+    """Of each model by the module that owns them, in its order."""
+    return [_layers_of(model, f" ({number + 1})" if number else "") for number, model in enumerate(models)]
+
+
+def _layers_of(model: Any, which: str) -> List[Layer]:
     found: Dict[str, List[Any]] = {}
-    known = set()
-    if model is not None:
-        for name, parameter in model.named_parameters():
-            known.add(id(parameter))
-            if parameter.requires_grad:
-                found.setdefault(name.rsplit(".", 1)[0] if "." in name else name, []).append(parameter)
-    rest = [p for p in optimizer_parameters if id(p) not in known and p.requires_grad]
-    return [*found.items(), *((f"parameter {number}", [p]) for number, p in enumerate(rest))]
+    for name, parameter in model.named_parameters():
+        if parameter.requires_grad:
+            layer = name.rsplit(".", 1)[0] if "." in name else type(model).__name__
+            found.setdefault(f"{layer}{which}", []).append(parameter)
+    return list(found.items())
 
 
-def model_of(calls: Iterable[Call]) -> Any:
-    """The largest that was called; None where none was."""
-    return max(models_of(calls), key=lambda model: sum(p.numel() for p in model.parameters()), default=None)
+def _of_optimizer(models: List[List[Layer]], optimizer: Any) -> List[Layer]:
+    """The models it trains, with what of them it does not; by number what is no model's that was called."""
+    given = {id(p): p for group in optimizer.param_groups for p in group["params"] if p.requires_grad}
+    known = {id(p) for layers in models for _, parameters in layers for p in parameters}
+    own = [layers for layers in models if any(id(p) in given for _, parameters in layers for p in parameters)]
+    rest = [p for key, p in given.items() if key not in known]
+    return [*(layer for layers in own for layer in layers), *((f"parameter {n}", [p]) for n, p in enumerate(rest))]

@@ -10,6 +10,7 @@ from typing import Any, Callable
 from ...never_raise import guarded
 from ...telemetry import Recorder
 from ...user_errors import passing
+from .. import seams
 from ..outermost_call import begin_noting, here
 from ..step import Aspect, Call, compiling, in_turn
 from ..telemetry import Telemetry
@@ -53,7 +54,7 @@ class Looks:
         self.late = LateLosses(self.notices, vectors)
         self._is_capturing: Callable[[], bool] = torch.cuda.is_current_stream_capturing
         self._updating: Any = None  # the optimizer within its step
-        self._has_passed = False  # a backward pass was made since the last update
+        self._has_updated = False  # since the last backward pass
         self._scaled: Any = None  # what GradScaler.scale made last, and of which loss
         self._plain = False  # nothing is due
         self._vectors = vectors
@@ -68,17 +69,20 @@ class Looks:
             self.notices.pace((moment - at) / (self.recorder.steps - steps))
         self._plain = False
 
-    def scaled(self, outputs: Any, result: Any) -> None:
+    def scaled(self, scaler: Any, outputs: Any, result: Any) -> None:
         if isinstance(outputs, self.notices.torch.Tensor):
-            self._scaled = (id(result), outputs.detach())
+            self._scaled = (id(result), outputs.detach(), seams.loss_scale(scaler))
 
     def before_pass(self, tensor: Any) -> Any:
         """A loss to be differentiated instead of this one, or None."""
-        notices, shown, instead = self.notices, tensor, None
-        self._has_passed = True
+        notices, shown, scale, instead = self.notices, tensor, None, None
+        if not self._plain and self._has_updated:
+            self._has_updated = False
+            self.going_on.new_step()
         if self._scaled is not None:
             scaled, self._scaled = self._scaled, None
-            shown = scaled[1] if scaled[0] == id(tensor) else tensor
+            if scaled[0] == id(tensor):
+                shown, scale = scaled[1], scaled[2]
         if tensor.is_cpu and tensor.numel() == 1:
             value = shown.item()
             if value - value == 0.0:
@@ -94,7 +98,7 @@ class Looks:
             if tensor.numel() == 1:
                 self.late.loss(self.recorder.steps + 1, shown, list(here.calls))
         if not self._plain and self.sampling.due:
-            self.sampling.before_pass(tensor, shown, sys._getframe(2))
+            self.sampling.before_pass(tensor, shown, scale, sys._getframe(2))
         return instead
 
     @property
@@ -109,12 +113,12 @@ class Looks:
             self.ready_to_update(self._updating)
 
     def before_update(self, optimizer: Any) -> None:
-        """An optimizer that is given a closure makes its backward pass after this, and updates at once."""
+        """An optimizer that is given a closure makes its backward pass after this, and updates at once: then it is looked at
+        again, after that pass."""
         if here.again:
             return
         self._updating = optimizer
-        if self._has_passed:
-            self.ready_to_update(optimizer)
+        self.ready_to_update(optimizer)
 
     def ready_to_update(self, optimizer: Any) -> None:
         going_on, notices = self.going_on, self.notices
@@ -133,16 +137,17 @@ class Looks:
     def after_update(self, optimizer: Any) -> None:
         if here.again:
             return
-        self._updating, self._has_passed = None, False
+        self._updating, self._has_updated = None, True
         here.calls.clear()
         if self._plain:
             return
         going_on, sampling = self.going_on, self.sampling
         if sampling.due:
-            sampling.after_update(optimizer, not going_on.left_out)
+            sampling.after_update(not going_on.left_out)
         going_on.after_update(optimizer)
         sampling.due = sampling.schedule.is_due(self.recorder.steps + 1)
-        self._plain = not (sampling.due or sampling.schedule.next_step or going_on.milder.until)
+        counts = sampling.due or sampling.schedule.next_step
+        self._plain = not (counts or going_on.suspect or going_on.milder.until)
 
 
 def _scale(looks: Looks, inner: Call) -> Call:
@@ -151,7 +156,7 @@ def _scale(looks: Looks, inner: Call) -> Call:
     def scale(scaler: Any, outputs: Any) -> Any:
         with passing:
             result = inner(scaler, outputs)
-        noted(outputs, result)
+        noted(scaler, outputs, result)
         return result
 
     return scale

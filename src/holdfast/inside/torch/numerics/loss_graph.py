@@ -137,6 +137,8 @@ def activation_of(node: Any) -> Optional[str]:
     op = op_of(node)
     if op in ACTIVATIONS:
         return ACTIVATIONS[op]
+    if op == "add" and parameter_of(node, depth=1) is not None:  # a bias
+        return "linear"
     return "linear" if op in LINEAR else None
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, Set
+from typing import Any, List, Optional, Set, Tuple
 
 from ...numerics import events
 from ...numerics.schedule import Schedule
 from ...telemetry import Recorder, now
-from ..outermost_call import Call, here
-from .health import UNITS_EVERY_S, Layer, Sample, layers_of, model_of
+from ..outermost_call import here
+from .health import UNITS_EVERY_S, Sample, layers_of
 from .late_vector import LateVectors
+from .noticing import models_of
 from .origin import Scene
 from .setup_facts import SetupFacts
 
@@ -23,53 +24,57 @@ class Sampling:
         self.due = True  # the step under way is looked at
         self._late = late
         self._sample: Optional[Sample] = None
-        self._setup: Optional[SetupFacts] = None
+        self._setup: Optional[Tuple[Any, SetupFacts]] = None  # of the sample under way
+        self._ready: List[Tuple[int, SetupFacts, Optional[bool]]] = []  # told once the other optimizers are known, too
         self._told: Set[Any] = set()
+        self._given: Set[int] = set()  # parameters of the optimizers that were seen, by id
         self._cost_s = 0.0
         self._units_at = 0.0
-        self._model: Any = None
-        self._layers: List[Layer] = []
-        self._names: Dict[int, str] = {}
-        self._calls: List[Call] = []
 
-    def before_pass(self, tensor: Any, shown: Any, frame: Any) -> None:
+    def before_pass(self, tensor: Any, shown: Any, scale: Any, frame: Any) -> None:
+        """`shown` is the loss as the script has it, `scale` what a GradScaler made it larger by."""
         began = now()
-        self._calls = list(here.calls)
-        model = model_of(self._calls)
-        if model is not None:
-            self._names = {id(p): name for name, p in model.named_parameters()}
-        self._layers = layers_of(model, [])
-        units = began >= self._units_at
-        self._sample = Sample(self.recorder, self._torch, self._late)
-        self._sample.loss(tensor, shown, units, self._names)
+        models = models_of(here.calls)
+        names = {id(p): name for model in models for name, p in model.named_parameters()}
+        units = bool(self.schedule.next_step) or began >= self._units_at
+        self._sample = Sample(self.recorder, self._torch, self._late, layers_of(models), scale)
+        self._sample.loss(tensor, shown, units, names)
         if units:
             self._units_at = began + UNITS_EVERY_S
         self._cost_s += now() - began
-        if len(self._told) < SETUPS and type(model).__name__ not in self._told and tensor.numel() == 1:
-            self._setup = SetupFacts(self._torch, Scene(self._torch, tensor, frame, self._calls))
+        key = (tuple(sorted(map(id, models))), self._sample.loss_name)
+        if len(self._told) < SETUPS and key not in self._told and tensor.numel() == 1:
+            self._setup = (key, SetupFacts(self._torch, Scene(self._torch, tensor, frame, list(here.calls))))
 
     def after_pass(self) -> None:
         if self._sample is not None:
             began = now()
-            self._sample.gradients(self._layers)
+            self._sample.gradients()
             self._cost_s += now() - began
 
     def before_update(self, optimizer: Any) -> None:
-        if self._sample is not None and not self._sample.optimizer:
-            began = now()
-            self._sample.before_update(optimizer)
-            self._cost_s += now() - began
+        self._given |= {id(p) for group in optimizer.param_groups for p in group["params"]}
+        sample, setup = self._sample, self._setup
+        if sample is None or sample.optimizer:
+            return
+        began = now()
+        sample.before_update(optimizer)
+        self._cost_s += now() - began
+        if setup is not None and not setup[1].choose(optimizer):
+            self._setup = None  # of a model that another optimizer trains
 
-    def after_update(self, optimizer: Any, was_made: bool) -> None:
+    def after_update(self, was_made: bool) -> None:
         sample, self._sample = self._sample, None
         if sample is None:
             return
         began = now()
+        ready, self._ready = self._ready, []
+        for step, facts, clips in ready:
+            events.tell_setup(self.recorder, facts.completed(step, self._given, clips))
         setup, self._setup = self._setup, None
-        if setup is not None and setup.key not in self._told:
-            self._told |= {setup.key, setup.key[0]}
-            events.tell_setup(self.recorder, setup.completed(self.recorder.steps, optimizer, sample.clips))
+        if setup is not None:
+            self._told.add(setup[0])
+            self._ready.append((self.recorder.steps, setup[1], sample.clips))
         sample.after_update(was_made)
-        self._calls, self._layers = [], []
         self.schedule.looked(self.recorder.steps, self._cost_s + now() - began)
         self._cost_s = 0.0

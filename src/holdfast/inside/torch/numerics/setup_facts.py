@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Set, Tuple
 
 from ...never_raise import outcome
 from ...numerics.events import LastLayer, Loss, Optimizer, Setup, Weights
@@ -21,30 +21,56 @@ RECURRENT = ("RNN", "LSTM", "GRU")
 
 
 class SetupFacts:
-    """Gathered in the first backward pass, completed when the optimizer is known."""
+    """Of the first batch in its backward pass; of the model before its first update; complete when all optimizers of a
+    step are known."""
 
     def __init__(self, torch: Any, scene: Scene) -> None:
         self._torch = torch
         self.models = scene.models()
-        self.model = max(self.models, key=_size) if self.models else None
-        self.names = {id(p): name for name, p in self.model.named_parameters()} if self.model is not None else {}
         found = loss_graph.found_in(scene.loss) if scene.loss.grad_fn is not None else None
-        self.key = (type(self.model).__name__, found.name if found else None)
-        self.facts: Setup = {"model": type(self.model).__name__, "loss": self._loss(scene, found)}
-        if self.model is not None:
-            self._of_model(self.model)
+        self.facts: Setup = {"loss": self._loss(scene, found)}
         output = self._output(scene, found)
         if output is not None:
             self.facts["output"] = output_facts(torch, output)
-            if output.dtype in (torch.float16, torch.bfloat16):
-                self.facts["half"] = str(output.dtype).replace("torch.", "")
         target = found.target if found is not None and found.target is not None else _target_by_shape(scene, output)
         if target is not None:
             self.facts["targets"] = target_facts(torch, target)
-        self.facts["inputs"] = [
-            input_facts(torch, value, name) for name, value in _inputs(torch, scene, target)[:INPUTS]
-        ]
-        self.facts["last"] = self._last(found)
+        inputs = _inputs(scene, target) or _inputs(scene, None)
+        self.facts["inputs"] = [input_facts(torch, value, name) for name, value in inputs[:INPUTS]]
+        self._below = found.below if found is not None else None
+        self._half = output.dtype if output is not None else None
+        self._model: Any = None
+
+    def choose(self, optimizer: Any) -> bool:
+        """The model that this optimizer trains, before its first update; False where none that was called is its."""
+        given = {id(p) for group in optimizer.param_groups for p in group["params"]}
+        sizes = [(sum(p.numel() for p in model.parameters() if id(p) in given), model) for model in self.models]
+        size, model = max(sizes, key=lambda each: each[0], default=(0, None))
+        if not size or model is None:
+            return False
+        self._model = model
+        group = optimizer.param_groups[0]
+        facts: Optimizer = {
+            "name": type(optimizer).__name__,
+            "rate": told(group.get("lr")),
+            "weight_decay": told(group.get("weight_decay")),
+            "momentum": told(group.get("momentum")),
+            "parameters": sum(p.numel() for each in optimizer.param_groups for p in each["params"]),
+        }
+        self.facts["optimizer"] = facts
+        self.facts["last"] = self._last()
+        self._of_model(model)
+        return True
+
+    def completed(self, step: int, given: Set[int], clips: Optional[bool]) -> Setup:
+        """`given`: parameters of all optimizers that were seen, by id."""
+        named = list(self._model.named_parameters())
+        optimizer = self.facts["optimizer"]
+        optimizer["clips"] = clips
+        optimizer["not_given"] = [name for name, p in named if p.requires_grad and id(p) not in given][:NAMES]
+        self.facts["step"] = step
+        self._model, self.models, self._below = None, [], None
+        return self.facts
 
     def _loss(self, scene: Scene, found: Optional[LossFound]) -> Loss:
         script = outcome(LossAgain, self._torch, scene.frames[0])[0] if scene.frames else None
@@ -69,17 +95,14 @@ class SetupFacts:
         tensors = [t for t in tensors_of(outcome(again)[0], torch) if t.is_floating_point() and t.dim()]
         return tensors[0] if tensors else (found.log_probabilities if found is not None else None)
 
-    def _last(self, found: Optional[LossFound]) -> LastLayer:
+    def _last(self) -> LastLayer:
         """Of what goes into the loss; else the last layer of the model."""
-        node = found.below if found is not None else None
-        parameter = loss_graph.parameter_of(node) if node is not None else None
-        name = self.names.get(id(parameter), "").rsplit(".", 1)[0] if parameter is not None else ""
-        modules = dict(self.model.named_modules()) if self.model is not None else {}
-        layer = modules.get(name) if name else None
-        if layer is None:
-            with_weights = [(n, m) for n, m in modules.items() if getattr(m, "weight", None) is not None]
-            name, layer = with_weights[-1] if with_weights else ("", None)
-        last: LastLayer = {"layer": name, "activation": loss_graph.activation_of(node)}
+        parameter = loss_graph.parameter_of(self._below) if self._below is not None else None
+        modules = [(name, module) for model in self.models for name, module in model.named_modules()]
+        owners = [(n, m) for n, m in modules if any(p is parameter for p in m.parameters(recurse=False))]
+        weighted = [(n, m) for n, m in modules if getattr(m, "weight", None) is not None]
+        name, layer = owners[0] if owners else weighted[-1] if weighted else ("", None)
+        last: LastLayer = {"layer": name, "activation": loss_graph.activation_of(self._below)}
         if layer is not None:
             last["kind"] = type(layer).__name__
             units = getattr(layer, "out_features", None) or getattr(layer, "out_channels", None)
@@ -95,11 +118,11 @@ class SetupFacts:
         first = next((m for m in model.modules() if next(iter(m.parameters(recurse=False)), None) is not None), None)
         facts["first_layer"] = {"kind": type(first).__name__ if first is not None else type(model).__name__}
         facts["weights"] = self._weights(model)
-        facts["half"] = self._half(model)
+        facts["half"], facts["model"] = self._precision(model), type(model).__name__
 
-    def _half(self, model: Any) -> Optional[str]:
+    def _precision(self, model: Any) -> Optional[str]:
         torch = self._torch
-        kinds = {parameter.dtype for parameter in model.parameters()}
+        kinds = {self._half, *(parameter.dtype for parameter in model.parameters())}
         half = next((kind for kind in (torch.float16, torch.bfloat16) if kind in kinds), None)
         return None if half is None else str(half).replace("torch.", "")
 
@@ -126,26 +149,6 @@ class SetupFacts:
             found["largest"] = {"name": name, "std": told(std), "shape": list(value.shape)}
         return found
 
-    def completed(self, step: int, optimizer: Any, clips: Optional[bool]) -> Setup:
-        group = optimizer.param_groups[0]
-        given = {id(p) for each in optimizer.param_groups for p in each["params"]}
-        named = list(self.model.named_parameters()) if self.model is not None else []
-        facts: Optimizer = {
-            "name": type(optimizer).__name__,
-            "rate": told(group.get("lr")),
-            "weight_decay": told(group.get("weight_decay")),
-            "momentum": told(group.get("momentum")),
-            "clips": clips,
-            "parameters": sum(p.numel() for each in optimizer.param_groups for p in each["params"]),
-            "not_given": [name for name, p in named if p.requires_grad and id(p) not in given][:NAMES],
-        }
-        self.facts["step"], self.facts["optimizer"] = step, facts
-        return self.facts
-
-
-def _size(model: Any) -> int:
-    return sum(parameter.numel() for parameter in model.parameters())
-
 
 def _target_by_shape(scene: Scene, output: Any) -> Any:
     """A variable of the script's with the name or the shape of a target."""
@@ -162,12 +165,13 @@ def _target_by_shape(scene: Scene, output: Any) -> Any:
     return None
 
 
-def _inputs(torch: Any, scene: Scene, target: Any) -> List[Tuple[str, Any]]:
-    found: Dict[int, Tuple[str, Any]] = {}
+def _inputs(scene: Scene, target: Any) -> List[Tuple[str, Any]]:
+    """What models were given and is no target. Of calls alike (micro-batches, pairs) the last."""
+    found: Dict[Any, Tuple[str, Any]] = {}
     place = target.data_ptr() if target is not None and target.numel() else None
     for name, value in scene.given():
-        if not value.numel() or value.is_complex() or any(word in name.lower() for word in TARGET_NAMES):
+        if value.grad_fn is not None or value.is_complex() or any(word in name.lower() for word in TARGET_NAMES):
             continue
-        if value.dim() and value.data_ptr() != place:
-            found.setdefault(id(value), (scene.names.get(id(value), name), value))
+        if value.dim() and value.numel() and value.data_ptr() != place:
+            found[name, value.shape[1:]] = (scene.names.get(id(value), name), value)
     return list(found.values())
