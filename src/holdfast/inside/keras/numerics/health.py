@@ -102,8 +102,10 @@ class Sampler:
         if found is not None:
             self._add_output(health, model, found)
         self._before = self._weights(model, flight)
-        health["groups"] = self._groups(model, found)
-        self._note(health, found)
+        groups = self._groups(model, found)
+        if found is not None and found.gradients:  # without them `None` would read as a layer that gets no gradient
+            health["groups"] = groups
+        self._note(health)
         self._pending = health
 
     def _probe(self, model: Any, batch: Any, units: Optional[List[List[Any]]]) -> Optional[Probed]:
@@ -165,14 +167,14 @@ class Sampler:
 
     # -- what is remembered for an incident, and told as values
 
-    def _note(self, health: Health, found: Optional[Probed]) -> None:
+    def _note(self, health: Health) -> None:
         rate = health.get("rate")
         if rate is not None:
             self._memory["rate_was"] = rate
         if "scale" in health:
             self._memory["output_scale"] = health["scale"]
-        norms = [group[2] for group in health["groups"] if isinstance(group[2], (int, float))]
-        if found is None or not found.gradients or not norms:
+        norms = [group[2] for group in health.get("groups", []) if isinstance(group[2], (int, float))]
+        if not norms:
             return
         whole = math.sqrt(sum(one * one for one in norms))
         self._gradients.add(int(health["step"]), whole)
@@ -224,7 +226,10 @@ class _Group:
         array = array_of(values)
         self._with += size
         self._gradients += (sum_of_squares(values) or 0.0) / scale**2
-        self._zeros += size - min(size, int(numpy.count_nonzero(array)))
+        there = int(numpy.count_nonzero(array))
+        if values is not gradient:  # a row may come several times
+            there = len(numpy.unique(array_of(gradient.indices))) * int(array.shape[-1])
+        self._zeros += size - min(size, there)
 
     def told(self) -> List[Any]:
         """weight_norm, gradient_norm, update_norm (comes later), zero_share, numbers."""

@@ -12,9 +12,12 @@ from ...tensorflow.numerics.untouched import repeatable, untouched
 from .. import seams
 from ..batch_slices import cut, rows_of
 from ..undo import optimizers_of, replaced, replaced_here
-from .examination import without_optionals
+from .examination import as_tensors
 
 ROWS, FEWEST, BYTES = 64, 4, 4 << 20  # rows of a probe: so many at most, and not many more than so many bytes
+
+
+BEFORE_TRAINING = ("__init__", "build", "compile", "get_config", "from_config")  # methods that no step calls
 
 
 class Gradient(NamedTuple):
@@ -42,14 +45,14 @@ def may_probe(model: Any) -> bool:
     functions: List[Any] = [getattr(model, "loss", None)]
     for owner in seams.layers_of(model):
         for kind in type(owner).__mro__:
-            functions += [one for name, one in vars(kind).items() if name not in ("__init__", "build")]
+            functions += [one for name, one in vars(kind).items() if name not in BEFORE_TRAINING]
     loss = getattr(model, "loss", None)
     functions += [getattr(loss, "fn", None), *(vars(type(loss)).values() if loss is not None else ())]
     return repeatable(functions)
 
 
 def some_rows(batch: Any, tf: Any) -> Any:
-    data = without_optionals(batch, tf)
+    data = as_tensors(batch, tf)
     rows = rows_of(data, tf)
     leaf = next(one for one in tf.nest.flatten(data) if one is not None)
     row_bytes = max(1, leaf.dtype.size * int(tf.size(leaf)) // max(1, rows))

@@ -75,9 +75,14 @@ def _of_user(function: Any) -> bool:
 
 
 def _quiet(code: CodeType) -> bool:
-    names = set(code.co_names)
-    if names & SPEAKS or {"tf", "random"} <= names:
+    if set(code.co_names) & SPEAKS:
         return False
-    if any(step.opname in STORES for step in dis.get_instructions(code)):
+    steps = list(dis.get_instructions(code))
+    if any(step.opname in STORES for step in steps) or any(map(_draws, steps, steps[1:])):
         return False
     return all(_quiet(one) for one in code.co_consts if isinstance(one, CodeType))
+
+
+def _draws(step: dis.Instruction, following: dis.Instruction) -> bool:
+    """`tf.random`: its operations keep their state where nobody can put it back."""
+    return step.argval in ("tf", "tensorflow") and following.argval == "random"

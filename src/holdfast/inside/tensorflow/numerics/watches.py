@@ -39,6 +39,9 @@ class Watches:
         for watch in list(self._all):
             watch.between_steps(share)
 
+    def any_sick(self) -> bool:
+        return any(watch.sick for watch in list(self._all) if watch.is_alive())
+
     @guarded
     def _script_ends(self) -> None:
         """What the last steps did is told; it is too late to mend it."""
