@@ -132,7 +132,7 @@ def terminates_on_nan() -> Any:
 
 
 def always_bad() -> Any:
-    return fit(dense(), holed(X, list(range(0, ROWS, 5))), batch_size=2)
+    return fit(dense(loss_by_average), X, np.zeros_like(Y))
 
 
 SICK: dict[str, Callable[[], Any]] = {

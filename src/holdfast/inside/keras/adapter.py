@@ -61,6 +61,8 @@ def install(recorder: Recorder) -> None:
         guarded(take_over_evaluation)(seams.trainer_class(), rescue)
     if fits is not None:
         guarded(follow_fits)(fits, recorder)
+        if can.can(TELEMETRY) and numerics is not None:
+            fits.keeper.is_sound = numerics.is_sound
     recorder.event("adapter.ready", name="keras", backend=backend)
 
 

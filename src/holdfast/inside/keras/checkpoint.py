@@ -84,6 +84,7 @@ class CheckpointWriter:
         self._iterator_state: Any = None
         self._done: Optional[Done] = None
         self.ending: Optional[Callable[[], None]] = None  # a signal came: save, then this
+        self.is_sound: Callable[[], bool] = lambda: True  # whether the state is finite: it is not saved otherwise
         recorder.on_command("checkpoint", self._asked)
 
     # -- in every step
@@ -118,7 +119,20 @@ class CheckpointWriter:
             self.put_back(call)
         elif self.step_ready:
             self.step_ready = False
-            self._save_now(call)
+            if self.is_sound():
+                self._save_now(call)
+            else:
+                self._left_out()
+
+    def _left_out(self) -> None:
+        """Weights that are not finite are nothing to go on from: the checkpoint before stays the newest."""
+        self.next_at = self.due_at = self.pace.saved(now(), 0.0, self.saver.write_s)
+        done, self._done = self._done, None
+        if done is not None:
+            done("the weights are not finite")
+        if self.ending is not None:
+            end, self.ending = self.ending, None
+            end()
 
     @guarded
     def fresh(self, iterator: Any) -> None:

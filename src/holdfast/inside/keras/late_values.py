@@ -94,7 +94,7 @@ def gradient_norms(optimizer: Any, tf: Any) -> tuple[dict[str, float], str]:
         return {}, f"{type(optimizer).__name__} keeps no running mean of the gradient"
     if sum(_size(slot) for slot in slots) > PARAMETERS:
         return {}, f"more than {PARAMETERS} parameters"
-    groups = layers_of_variables(variables)
+    groups = [short(name) for name in layers_of_variables(variables)]
     with tf.init_scope():  # outside any tape the user has open
         squares = tf.stack([_square(slot, tf) for slot in slots]).numpy().tolist()
     sums: dict[str, float] = {}
@@ -142,4 +142,8 @@ def layers_of_variables(variables: list[Any]) -> list[str]:
     paths = [str(getattr(variable, "path", variable.name)).split("/") for variable in variables]
     while all(len(path) > 2 and path[0] == paths[0][0] for path in paths):
         paths = [path[1:] for path in paths]
-    return [path[0].encode("utf-8", "replace")[:NAME_BYTES].decode("utf-8", "ignore") for path in paths]
+    return [path[0] for path in paths]
+
+
+def short(name: str) -> str:
+    return name.encode("utf-8", "replace")[:NAME_BYTES].decode("utf-8", "ignore")

@@ -110,6 +110,11 @@ class Loop:
             compute_s, _scalar(result) if self._recorder.wants("loss") else None, self.optimizers.get(function), traces
         )
 
+    def measured(self) -> None:
+        """Samples tell the gradient's own norm: the optimizer's running mean is not told any more."""
+        if self.values is not None:
+            self.values.measured = True
+
     def watch(self, function: Any, call: Any, given: Any, result: Any) -> None:
         """Its numbers, from the second call on."""
         if self.watches is not None and WATCHED not in function.__dict__:
@@ -171,4 +176,6 @@ def loop_of(recorder: Recorder, tf: Any) -> Loop:
         loop = _loops[id(recorder)] = Loop(recorder, type(tf.function(lambda: None)))
         loop.watches = guarded(Watches)(recorder, tf)
         loop.eager = guarded(EagerWatch)(recorder, tf, lambda: loop.values)
+        if loop.watches is not None:
+            loop.watches.measured = loop.measured
     return _loops[id(recorder)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, ContextManager, Iterator, List, Tuple
 
 from ...tensorflow.numerics.examination import Examination, Examined, Leaf
@@ -12,14 +13,21 @@ from ..undo import optimizers_of, replaced, replaced_here
 BATCH_PARTS = ("x", "y", "sample_weight")
 
 
-def without_optionals(batch: Any, tf: Any) -> Any:
-    return tf.nest.map_structure(lambda one: None if isinstance(one, tf.experimental.Optional) else one, batch)
+def as_tensors(batch: Any, tf: Any) -> Any:
+    """`train_on_batch` hands arrays on; what is made of them must be known again."""
+
+    def one_of(leaf: Any) -> Any:
+        if isinstance(leaf, tf.experimental.Optional):
+            return None
+        return tf.convert_to_tensor(leaf) if isinstance(leaf, sys.modules["numpy"].ndarray) else leaf
+
+    return tf.nest.map_structure(one_of, batch)
 
 
 def leaves_of(batch: Any, tf: Any) -> List[Tuple[str, Leaf]]:
     """Each with the part of the batch that it is of: x, y or sample_weight."""
     found = []
-    for part, data in zip(BATCH_PARTS, seams.unpack(without_optionals(batch, tf))):
+    for part, data in zip(BATCH_PARTS, seams.unpack(as_tensors(batch, tf))):
         leaves = [one for one in tf.nest.flatten(data) if one is not None]
         for number, leaf in enumerate(leaves):
             found.append((part, Leaf(_name(part, data, number, len(leaves)), part == "y", leaf)))
@@ -34,7 +42,7 @@ def _name(part: str, data: Any, number: int, count: int) -> str:
 
 def examined(model: Any, batch: Any, tf: Any) -> Examined:
     """What the step changes is for the caller to put back."""
-    data = without_optionals(batch, tf)
+    data = as_tensors(batch, tf)
     leaves = [leaf for _, leaf in leaves_of(data, tf)]
     examination = Examination(lambda: model.train_step(data), leaves, tf)
     return examination.examined(*_parts(model, examination))

@@ -26,7 +26,7 @@ from ...tensorflow.numerics.flight_recorder import Assigned, Failing, FlightReco
 from ...tensorflow.numerics.snapshot import Snapshot
 from ...tensorflow.numerics.step_watch import Outcome
 from .. import seams
-from .examination import without_optionals
+from .examination import as_tensors
 from .incidents import Found, Incidents, batch_losses
 from .state import optimizer_of
 from .watch import ModelWatch
@@ -35,6 +35,7 @@ FACTORS = (0.5, 0.1, 0.01, 0.001)  # of the learning rate, tried on the batches 
 NEAR = 1.5  # times the lowest mean loss between two checks
 GROWN = 3.0  # times the loss before: it still diverges
 TRIAL = 30  # steps that a rate must stand, on the batches at hand again and again
+ROWS_TIMES = 100  # that bad rows are left out in 1,000 steps: all else is trained as it would have been
 FEW = 0.25  # of a batch: so many rows are outliers, more are a training that diverges
 AGAIN_WITHIN = 50  # steps after a skipped batch, the next one is no accident
 
@@ -50,7 +51,7 @@ class GoingOn:
 
     def __init__(self, watch: ModelWatch, incidents: Incidents) -> None:
         self._watch, self._incidents = watch, incidents
-        self._bound = Bound()
+        self._bound, self._bound_of_rows = Bound(), Bound(ROWS_TIMES)
         self._skipped_at = -AGAIN_WITHIN
         self._logs: Any = None
         self._known: Set[int] = set()
@@ -105,13 +106,14 @@ class GoingOn:
         """Until all batches since the good state are gone through. An error where the run is to end."""
         self._logs = None
         while found.failing is not None:
-            if self._is_new(found) and not self._bound.allows(found.failing.step):
-                return self._given_up(found, step)
+            bound = self._bound_of_rows if found.examined.rows else self._bound
+            if self._is_new(found) and not bound.allows(found.failing.step):
+                return self._given_up(found, bound, step)
             way = self._way(flight, found.failing, found.examined)
             if way is None:
                 self._logs = None
                 return None
-            tell_went_on(self._watch.recorder, found.failing.step, way.how, way.text, way.lost_steps, self._bound.count)
+            tell_went_on(self._watch.recorder, found.failing.step, way.how, way.text, way.lost_steps, bound.count)
             if not flight.entries:
                 return None
             found = self._rest(flight, step)
@@ -137,10 +139,10 @@ class GoingOn:
         self._logs = logs
         return logs
 
-    def _given_up(self, found: Found, step: int) -> Exception:
+    def _given_up(self, found: Found, bound: Bound, step: int) -> Exception:
         assert found.failing is not None
-        text = f"non-finite numbers at step {found.failing.step}, {self._bound.lately} times before that in 1,000 steps"
-        tell_gave_up(self._watch.recorder, step, self._bound.count, text)
+        text = f"non-finite numbers at step {found.failing.step}, {bound.lately} times before that in 1,000 steps"
+        tell_gave_up(self._watch.recorder, step, bound.count, text)
         return NumbersGoneBad(f"holdfast: {text}. `holdfast why` says where they come from.")
 
     # -- the ways
@@ -174,7 +176,7 @@ class GoingOn:
             return None
         failing.before.put_back()
         rest = tf.nest.map_structure(
-            lambda one: tf.gather(one, good) if isinstance(one, tf.Tensor) else one, failing.batch
+            lambda one: tf.gather(one, good) if isinstance(one, tf.Tensor) else one, as_tensors(failing.batch, tf)
         )
         logs = self._noting(rest)
         state = Snapshot(flight.variables, failing.step)
@@ -241,7 +243,7 @@ class GoingOn:
 
 def rows_in(batch: Any, tf: Any) -> int:
     """0 where its parts do not share a first axis."""
-    leaves = [one for one in tf.nest.flatten(without_optionals(batch, tf)) if one is not None]
+    leaves = [one for one in tf.nest.flatten(as_tensors(batch, tf)) if one is not None]
     if not leaves or any(not isinstance(one, tf.Tensor) or not one.shape.rank for one in leaves):
         return 0
     sizes = {int(one.shape[0]) for one in leaves}
@@ -252,7 +254,7 @@ def content_of(batch: Any, rows: Sequence[int], tf: Any) -> int:
     """A number that these rows are known by, in whatever order; those of the whole batch where there are none."""
     numpy: Any = sys.modules["numpy"]
     mark = 0
-    for leaf in tf.nest.flatten(without_optionals(batch, tf)):
+    for leaf in tf.nest.flatten(as_tensors(batch, tf)):
         if isinstance(leaf, tf.Tensor) and leaf.dtype != tf.string and leaf.shape.rank:
             array = leaf.__array__()
             for row in rows if rows and rows_in(batch, tf) else range(len(array)):

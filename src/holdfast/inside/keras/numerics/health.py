@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from typing import Any, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 from ...never_raise import outcome
 from ...numerics.events import Before, Health, ends, tell_health, tell_setup
@@ -16,9 +16,9 @@ from ...tensorflow.numerics.array_facts import classes_of, correct_share, labels
 from ...tensorflow.numerics.finiteness import array_of, is_float, sum_of_squares
 from ...tensorflow.numerics.flight_recorder import FlightRecorder
 from .. import seams
-from ..late_values import NAME_BYTES, layers_of_variables
+from ..late_values import layers_of_variables, short
 from .loss_kinds import loss_facts
-from .probe import Probed, may_probe, probed, some_rows
+from .probe import Probed, may_probe, probed
 from .setup_facts import activation_of, setup_facts
 from .state import rate_of
 
@@ -32,8 +32,10 @@ RECTIFIES = ("relu", "relu6", "leaky_relu", "leakyrelu", "elu", "selu", "gelu", 
 class Sampler:
     """Of one model. A sample is told one step later, when the update is known that followed."""
 
-    def __init__(self, recorder: Recorder, tf: Any) -> None:
-        self._recorder, self._tf = recorder, tf
+    def __init__(
+        self, recorder: Recorder, tf: Any, probe: Callable[..., Probed] = probed, may: Callable[[Any], bool] = may_probe
+    ) -> None:
+        self._recorder, self._tf, self._probed, self._may_probe = recorder, tf, probe, may
         self._schedule = Schedule(share=SHARE)
         self._pending: Optional[Health] = None
         self._before: List[Any] = []  # the weights at the pending sample
@@ -82,7 +84,7 @@ class Sampler:
         found = self._probe(model, batch, units if wants_units else None)
         if not self._setup_told:
             self._setup_told = True
-            tell_setup(self._recorder, setup_facts(model, batch, found, self._first or {}, step, self._tf))
+            self._tell_setup(model, batch, found, step)
             self._first = None
         health: Health = {"step": step, "epoch": self._recorder.epoch_number, "loss": told(loss)}
         health["rate"] = told(rate_of(model))
@@ -92,14 +94,19 @@ class Sampler:
         if found is not None:
             self._add_output(health, model, found)
         self._before = self._weights(model, flight)
-        health["groups"] = self._groups(model, found)
-        self._note(health, found)
+        groups = self._groups(model, found)
+        if found is not None and found.gradients:  # without them `None` would read as a layer that gets no gradient
+            health["groups"] = groups
+        self._note(health)
         self._pending = health
+
+    def _tell_setup(self, model: Any, batch: Any, found: Optional[Probed], step: int) -> None:
+        tell_setup(self._recorder, setup_facts(model, batch, found, self._first or {}, step, self._tf))
 
     def _probe(self, model: Any, batch: Any, units: Optional[List[List[Any]]]) -> Optional[Probed]:
         if not self._probes:
             return None
-        self._probes = may_probe(model)
+        self._probes = self._may_probe(model)
         if not self._probes:
             return None
 
@@ -108,7 +115,7 @@ class Sampler:
                 units.extend(unit_facts(layer, result))
 
         found: Optional[Probed]
-        found, error = outcome(lambda: probed(model, some_rows(batch, self._tf), self._tf, on_layer))
+        found, error = outcome(self._probed, model, batch, self._tf, on_layer)
         if error is not None:
             self._probes = False
             self._recorder.event("numerics.not_sampled", reason=f"{type(error).__name__}: {error}"[:300])
@@ -155,21 +162,21 @@ class Sampler:
 
     # -- what is remembered for an incident, and told as values
 
-    def _note(self, health: Health, found: Optional[Probed]) -> None:
+    def _note(self, health: Health) -> None:
         rate = health.get("rate")
         if rate is not None:
             self._memory["rate_was"] = rate
         if "scale" in health:
             self._memory["output_scale"] = health["scale"]
-        norms = [group[2] for group in health["groups"] if isinstance(group[2], (int, float))]
-        if found is None or not found.gradients or not norms:
+        norms = [group[2] for group in health.get("groups", []) if isinstance(group[2], (int, float))]
+        if not norms:
             return
         whole = math.sqrt(sum(one * one for one in norms))
         self._gradients.add(int(health["step"]), whole)
         self._value("gradient_norm", whole)
         for group in health["groups"]:
             if isinstance(group[2], (int, float)):
-                self._value(f"gradient_norm[{_short(group[0])}]", group[2])
+                self._value(f"gradient_norm[{short(group[0])}]", group[2])
 
     def _value(self, name: str, value: float) -> None:
         self._recorder.writer.value(time.time(), self._recorder.steps + 1, name, value)
@@ -214,7 +221,10 @@ class _Group:
         array = array_of(values)
         self._with += size
         self._gradients += (sum_of_squares(values) or 0.0) / scale**2
-        self._zeros += size - min(size, int(numpy.count_nonzero(array)))
+        there = int(numpy.count_nonzero(array))
+        if values is not gradient:  # a row may come several times
+            there = len(numpy.unique(array_of(gradient.indices))) * int(array.shape[-1])
+        self._zeros += size - min(size, there)
 
     def told(self) -> List[Any]:
         """weight_norm, gradient_norm, update_norm (comes later), zero_share, numbers."""
@@ -241,7 +251,3 @@ def unit_facts(layer: Any, result: Any) -> List[List[Any]]:
         low, high = SATURATES[activation]
         saturated = float(((flat < low) | (flat > high)).mean())
     return [[str(layer.name), activation, told(dead), told(saturated)]]
-
-
-def _short(name: str) -> str:
-    return name.encode("utf-8", "replace")[:NAME_BYTES].decode("utf-8", "ignore")

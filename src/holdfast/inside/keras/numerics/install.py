@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any, Callable, Optional
 
 from ...never_raise import guarded
@@ -57,6 +58,11 @@ class Numerics:
         watch.begins = well.begins
         self._watches.add(watch)
         return watch.aspect
+
+    def is_sound(self) -> bool:
+        """Looked at now: a state is about to be saved."""
+        self._watches.between_steps(math.inf)
+        return not self._watches.any_sick()
 
     def validation_begins(self, *_: Any, **__: Any) -> None:
         self._watches.between_steps(AT_EPOCH)

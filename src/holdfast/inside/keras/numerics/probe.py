@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from typing import Any, Callable, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Iterable, List, NamedTuple, Optional, Tuple
 
 from ...tensorflow.numerics.examination import eagerly
-from ...tensorflow.numerics.untouched import repeatable, untouched
+from ...tensorflow.numerics.untouched import methods_of, repeatable, untouched
 from .. import seams
 from ..batch_slices import cut, rows_of
 from ..undo import optimizers_of, replaced, replaced_here
-from .examination import without_optionals
+from .examination import as_tensors
 
 ROWS, FEWEST, BYTES = 64, 4, 4 << 20  # rows of a probe: so many at most, and not many more than so many bytes
 
@@ -28,6 +28,8 @@ class Probed:
     def __init__(self) -> None:
         self.gradients: List[Gradient] = []
         self.scale = 1.0  # of the loss, in half precision
+        self.model: Any = None  # or the outermost layer that was called first
+        self.loss: Any = None  # the object of Keras's that was called, if any
         self.given: Any = None  # by the model: what goes into the loss
         self.last_layer: Any = None  # the layer that gave it
         self.first_layer: Any = None
@@ -41,15 +43,14 @@ def may_probe(model: Any) -> bool:
     """Functions of the user's own are run once more than he asked for: not where that shows."""
     functions: List[Any] = [getattr(model, "loss", None)]
     for owner in seams.layers_of(model):
-        for kind in type(owner).__mro__:
-            functions += [one for name, one in vars(kind).items() if name not in ("__init__", "build")]
+        functions += methods_of(type(owner))
     loss = getattr(model, "loss", None)
     functions += [getattr(loss, "fn", None), *(vars(type(loss)).values() if loss is not None else ())]
     return repeatable(functions)
 
 
 def some_rows(batch: Any, tf: Any) -> Any:
-    data = without_optionals(batch, tf)
+    data = as_tensors(batch, tf)
     rows = rows_of(data, tf)
     leaf = next(one for one in tf.nest.flatten(data) if one is not None)
     row_bytes = max(1, leaf.dtype.size * int(tf.size(leaf)) // max(1, rows))
@@ -57,19 +58,41 @@ def some_rows(batch: Any, tf: Any) -> Any:
 
 
 def probed(model: Any, batch: Any, tf: Any, on_layer: Optional[OnLayer] = None) -> Probed:
+    data = some_rows(batch, tf)
     found = Probed()
-    found.parts = seams.unpack(batch)
-    layer_class = seams.layer_class()
+    found.model, found.parts = model, seams.unpack(data)
+    return probed_step(lambda: model.train_step(data), optimizers_of(model), found, tf, on_layer)
+
+
+def probed_step(
+    step: Callable[[], Any], optimizers: Iterable[Any], found: Probed, tf: Any, on_layer: Optional[OnLayer] = None
+) -> Probed:
+    layer_class, loss_class = seams.layer_class(), seams.losses().Loss
     with contextlib.ExitStack() as stack:
         stack.enter_context(untouched())
         stack.enter_context(eagerly(tf))
-        for optimizer in optimizers_of(model):
+        for optimizer in optimizers:
             stack.enter_context(replaced_here(optimizer, "apply", _catching(optimizer, found)))
+        stack.enter_context(replaced(loss_class, "__call__", _noting_loss(loss_class.__call__, found)))
         stack.enter_context(
-            replaced(layer_class, "__call__", _noting(layer_class.__call__, model, found, on_layer or _nothing))
+            replaced(layer_class, "__call__", _noting(layer_class.__call__, found, on_layer or _nothing))
         )
-        model.train_step(batch)
+        step()
     return found
+
+
+def _noting_loss(call: Callable[..., Any], found: Probed) -> Callable[..., Any]:
+    """In a loop of the user's own: which loss it is, and what it is given."""
+
+    @functools.wraps(call)
+    def noted(loss: Any, y_true: Any, y_pred: Any, *args: Any, **kwargs: Any) -> Any:
+        if found.loss is None:
+            found.loss = loss
+            if found.parts[1] is None:
+                found.parts = (None, y_true, None)
+        return call(loss, y_true, y_pred, *args, **kwargs)
+
+    return noted
 
 
 def _nothing(_layer: Any, _result: Any) -> None:
@@ -87,11 +110,14 @@ def _catching(optimizer: Any, found: Probed) -> Callable[..., None]:
     return apply
 
 
-def _noting(call: Callable[..., Any], model: Any, found: Probed, on_layer: OnLayer) -> Callable[..., Any]:
+def _noting(call: Callable[..., Any], found: Probed, on_layer: OnLayer) -> Callable[..., Any]:
     inner: List[Any] = [None, None]  # the layer that gave a result last, and the result
 
     @functools.wraps(call)
     def noted(layer: Any, *args: Any, **kwargs: Any) -> Any:
+        if found.model is None:
+            found.model = layer
+        model = found.model
         if found.first_layer is None and layer is not model and not list(getattr(layer, "layers", ())):
             found.first_layer = layer
         result = call(layer, *args, **kwargs)

@@ -26,7 +26,7 @@ def setup_facts(model: Any, batch: Any, probed: Optional[Probed], first: Dict[in
     kinds = [type(layer).__name__ for layer in seams.layers_of(model, include_self=False)]
     found: Setup = {
         "step": step,
-        "model": type(model).__name__,
+        "model": getattr(model, "kind_name", type(model).__name__),
         "loss": loss_facts(model),
         "optimizer": optimizer_facts(model),
         "weights": weight_facts(model, first),

@@ -9,11 +9,13 @@ from .. import seams
 from ..saved_state import variables_of
 
 
-def state_variables(model: Any) -> Tuple[List[Any], List[str]]:
-    """TensorFlow's variables, weights first, with their kinds."""
+def state_variables(model: Any, optimizers: List[Any]) -> Tuple[List[Any], List[str]]:
+    """TensorFlow's variables, weights first, with their kinds. A model may hold optimizers of its own (a GAN's)."""
     own = {id(one) for one in model.variables}
     metrics = {id(one) for one in model.metrics_variables}
-    variables = [one for one in variables_of(model) if seams.value_of(one) is not None]
+    found = {id(one): one for one in variables_of(model)}
+    found.update({id(one): one for optimizer in optimizers for one in optimizer.variables})
+    variables = [one for one in found.values() if seams.value_of(one) is not None]
     kinds = [METRIC if id(one) in metrics else WEIGHTS if id(one) in own else SLOT for one in variables]
     return [seams.value_of(one) for one in variables], kinds
 

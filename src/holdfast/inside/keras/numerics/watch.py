@@ -6,6 +6,7 @@ from typing import Any, Callable, List, Optional, Tuple
 
 from ...telemetry import Recorder
 from ...tensorflow.numerics.step_watch import StepWatch
+from ..undo import optimizers_of
 from .state import loss_key, state_variables
 
 
@@ -16,10 +17,12 @@ class ModelWatch(StepWatch):
 
     def variables(self) -> Optional[Tuple[List[Any], List[str]]]:
         model = self.model_ref()
-        optimizer = getattr(model, "optimizer", None)
-        if model is None or not model.built or (optimizer is not None and not optimizer.built):
+        if model is None:
             return None
-        return state_variables(model)
+        optimizers = optimizers_of(model)
+        if optimizers and not any(one.built for one in optimizers):
+            return None
+        return state_variables(model, [one for one in optimizers if one.built])
 
     def is_alive(self) -> bool:
         return self.model_ref() is not None

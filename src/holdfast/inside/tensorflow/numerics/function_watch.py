@@ -29,6 +29,7 @@ from ...telemetry import Recorder
 from .examination import Examination, Examined, Leaf, of_batch, replaced, unknown
 from .finiteness import first_bad, is_finite, is_float, quiet
 from .flight_recorder import MOST, Failing, FlightRecorder
+from .loop_samples import LoopSamples
 from .op_record import UPDATE
 from .snapshot import Snapshot
 from .step_watch import CHECK_SHARE, Outcome, StepWatch
@@ -48,14 +49,21 @@ class FunctionWatch(StepWatch):
         self.given: Optional[Given] = None  # a call's arguments: they choose the trace that is asked for its variables
         self.incidents = self.incident = TapeIncidents(self)
         self._schedule = Schedule(share=CHECK_SHARE)
-        self.well = self._well
+        self._samples = LoopSamples(recorder, tf, self.function, optimizer)
+        self.well, self.begins = self._well, self._samples.begins
+        self.measured: Callable[[], None] = lambda: None  # called once the gradient's own norm is told
 
-    def _well(self, _watch: StepWatch, _given: Given, step: int) -> float:
+    def _well(self, _watch: StepWatch, given: Given, step: int) -> float:
         """The first steps are looked at by their number: such a loop may be over before the clock has moved."""
         if self._schedule.is_due(step):
             self._schedule.looked(step, self._check_s)
         due = self._schedule.next_step
-        return max(1, due - step) if due else MOST
+        assert self.flight is not None
+        loss = None if self.key is None else float(self.loss_in(self.latest))
+        sampled = self._samples.sample(self.flight, given, step, loss) if self.repeatable() else MOST
+        if self._samples.has_gradients:
+            self.measured()
+        return min(sampled, max(1, due - step) if due else MOST)
 
     def first_step(self, first: Optional[Snapshot], result: Any) -> None:
         """It was made before its variables were known; `first` has what it read of them."""

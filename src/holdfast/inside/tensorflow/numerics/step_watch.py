@@ -48,6 +48,7 @@ class StepWatch:
         self.ending: Optional[Exception] = None  # due at the next step
         self.sick = False  # something non-finite was told and is still there
         self.told, self.tellings = 0, TELLINGS
+        self.latest: Any = None  # logs at the last look that found nothing
         self._losses: List[Any] = []  # on a GPU: not read yet
         self._owned: Any = frozenset()  # ids of TensorFlow's variables
         self._room, self._most, self._sampling = 0, 1, True
@@ -196,7 +197,7 @@ class StepWatch:
         if seen_in is None:
             self.sick = False
             self._check_s = self._cost_s = now() - began
-            self._checked_at = began
+            self._checked_at, self.latest = began, logs
             self._pace(batch, self.well(self, batch, step))
             return None
         if self.sick:

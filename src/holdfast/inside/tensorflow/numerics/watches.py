@@ -20,6 +20,7 @@ class Watches:
     def __init__(self, recorder: Recorder, tf: Any) -> None:
         self._recorder, self._tf = recorder, tf
         self._all: Any = weakref.WeakSet()
+        self.measured: Callable[[], None] = lambda: None
         atexit.register(self._script_ends)
         self._first: Any = weakref.WeakKeyDictionary()  # by function: its weights before its first step
 
@@ -38,6 +39,9 @@ class Watches:
     def between_steps(self, share: float) -> None:
         for watch in list(self._all):
             watch.between_steps(share)
+
+    def any_sick(self) -> bool:
+        return any(watch.sick for watch in list(self._all) if watch.is_alive())
 
     @guarded
     def _script_ends(self) -> None:
@@ -62,7 +66,7 @@ class Watches:
         """After its first call, which has made its variables."""
         first = self._first.pop(function, None)
         watch = FunctionWatch(self._recorder, self._tf, function, optimizer or (lambda: None))
-        watch.given = given
+        watch.given, watch.measured = given, self.measured
         there = weakref.ref(function)
         watched = watch.aspect(lambda given: call(there(), *given[0], **given[1]))
         watch.begin()
