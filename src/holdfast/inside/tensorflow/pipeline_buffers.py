@@ -20,7 +20,9 @@ KINDS = {"Shuffle": "shuffle", "Prefetch": "prefetch", "Cache": "cache"}
 
 def take_over_creation(recorder: Recorder) -> None:
     owned = seams.iterator_class()
-    create = getattr(owned, seams.CREATE)
+    create = getattr(owned, seams.CREATE, None)
+    if create is None or not seams.knows_inputs():
+        return
     told: set[str] = set()
     tell = guarded(functools.partial(_tell, recorder, told))
 

@@ -215,6 +215,10 @@ def dataset_class() -> Any:
     return module("data.ops.dataset_ops").DatasetV2
 
 
+def knows_inputs() -> bool:
+    return hasattr(dataset_class(), "_inputs")
+
+
 def inputs_of(dataset: Any) -> List[Any]:
     return list(dataset._inputs())
 
