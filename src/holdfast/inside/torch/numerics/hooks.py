@@ -53,10 +53,11 @@ class Looks:
         self.sampling = Sampling(recorder, torch, vectors)
         self.late = LateLosses(self.notices, vectors)
         self._is_capturing: Callable[[], bool] = torch.cuda.is_current_stream_capturing
-        self._updating: Any = None  # the optimizer within its step
+        self.updating: Any = None  # the optimizer within its step
         self._has_updated = False  # since the last backward pass
         self._scaled: Any = None  # what GradScaler.scale made last, and of which loss
-        self._plain = False  # nothing is due
+        self.plain = False  # nothing is due
+        self.left = 0  # plain updates until a gradient is looked at
         self._vectors = vectors
         self._looked_at = (0.0, 0)
 
@@ -67,7 +68,7 @@ class Looks:
         self._looked_at = (moment, self.recorder.steps)
         if at and self.recorder.steps > steps:
             self.notices.pace((moment - at) / (self.recorder.steps - steps))
-        self._plain = False
+        self.plain = False
 
     def scaled(self, scaler: Any, outputs: Any, result: Any) -> None:
         if isinstance(outputs, self.notices.torch.Tensor):
@@ -76,7 +77,7 @@ class Looks:
     def before_pass(self, tensor: Any) -> Any:
         """A loss to be differentiated instead of this one, or None."""
         notices, shown, scale, instead = self.notices, tensor, None, None
-        if not self._plain and self._has_updated:
+        if not self.plain and self._has_updated:
             self._has_updated = False
             self.going_on.new_step()
         if self._scaled is not None:
@@ -89,7 +90,7 @@ class Looks:
                 notices.lasting = 0
                 notices.losses.append((self.recorder.steps + 1, value))
             else:
-                self._plain = False
+                self.plain = False
                 instead = notices.loss_is(value, tensor)
         elif tensor.is_cuda:
             if self._is_capturing():  # what is done now is part of a graph that is replayed
@@ -97,49 +98,50 @@ class Looks:
                 return None
             if tensor.numel() == 1:
                 self.late.loss(self.recorder.steps + 1, shown, list(here.calls))
-        if not self._plain and self.sampling.due:
+        if not self.plain and self.sampling.due:
             self.sampling.before_pass(tensor, shown, scale, sys._getframe(2))
         return instead
-
-    @property
-    def wants_the_end(self) -> bool:
-        """Of the backward pass."""
-        return not self._plain or self._updating is not None
 
     def after_pass(self, _tensor: Any) -> None:
         if self.sampling.due:
             self.sampling.after_pass()
-        if self._updating is not None:
-            self.ready_to_update(self._updating)
+        if self.updating is not None:
+            self.ready_to_update(self.updating)
 
     def before_update(self, optimizer: Any) -> None:
         """An optimizer that is given a closure makes its backward pass after this, and updates at once: then it is looked at
         again, after that pass."""
-        if here.again:
+        if self.plain:
+            self.left -= 1
+            if self.left > 0:
+                self.updating = optimizer
+                return
+        elif here.again:
             return
-        self._updating = optimizer
+        self.updating = optimizer
         self.ready_to_update(optimizer)
 
     def ready_to_update(self, optimizer: Any) -> None:
         going_on, notices = self.going_on, self.notices
         if not going_on.suspect and not notices.lasting:
+            self.left = notices.every
             notices.gradients(optimizer, self.late.gradient)
-            if self._plain and not going_on.suspect:
+            if self.plain and not going_on.suspect:
                 return
         if self.sampling.due:
             self.sampling.before_update(optimizer)
         if going_on.suspect or going_on.milder.until:
-            self._plain = False
+            self.plain = False
             going_on.before_update(optimizer)
         elif going_on.good.is_due() and not notices.lasting:
             going_on.keep(optimizer, notices.losses, models_of(here.calls))
 
     def after_update(self, optimizer: Any) -> None:
-        if here.again:
+        if not self.plain and here.again:
             return
-        self._updating, self._has_updated = None, True
+        self.updating, self._has_updated = None, True
         here.calls.clear()
-        if self._plain:
+        if self.plain:
             return
         going_on, sampling = self.going_on, self.sampling
         if sampling.due:
@@ -147,7 +149,7 @@ class Looks:
         going_on.after_update(optimizer)
         sampling.due = sampling.schedule.is_due(self.recorder.steps + 1)
         counts = sampling.due or sampling.schedule.next_step
-        self._plain = not (counts or going_on.suspect or going_on.milder.until)
+        self.plain = not (counts or going_on.suspect or going_on.milder.until)
 
 
 def _scale(looks: Looks, inner: Call) -> Call:
@@ -179,7 +181,7 @@ def _backward(looks: Looks, inner: Call, torch: Any) -> Call:
             result = inner(tensor if instead is None else instead, *args, **kwargs)
         if instead is not None:
             show(torch, tensor, instead)
-        if looks.wants_the_end:
+        if not looks.plain or looks.updating is not None:
             after(tensor)
         return result
 

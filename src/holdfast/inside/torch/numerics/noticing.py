@@ -45,7 +45,7 @@ class Noticing:
         self.told_at = -1
         self.lasting = 0  # losses in a row that were not finite
         self.full_due, self.full_at = True, 0.0
-        self._left, self._every = 0, 1  # updates until a gradient is looked at, and from one to the next
+        self.every = 1  # updates from one look at a gradient to the next
         self._probe_of = 0
         self._probe: Any = _nothing
 
@@ -100,10 +100,6 @@ class Noticing:
 
     def gradients(self, optimizer: Any, keep_late: Callable[[Any], None]) -> None:
         """Before each update: one small gradient, and on the CPU all of them as often as that costs little."""
-        self._left -= 1
-        if self._left > 0:
-            return
-        self._left = self._every
         if self._probe_of != id(optimizer):
             self._choose(optimizer)
         parameter = self._probe()
@@ -126,7 +122,7 @@ class Noticing:
         """Ten times a second. In short steps one gradient is looked at every few of them, after the first thousands."""
         self.full_due = now() >= self.full_at
         if self.recorder.steps > EACH_OF_THE_FIRST:
-            self._every = max(1, int(PROBE_EVERY_S / max(step_s, 1e-6)))
+            self.every = max(1, int(PROBE_EVERY_S / max(step_s, 1e-6)))
 
     def _choose(self, optimizer: Any) -> None:
         """A bias of the first layer: what goes wrong on the way back comes down to it."""
