@@ -8,6 +8,7 @@ import sys
 import zlib
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Set
 
+from ...never_raise import guarded
 from ...numerics.bound import Bound, NumbersGoneBad
 from ...numerics.events import (
     BATCH_SKIPPED,
@@ -20,13 +21,14 @@ from ...numerics.events import (
     tell_went_on,
 )
 from ...numerics.plain_numbers import words
+from ...tensorflow.numerics.bad_rows import bad_rows
 from ...tensorflow.numerics.examination import Examined
 from ...tensorflow.numerics.finiteness import array_of, is_finite, is_float, sum_of_squares
 from ...tensorflow.numerics.flight_recorder import Assigned, Failing, FlightRecorder
 from ...tensorflow.numerics.snapshot import Snapshot
 from ...tensorflow.numerics.step_watch import Outcome
 from .. import seams
-from .examination import as_tensors
+from .examination import as_tensors, leaves_of
 from .incidents import Found, Incidents, batch_losses
 from .state import optimizer_of
 from .watch import ModelWatch
@@ -55,6 +57,7 @@ class GoingOn:
         self._skipped_at = -AGAIN_WITHIN
         self._logs: Any = None
         self._known: Set[int] = set()
+        self._screened: Set[str] = set()  # names of parts of the batch in which rows were bad
         self.sound: Optional[Snapshot] = None  # the newest state from which the loss was near its lowest
         self._lowest = math.inf
 
@@ -122,7 +125,10 @@ class GoingOn:
     def _is_new(self, found: Found) -> bool:
         """Rows that were left out before come again in each epoch: that is the same trouble, not one more."""
         assert found.failing is not None
-        mark = content_of(found.failing.batch, found.examined.rows, self._watch.tf)
+        return self._is_new_content(found.failing.batch, found.examined.rows)
+
+    def _is_new_content(self, batch: Any, rows: Sequence[int]) -> bool:
+        mark = content_of(batch, rows, self._watch.tf)
         known = mark in self._known
         self._known.add(mark)
         return not known
@@ -183,7 +189,29 @@ class GoingOn:
         if flight.bad_in(state) is not None or not is_finite(self._incidents.loss_of(logs)):
             return None
         self._after(flight, failing, state)
+        if examined.input is not None:
+            self._screened.add(examined.input["name"])
+            self._watch.screen = guarded(self._screen)
         return Way(ROWS_LEFT_OUT, f"{len(bad)} of {rows} rows of the batch of step {failing.step} left out", 0)
+
+    def _screen(self, batch: Any) -> Any:
+        """The same rows come again in each epoch, and what they do may be hidden until the next look: they are left out
+        beforehand. None where the batch is to be trained as it is."""
+        tf = self._watch.tf
+        named = [leaf.tensor for _, leaf in leaves_of(batch, tf) if leaf.name in self._screened]
+        bad = {int(row) for leaf in named if is_float(leaf) and not is_finite(leaf) for row in bad_rows(array_of(leaf))}
+        rows = rows_in(batch, tf) if bad else 0
+        good = [row for row in range(rows) if row not in bad]
+        if not bad or not good or self._watch.recorder.settings.get("policy") != "protect":
+            return None
+        step = self._watch.recorder.steps + 1
+        if self._is_new_content(batch, sorted(bad)) and not self._bound_of_rows.allows(step):
+            return None
+        text = f"{len(bad)} of {rows} rows of the batch of step {step} left out"
+        tell_went_on(self._watch.recorder, step, ROWS_LEFT_OUT, text, 0, self._bound_of_rows.count)
+        return tf.nest.map_structure(
+            lambda one: tf.gather(one, good) if isinstance(one, tf.Tensor) else one, as_tensors(batch, tf)
+        )
 
     def _without_batch(self, flight: FlightRecorder, failing: Failing, _examined: Examined) -> Optional[Way]:
         failing.before.put_back()

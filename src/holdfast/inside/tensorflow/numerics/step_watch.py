@@ -46,6 +46,7 @@ class StepWatch:
         self.on = True  # off after a failure of ours, for good
         self.reads_losses = True
         self.ending: Optional[Exception] = None  # due at the next step
+        self.screen: Optional[Callable[[Any], Any]] = None  # leaves bad rows out before the step, once there were some
         self.sick = False  # something non-finite was told and is still there
         self.told, self.tellings = 0, TELLINGS
         self.latest: Any = None  # logs at the last look that found nothing
@@ -81,6 +82,8 @@ class StepWatch:
                 raise self.ending
             if self.flight is None:
                 begin()
+            if self.screen is not None:
+                batch = self.screen(batch) or batch
             logs = step(batch)
             if ordinary(batch, logs):
                 return logs

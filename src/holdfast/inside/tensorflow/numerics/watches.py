@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import math
+import os
 import weakref
 from typing import Any, Callable, Iterable, Optional
 
@@ -21,6 +22,7 @@ class Watches:
         self._recorder, self._tf = recorder, tf
         self._all: Any = weakref.WeakSet()
         self.measured: Callable[[], None] = lambda: None
+        self._process = os.getpid()
         atexit.register(self._script_ends)
         self._first: Any = weakref.WeakKeyDictionary()  # by function: its weights before its first step
 
@@ -46,6 +48,8 @@ class Watches:
     @guarded
     def _script_ends(self) -> None:
         """What the last steps did is told; it is too late to mend it."""
+        if os.getpid() != self._process:
+            return  # a fork's state is its parent's to tell
         self._recorder.settings = {**self._recorder.settings, "policy": "advise"}
         for watch in list(self._all):
             watch.between_steps(math.inf)
