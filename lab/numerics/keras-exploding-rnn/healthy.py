@@ -15,7 +15,7 @@ model = keras.Sequential(
     [
         keras.Input((steps, 2)),
         keras.layers.SimpleRNN(
-            32, activation="relu", recurrent_initializer=keras.initializers.RandomNormal(stddev=0.1), name="rnn"
+            32, activation="relu", recurrent_initializer=keras.initializers.RandomNormal(stddev=0.25), name="rnn"
         ),
         keras.layers.Dense(1),
     ]
