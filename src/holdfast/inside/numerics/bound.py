@@ -6,7 +6,6 @@ from collections import deque
 from typing import Deque
 
 TIMES, WITHIN_STEPS = 5, 1000
-SETTING = "numerics_times"  # of the attempt's settings, where the bound is another one
 
 
 class Bound:

@@ -125,10 +125,6 @@ def _softmax(torch: Any, operands: List[Any]) -> Optional[str]:
     return None
 
 
-def _norm(torch: Any, operands: List[Any]) -> Optional[str]:
-    return None
-
-
 def _by_size(torch: Any, name: str, operands: List[Any], result: Any) -> Optional[str]:
     """The largest number it was given, and in which precision."""
     best, kind = None, ""
