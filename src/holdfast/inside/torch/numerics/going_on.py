@@ -112,7 +112,8 @@ class GoingOn:
         if not parameters or (not self._roll_back and not first_bad(self._torch, (("", p.grad) for p in parameters))):
             self._roll_back = False
             return  # the script has mended or dropped it itself
-        if not self._acted and not self._bound.allows(self._step()):
+        bound = self._bound if self._roll_back else self._bound_of_data  # what one batch cannot do is left out with it
+        if not self._acted and not bound.allows(self._step()):
             self.give_up(self._step())
         self._acted = True
         self._aside = [(p, p.grad) for p in parameters]
