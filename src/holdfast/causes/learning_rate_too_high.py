@@ -10,7 +10,7 @@ CAUSE = CauseRecord(
     title="The learning rate is too high",
     meaning="Each update overshoots, so the loss grows instead of falling, until it is no number any more. A smaller rate, or a slow start, mends it.",
     sure="The loss grows from the start or right after the rate was raised, and training is stable at a smaller rate.",
-    says_more_than=("dead-activations",),
+    says_more_than=("dead-activations", "vanishing-gradients"),
     recipes=(
         *SLOWER,
         *CLIP[:2],

@@ -224,9 +224,6 @@ class Course:
     incident: Event | None
     shown: tuple[tuple[int, float], ...]  # the losses of whole epochs, by step
 
-    def __bool__(self) -> bool:
-        return self.setup is not None or bool(self.samples)
-
     @property
     def steps(self) -> int:
         return self.samples[-1].step if self.samples else 0

@@ -48,7 +48,10 @@ def find_high(window: Window, thresholds: Thresholds = Thresholds()) -> Finding 
     if grows and (absurd or shakes):
         effect, confidence = "the loss grows: " + _told(course), 0.85
     elif (absurd or shakes) and learns is False and not _solved(course):
-        effect, confidence = "the loss does not fall: " + _told(course), 0.8 if absurd and shakes else 0.7
+        effect, confidence = (
+            "the loss does not fall: " + _told(course),
+            0.8 if absurd and (shakes or rate >= 10 * thresholds.adaptive_rate) else 0.7,
+        )
     elif (worse := course.hopeless()) is not None and worse >= 100.0 and course.steps >= 2 * thresholds.steps:
         effect, confidence = f"the error is {figure(worse)} times that of always saying 0", 0.7
     elif grows and not course.setup.recurrent and _diverges(course):

@@ -30,6 +30,8 @@ UNDEFINED = (
     "mod", "fmod", "remainder", "expm1", "cosine_similarity", "normalize",
 )  # fmt: skip
 
+OF_GROWTH = frozenset({"learning-rate-too-high", "exploding-gradients", "unscaled-input", "unscaled-target"})
+
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
@@ -106,7 +108,7 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> list[Finding]
             incident.before["update_ratio"] = sample.moved
         cause, confidence = _cause(incident, setup, thresholds)
         after = [one for one in went_on if one.at >= event.at]
-        if cause not in found:
+        if cause not in found and not (cause in OF_GROWTH and OF_GROWTH & found.keys()):
             evidence = _evidence(incident, setup, sample, after)
             found[cause] = Finding(
                 cause,
@@ -120,6 +122,8 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> list[Finding]
 
 
 def _cause(incident: Incident, setup: Setup | None, thresholds: Thresholds) -> tuple[str, float]:
+    if incident.seen_in == "metric" and incident.origin == "unknown":
+        return "invalid-math", 0.4  # a metric may be undefined by design: of a class that is not there, say
     if incident.origin in ("input", "target"):
         return "bad-input-values", 0.95
     if setup is not None and _labels_too_large(setup) and incident.origin in ("loss", "forward", "unknown"):
@@ -128,6 +132,12 @@ def _cause(incident: Incident, setup: Setup | None, thresholds: Thresholds) -> t
         return "mixed-precision-overflow", 0.85
     if _undefined(incident, thresholds) and not (_runs_away(incident, setup, thresholds) and _of_growth(incident)):
         return "invalid-math", 0.9 if incident.place.text("op") else 0.8
+    if (
+        incident.origin in ("forward", "loss", "backward")
+        and incident.op
+        and not _runs_away(incident, setup, thresholds)
+    ):
+        return "invalid-math", 0.75
     return _growth(incident, setup, thresholds)
 
 
@@ -156,10 +166,19 @@ def _runs_away(incident: Incident, setup: Setup | None, thresholds: Thresholds) 
 
 
 def _rate_is_absurd(incident: Incident, setup: Setup | None, thresholds: Thresholds) -> bool:
-    rate = finite(incident.before["rate"]) or (setup.rate if setup else None) or 0.0
-    highest = thresholds.rate if setup is not None and setup.adaptive else thresholds.plain_rate
+    """By itself, or by what it does to the weights."""
     ratio = finite(incident.before["update_ratio"])
-    return rate >= highest or (ratio is not None and ratio >= thresholds.update_ratio)
+    if ratio is not None and ratio >= thresholds.update_ratio:
+        return True
+    return _is_absurd(_rate(incident, setup), setup, thresholds)
+
+
+def _rate(incident: Incident, setup: Setup | None) -> float:
+    return finite(incident.before["rate"]) or (setup.rate if setup else None) or 0.0
+
+
+def _is_absurd(rate: float, setup: Setup | None, thresholds: Thresholds) -> bool:
+    return rate >= (thresholds.rate if setup is not None and setup.adaptive else thresholds.plain_rate)
 
 
 def _growth(incident: Incident, setup: Setup | None, thresholds: Thresholds) -> tuple[str, float]:
@@ -171,10 +190,10 @@ def _growth(incident: Incident, setup: Setup | None, thresholds: Thresholds) -> 
         return "unscaled-input", 0.8
     if setup is not None and setup.family == "regression" and _target_scale(setup) >= thresholds.target_scale:
         return "unscaled-target", 0.8
+    if setup is not None and setup.recurrent and not _is_absurd(_rate(incident, setup), setup, thresholds):
+        return "exploding-gradients", 0.85
     if _rate_is_absurd(incident, setup, thresholds):
         return "learning-rate-too-high", 0.85
-    if setup is not None and setup.recurrent:
-        return "exploding-gradients", 0.85
     steep = incident.grew("gradient_norms") / max(1.0, incident.grew("losses"))
     if incident.seen_in == "gradient" or (incident.origin == "backward" and incident.op not in UNDEFINED) or steep > 10:
         return "exploding-gradients", 0.75
@@ -307,5 +326,4 @@ def _course(incident: Incident, setup: Setup | None) -> list[str]:
 
 
 def _details(incident: Incident, setup: Setup | None) -> dict[str, Any]:
-    rate = finite(incident.before["rate"]) or (setup.rate if setup else None)
-    return rate_details(setup, lower=rate / 10 if rate else None)
+    return rate_details(setup, lower=_rate(incident, setup) / 10)

@@ -107,10 +107,9 @@ def _shapes(setup: Setup) -> tuple[float, str] | None:
         )
     if not output or not targets or output == targets or 1 in (output[0], targets[0]):
         return None
-    if not setup.loss.text("name").endswith("_loss"):  # Keras brings (n,) and (n, 1) together
-        output, targets = (tuple(size for size in shape if size != 1) for shape in (output, targets))
-        if output == targets or not targets or not output:
-            return None
+    brings_together = not setup.loss.text("name").endswith("_loss")  # Keras does so with (n,) and (n, 1)
+    if brings_together and (len(output) != len(targets) or output[-1] == targets[-1]):
+        return None
     return 0.92, (
         f"outputs of shape {setup.output.shape()} and targets of shape {setup.targets.shape()} are spread over each other: "
         "every output is compared with every target"

@@ -19,13 +19,33 @@ class Thresholds:
 def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
     course = read(window)
     setup = course.setup
-    if setup is None:
-        return None
-    found = _frozen(setup) or _not_given(setup, course, thresholds) or _cut_off(course, thresholds)
+    found = _nothing_moves(course, thresholds) or _same_epochs(course, thresholds)
+    if setup is not None:
+        found = _frozen(setup) or _not_given(setup, course, thresholds) or _cut_off(course, thresholds) or found
     if found is None:
         return None
     confidence, text = found
-    return Finding("parameters-not-trained", confidence, (Evidence(text, "telemetry", setup.at),))
+    at = setup.at if setup is not None else course.samples[-1].at if course.samples else None
+    return Finding("parameters-not-trained", confidence, (Evidence(text, "telemetry", at),))
+
+
+def _nothing_moves(course: Course, thresholds: Thresholds) -> tuple[float, str] | None:
+    """The optimizer has weights, and they are none of this model's."""
+    samples = [sample for sample in course.samples if sample.groups]
+    if len(samples) < thresholds.samples or course.steps < thresholds.steps:
+        return None
+    if any(group.gradient is not None or group.update for sample in samples for group in sample.groups):
+        return None
+    names = [group.name for group in samples[-1].groups]
+    return 0.85, f"in {course.steps} steps no weight of the model got a gradient or moved ({_some(names)})"
+
+
+def _same_epochs(course: Course, thresholds: Thresholds) -> tuple[float, str] | None:
+    """To the last digit, where nothing could be sampled: there is nothing to train."""
+    losses = [loss for _, loss in course.shown]
+    if course.samples or len(losses) < 3 or not losses[0] or max(losses) - min(losses) > 1e-5 * abs(losses[0]):
+        return None
+    return 0.75, f"the loss is {losses[-1]:.5g} in each of {len(losses)} epochs, to the last digit: nothing is trained"
 
 
 def _frozen(setup: Setup) -> tuple[float, str] | None:

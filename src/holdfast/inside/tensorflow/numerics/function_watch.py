@@ -38,6 +38,7 @@ TARGETS = ("y", "label", "target", "y_true")  # how arguments that are targets a
 METRICS = ("total", "count", "true_positives", "false_positives", "true_negatives", "false_negatives")
 ORDER = (WEIGHTS, SLOT, METRIC)  # in which they are looked at: the first that is bad is told
 ITSELF = "itself"  # the result is the loss
+CALLS_UNDONE = 100  # in 1,000 steps: as many as batches with bad rows
 Given = Tuple[Tuple[Any, ...], Any]  # args, kwargs
 
 
@@ -123,7 +124,7 @@ def is_scalar(value: Any) -> bool:
 class TapeIncidents:
     def __init__(self, watch: FunctionWatch) -> None:
         self._watch = watch
-        self._bound = Bound()
+        self._bound = Bound(CALLS_UNDONE)
 
     def __call__(
         self, watch: FunctionWatch, given: Optional[Given], result: Any, step: int, seen_in: str

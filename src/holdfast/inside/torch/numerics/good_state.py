@@ -19,6 +19,7 @@ FASTEST = 1 << 33  # bytes a second: a state that would take longer than a share
 class Copy:
     def __init__(self, step: int, loss: float, optimizer: Any, modules: List[Any]) -> None:
         self.step, self.loss = step, loss
+        self.rate = float(optimizer.param_groups[0].get("lr", 0.0))
         self._optimizer = weakref.ref(optimizer)
         tensors: Dict[int, Any] = {id(p): p for group in optimizer.param_groups for p in group["params"]}
         for module in modules:

@@ -20,9 +20,12 @@ class Milder:
         self.until = 0  # the last step it is for; 0: not at all
         self.factor = 1.0
         self.limit: Optional[float] = None
+        self._most: Optional[float] = None
         self._rates: List[Tuple[Any, Any]] = []
 
-    def begin(self, step: int, usual_norm: Optional[float]) -> None:
+    def begin(self, step: int, usual_norm: Optional[float], sound_rate: float) -> None:
+        """`sound_rate`: of the state that was put back. A schedule may have raised it since."""
+        self._most = sound_rate or None
         self._stage = min(self._stage + 1, len(STAGES) - 1)
         self.factor, steps = STAGES[self._stage]
         self.until = step + steps
@@ -32,13 +35,16 @@ class Milder:
     def in_words(self) -> str:
         clipped = f", gradients clipped to a norm of {self.limit:.3g}" if self.limit else ""
         steps = self.until if self.until < 1 << 50 else None
-        return f"the learning rate is {self.factor:g} of the script's{f' up to step {steps}' if steps else ''}{clipped}"
+        most = f" and at most {self.factor * self._most:.3g}" if self._most else ""
+        until = f" up to step {steps}" if steps else ""
+        return f"the learning rate is {self.factor:g} of the script's{most}{until}{clipped}"
 
     def before_update(self, optimizer: Any) -> None:
         for group in optimizer.param_groups:
             rate = group.get("lr")
             self._rates.append((group, rate))
-            group["lr"] = rate.clone().mul_(self.factor) if hasattr(rate, "clone") else rate * self.factor
+            part = self.factor * (min(1.0, self._most / float(rate)) if self._most and float(rate) else 1.0)
+            group["lr"] = rate.clone().mul_(part) if hasattr(rate, "clone") else rate * part
         if self.limit is not None:
             self._clip(optimizer, self.limit)
 

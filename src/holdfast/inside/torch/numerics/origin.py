@@ -257,7 +257,22 @@ def _by_graph(scene: Scene, how: str) -> NonFinite:
 # -- a gradient that is not finite
 
 
+def of_input(scene: Scene) -> Optional[NonFinite]:
+    """What went into the model was not finite, and a `tanh` or `where` has hidden it from the loss. Minus infinity alone is a mask."""
+    torch = scene.torch
+    for name, value in scene.given():
+        if is_float(torch, value) and value.grad_fn is None and bool((value.isnan() | (value == float("inf"))).any()):
+            bad = bad_input(torch, name, value)
+            outcome(add_sources, torch, bad, value, scene.loader, scene.variables())
+            replay = "the loss was finite; the gradient of what was multiplied with it is not"
+            return {"origin": events.INPUT, "input": bad, "reproduced": None, "replay": replay}
+    return None
+
+
 def of_gradient(scene: Scene) -> NonFinite:
+    given = of_input(scene)
+    if given is not None:
+        return given
     ops, found, how = checked(scene, backward=True)
     if ops is None:
         return {"origin": events.BACKWARD, "reproduced": None, "replay": how}
