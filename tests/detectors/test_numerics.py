@@ -155,6 +155,27 @@ SICK: dict[str, tuple[str, list[Event]]] = {
     ),
     "ten sigmoids": ("vanishing-gradients", [setup(), *health(FLAT, groups=groups(gradients=(1e-7, 1e-3, 0.5)))]),
     "dead relu": ("dead-activations", [setup(), *health(FLAT, units=[["layer_1", "relu", 0.98, 0.0]])]),
+    "the head was put there after the optimizer was made": (
+        "parameters-not-trained",
+        [*health(FLAT, groups=groups(gradients=(None, None), update=0.0))],
+    ),
+    "the same loss in each epoch": (
+        "parameters-not-trained",
+        [Event("numerics.epoch", 5.0 + n, {"epoch": n, "step": 50 * (n + 1), "logs": {"loss": 1.11557}}) for n in range(4)],
+    ),
+    "a column against a row": (
+        "output-loss-mismatch",
+        [
+            setup(
+                **REGRESSION
+                | {"loss": {"name": "mse_loss", "family": "regression"}, "output": {"shape": [32, 32]}, "targets": {"shape": [32, 32]}}
+            )
+        ],
+    ),
+    "features far apart": (
+        "unscaled-input",
+        [setup(**REGRESSION, inputs=PIXELS), *health([1e9 * 0.8**n for n in range(20)])],
+    ),
     "sorted by label": (
         "data-not-shuffled",
         [setup(), *health(FALLS, classes=[[1, 1.0, 32, n // 2] for n in range(20)])],
@@ -199,6 +220,15 @@ HEALTHY: dict[str, list[Event]] = {
     "few active units": [setup(), *health(FALLS, units=[["layer_1", "relu", 0.95, 0.0]])],
     "torch nll": [
         setup(loss={"name": "nll_loss", "family": "nll"}, last={}, output={**PROBABILITIES, "min": -3.0, "max": -1.0}),
+        *health(FALLS),
+    ],
+    "a metric that is undefined by design": [
+        setup(),
+        *health(FALLS),
+        Event("numerics.non_finite", 3.0, {"step": 1, "seen_in": "metric", "origin": "unknown"}),
+    ],
+    "values of the actions taken": [
+        setup(**REGRESSION | {"output": {"shape": [32, 2]}, "targets": {"shape": [32], "min": 0, "max": 1}}),
         *health(FALLS),
     ],
     "tiny losses": [setup(**REGRESSION), *health([1e-12 * 0.9**n for n in range(20)])],
@@ -269,6 +299,16 @@ INCIDENTS: dict[str, tuple[str, str, list[Event]]] = {
         "float16",
         [setup(), incident(origin="forward", half="float16", before=STEADY, place={"op": "matmul", "dtype": "float16"})],
     ),
+    "a sensor that broke": (
+        "bad-input-values",
+        "4.7e+28 squared",
+        [setup(), incident(origin="loss", before={**STEADY, "largest_weight": 0.4}, values="4.7e+28 squared", place={"op": "Square"})],
+    ),
+    "attention without anything to attend to": (
+        "invalid-math",
+        "softmax",
+        [setup(), incident(origin="forward", before=STEADY, place={"op": "softmax", "layer": "attention"})],
+    ),
     "inputs of a million": (
         "unscaled-input",
         "the input reaches 2,000,000",
@@ -288,4 +328,4 @@ def test_what_made_a_value_that_is_not_finite(name: str) -> None:
 
 def test_not_a_number_comes_as_a_word() -> None:
     found = causes(setup(), *health(["nan"] * 20), incident(before={"losses": [[1, "inf"], [2, math.inf]]}))  # type: ignore[list-item]
-    assert list(found) == ["exploding-gradients"]
+    assert list(found) == ["invalid-math"]

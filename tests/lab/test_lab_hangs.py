@@ -160,8 +160,9 @@ def test_there_are_enough_of_both_kinds_for_both_frameworks() -> None:
         causes = {cause for case in failing if case.framework == framework for cause in case.accept}
         assert causes >= {"deadlock", "infinite-loop", "io-stall", "worker-died"}
     assert {cause for case in failing for cause in case.accept} <= set(CAUSES)
-    assert all(case.hang is not None or case.outcome == "recovered" for case in failing)
-    assert all(case.evidence.line or case.evidence.contains for case in failing)
+    stands = [case for case in failing if not case.warns]  # one only gets slower, and is warned about
+    assert all(case.hang is not None or case.outcome == "recovered" for case in stands)
+    assert all(case.evidence.line or case.evidence.contains for case in stands)
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.has_fault], ids=lambda case: case.name)

@@ -298,7 +298,7 @@ def read(window: Window) -> Course:
     since = setups[-1].at if setups else float("-inf")
     setup = Setup.of(setups[-1]) if setups else None
     samples = tuple(Health.of(event) for event in window.events(HEALTH) if event.at >= since - 1.0)
-    incidents = [event for event in window.events(NON_FINITE) if event.at >= since - 1.0]
+    incidents = window.events(NON_FINITE)  # whenever: the set-up is told after some steps
     shown = []
     for event in window.events(EPOCH):
         logs = event.data.get("logs")

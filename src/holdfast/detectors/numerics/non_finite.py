@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -42,7 +43,7 @@ class Thresholds:
     jump: float = 5.0  # of the rate, right before
     input_scale: float = 1e3
     target_scale: float = 1e3
-    huge: float = 1e30  # a value this large has overflowed, whatever the operation
+    fed: float = 1e15  # a value this large, all at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,12 +133,11 @@ def _cause(incident: Incident, setup: Setup | None, thresholds: Thresholds) -> t
         return "mixed-precision-overflow", 0.85
     if _undefined(incident, thresholds) and not (_runs_away(incident, setup, thresholds) and _of_growth(incident)):
         return "invalid-math", 0.9 if incident.place.text("op") else 0.8
-    if (
-        incident.origin in ("forward", "loss", "backward")
-        and incident.op
-        and not _runs_away(incident, setup, thresholds)
-    ):
-        return "invalid-math", 0.75
+    steady = not _runs_away(incident, setup, thresholds) and not (setup is not None and setup.recurrent)
+    if steady and incident.origin in ("forward", "loss", "backward") and incident.op:
+        return ("bad-input-values", 0.7) if _overflowed_at_once(incident, thresholds) else ("invalid-math", 0.75)
+    if incident.origin in ("weights", "unknown") and not _runs_away(incident, setup, thresholds):
+        return "invalid-math", 0.55  # something was undefined, and it was seen too late to say what
     return _growth(incident, setup, thresholds)
 
 
@@ -152,6 +152,13 @@ def _labels_too_large(setup: Setup) -> bool:
 def _undefined(incident: Incident, thresholds: Thresholds) -> bool:
     """An operation that has no result for what it was given, and not one whose result was too large."""
     return incident.origin in ("forward", "loss", "backward") and incident.op in UNDEFINED
+
+
+def _overflowed_at_once(incident: Incident, thresholds: Thresholds) -> bool:
+    """With ordinary weights, and losses that were steady until then: only what was fed can be so large."""
+    sizes = [abs(float(text)) for text in re.findall(r"-?\d+(?:\.\d+)?e\+\d+", incident.values)]
+    weight = finite(incident.before["largest_weight"])
+    return bool(sizes) and max(sizes) >= thresholds.fed and weight is not None and weight < 1e3
 
 
 def _of_growth(incident: Incident) -> bool:

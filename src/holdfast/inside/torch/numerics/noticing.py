@@ -31,6 +31,7 @@ SCALER_SKIPS = 20  # in a row are ordinary: a loss scale finds its size
 SMALL = 4096  # entries of a gradient that is looked at in every step
 SHARE = 0.001  # of the run's time, for looking at all gradients
 PROBE_EVERY_S = 0.004
+ALLOWANCE_S = 0.2  # once: all gradients of each of the first steps, in which most goes wrong
 EACH_OF_THE_FIRST = 2000  # steps has one gradient looked at, however short they are
 AMONG = 6  # first parameters one of which is chosen for that
 
@@ -45,6 +46,7 @@ class Noticing:
         self.told_at = -1
         self.lasting = 0  # losses in a row that were not finite
         self.full_due, self.full_at = True, 0.0
+        self.allowance_s = ALLOWANCE_S
         self.every = 1  # updates from one look at a gradient to the next
         self._probe_of = 0
         self._probe: Any = _nothing
@@ -107,7 +109,7 @@ class Noticing:
         if gradient is not None and gradient.is_cuda:
             keep_late(gradient)
             return
-        if self.full_due:
+        if self.full_due or self.allowance_s > 0.0:
             self.full_due = False
             bad = self.all_gradients(optimizer)
         elif gradient is not None:
@@ -143,7 +145,9 @@ class Noticing:
     def all_gradients(self, optimizer: Any) -> bool:
         began = now()
         norm = self.norm_of(optimizer)
-        self.full_at = began + (now() - began) / SHARE
+        took = now() - began
+        self.full_at = began + took / SHARE
+        self.allowance_s -= took
         if norm is None:
             return False
         if math.isfinite(norm):
