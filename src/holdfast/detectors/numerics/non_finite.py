@@ -123,7 +123,7 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> list[Finding]
 
 
 def _cause(incident: Incident, setup: Setup | None, thresholds: Thresholds) -> tuple[str, float]:
-    if incident.seen_in == "metric" and incident.origin == "unknown":
+    if incident.seen_in == "metric" and incident.origin not in ("input", "target", "forward", "loss", "backward"):
         return "invalid-math", 0.4  # a metric may be undefined by design: of a class that is not there, say
     if incident.origin in ("input", "target"):
         return "bad-input-values", 0.95

@@ -6,6 +6,7 @@ from collections import deque
 from typing import Deque
 
 TIMES, WITHIN_STEPS = 5, 1000
+IN_A_ROW = 5
 
 
 class Bound:
@@ -18,11 +19,15 @@ class Bound:
         """Whether it may go on at this step; if so, it is counted."""
         while self._steps and self._steps[0] <= step - self._within:
             self._steps.popleft()
-        if len(self._steps) >= self._times:
+        if len(self._steps) >= self._times or self._is_every_step(step):
             return False
         self._steps.append(step)
         self.count += 1
         return True
+
+    def _is_every_step(self, step: int) -> bool:
+        """Whatever is left out, the next step has it again."""
+        return len(self._steps) >= IN_A_ROW and step - self._steps[-IN_A_ROW] <= IN_A_ROW
 
     @property
     def lately(self) -> int:

@@ -175,7 +175,7 @@ class GoingOn:
             events.tell_went_on(self._recorder, step, how, text, lost, times)
 
     def give_up(self, step: int) -> None:
-        times = self._bound.lately
+        times = self._bound.lately or self._bound_of_data.lately
         self.stop = f"holdfast: numbers are not finite at step {step}, and after {times} times there is no further help"
         events.tell_gave_up(self._recorder, step, times, self.stop)
 

@@ -9,7 +9,7 @@ from .. import seams
 from .finite import is_float
 
 # (part of the script's rate, for so many steps): each time it explodes again the next one.
-STAGES = ((0.5, 1000), (0.1, 10_000), (0.01, 1 << 60))
+STAGES = ((0.1, 1000), (0.01, 10_000), (0.001, 1 << 60))
 TIMES_THE_USUAL = 5.0  # the norm that gradients are clipped to
 
 
