@@ -106,6 +106,13 @@ def test_a_stop_is_a_stop_and_a_record_without_ending_is_unknown() -> None:
     assert verdict(story(None, events=[alive])).outcome == "running"
 
 
+@pytest.mark.parametrize(("silent_s", "said"), [(120.0, "Nothing of it has moved for 120 s"), (20.0, "still going.")])
+def test_why_of_a_command_that_only_waits_says_for_how_long(silent_s: float, said: str) -> None:
+    alive = Event("aftermath", START + 5, {"script_alive": True, "boot_id": "then"})
+    told = story(None, events=[alive], job__silent_s=[silent_s])
+    assert said in verdict(told).summary
+
+
 def test_remedies_fit_the_framework_that_was_seen() -> None:
     finding = Finding("gpu-memory-exhausted", 0.9, ())
     titles = [remedy.how for remedy in remedies_for(finding, "torch")]

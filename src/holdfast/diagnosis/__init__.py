@@ -5,7 +5,7 @@ from holdfast.windows import Reads
 
 READS = Reads(
     latest=(
-        "gpu*.job_memory_bytes", "gpu*.memory_total_bytes", "host.oom_kill_count", "train.allocated_bytes",
+        "gpu*.job_memory_bytes", "job.silent_s", "gpu*.memory_total_bytes", "host.oom_kill_count", "train.allocated_bytes",
         "train.allocated_peak_bytes", "train.reserved_bytes", "train.steps_count",
     ),
     course=("gpu*.memory_used_bytes", "job.held_bytes", "train.epoch_count", "train.rss_bytes"),

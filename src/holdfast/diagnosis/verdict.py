@@ -27,6 +27,7 @@ from holdfast.vocabulary import Cause, Diagnosis, Finding, Window
 from holdfast.windows import reads
 
 A_GUESS, WELL_SEEN = 0.6, 0.8  # of a run's attempts: what the last one hardly tells, an earlier one may have told
+SILENT_S = 90.0  # of a job that stands still, and may have reason to: a server, or one that waits for its turn
 CANNOT_TELL_LOG = "The text does not say what ended the run."
 
 
@@ -57,7 +58,11 @@ def diagnose(window: Window, findings: Iterable[Finding], while_running: Sequenc
 
 def _running(window: Window, while_running: Sequence[Finding], stands: Finding | None) -> Diagnosis:
     if stands is None:
-        return Diagnosis("running", None, summary="The run is still going.", noticed=_noticed(window, while_running))
+        silent = window.last("job.silent_s")
+        quiet = silent is not None and (silent.value or 0.0) >= SILENT_S
+        text = f" Nothing of it has moved for {silent.value:.0f} s: no output, no bytes." if silent and quiet else ""
+        noticed_so_far = _noticed(window, while_running)
+        return Diagnosis("running", None, summary=f"The run is still going.{text}", noticed=noticed_so_far)
     cause = _in_words(stands, _framework(window))
     return Diagnosis("stalled", cause, summary=cause.title, noticed=_noticed(window, while_running, cause))
 
