@@ -72,7 +72,7 @@ class Sampling:
         for step, facts, clips in ready:
             events.tell_setup(self.recorder, facts.completed(step, self._given, clips))
         setup, self._setup = self._setup, None
-        if setup is not None:
+        if setup is not None and setup[1].is_chosen:  # an optimizer of its own was seen to update it
             self._told.add(setup[0])
             self._ready.append((self.recorder.steps, setup[1], sample.clips))
         sample.after_update(was_made)

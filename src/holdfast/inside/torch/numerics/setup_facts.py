@@ -62,6 +62,10 @@ class SetupFacts:
         self._of_model(model)
         return True
 
+    @property
+    def is_chosen(self) -> bool:
+        return self._model is not None
+
     def completed(self, step: int, given: Set[int], clips: Optional[bool]) -> Setup:
         """`given`: parameters of all optimizers that were seen, by id."""
         named = list(self._model.named_parameters())
