@@ -47,7 +47,7 @@ def find_high(window: Window, thresholds: Thresholds = Thresholds()) -> Finding 
     grows = _grows(course, thresholds)
     if grows and (absurd or shakes):
         effect, confidence = "the loss grows: " + _told(course), 0.85
-    elif (absurd or shakes) and learns is False and not _solved(course):
+    elif (shakes or (absurd and course.steps >= 5 * thresholds.steps)) and learns is False and not _solved(course):
         effect, confidence = (
             "the loss does not fall: " + _told(course),
             0.8 if absurd and (shakes or rate >= 10 * thresholds.adaptive_rate) else 0.7,
