@@ -146,7 +146,7 @@ def test_under_protect_bad_rows_are_left_out_and_all_else_is_trained() -> None:
 def test_under_protect_a_batch_is_left_out_or_the_rate_lowered() -> None:
     assert told("root_gradient:protect", "numerics.went_on")[0]["how"] == "rows-left-out"
     assert told("bad_average:protect", "numerics.went_on")[0]["how"] == "batch-skipped"
-    assert told("rate_too_high:protect", "numerics.went_on")[0]["how"] == "rate-halved"
+    assert told("rate_too_high:protect", "numerics.went_on")[0]["how"] == "rate-lowered"
     for case in ("root_gradient:protect", "bad_average:protect", "rate_too_high:protect"):
         losses = found()[case]["history"]["loss"]
         assert all(math.isfinite(loss) for loss in losses) and losses[-1] <= losses[0]

@@ -111,9 +111,16 @@ def test_protect_goes_on_to_a_finite_and_smaller_loss(name: str) -> None:
     assert [math.isfinite(value) for value in losses[-5:]] == [True] * 5
     assert min(losses[-5:]) < losses[0]
     how = {event["how"] for event in _told("protect", name, "numerics.went_on")}
-    expected = {"rate_far_too_high": {"rolled-back", "rate-halved"}}
+    expected = {"rate_far_too_high": {"rolled-back", "rate-lowered"}}
     rows = {"rows-left-out"} if name in ("nan_rows", "nan_target") else {"batch-skipped"}
     assert how == expected.get(name, rows)
+
+
+def test_infinity_that_a_saturated_unit_hides_from_the_loss_is_found_in_the_input() -> None:
+    incident = _told("protect", "infinity_behind_tanh", "numerics.non_finite")[0]
+    assert (incident["origin"], incident["seen_in"], incident["step"]) == ("input", "gradient", STEP)
+    assert (incident["input"]["rows"], incident["input"]["columns"], incident["input"]["what"]) == ([4], [2], "Inf")
+    assert all(math.isfinite(value) for value in _losses("protect", "infinity_behind_tanh"))
 
 
 def test_a_loss_without_its_bad_rows_is_shown_to_the_script() -> None:

@@ -58,6 +58,22 @@ def network(out: int = 1, *last: nn.Module) -> nn.Sequential:
 
 
 @loop
+def infinity_behind_tanh() -> list[float]:
+    """The loss is finite: a saturated unit hides it."""
+    x, y = data()
+    x[BAD, 4, 2] = math.inf
+    model, losses = network(), []
+    optimizer = torch.optim.Adam(model.parameters(), 0.01)
+    for xb, yb in zip(x, y, strict=True):
+        optimizer.zero_grad()
+        loss = F.mse_loss(model(xb), yb)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+@loop
 def nan_rows() -> list[float]:
     x, y = data()
     x[BAD, 3, 1] = x[BAD, 9, 1] = math.nan

@@ -49,6 +49,13 @@ def test_each_is_one_line_with_its_reason(line: str, event: Event) -> None:
     assert line in decision.text
 
 
+def test_numbers_that_are_not_looked_at_are_in_the_record_only() -> None:
+    (decision,) = decide(
+        [_event("numerics.off", reason="there is no room for a second copy of the weights")], "protect", {}
+    )
+    assert decision.kind == "note" and "not looked for here: there is no room for a second copy" in decision.text
+
+
 def test_the_second_time_nothing_is_said() -> None:
     (first,) = decide([FAILED, FAILED], "protect", {})
     assert decide([FAILED], "protect", {first.key: 1.0}) == []

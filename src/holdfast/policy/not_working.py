@@ -19,6 +19,7 @@ ABILITIES = {
     "resume": "go on from them",
     "rescue": "survive running out of memory",
 }
+QUIET = (DetectorOff.KIND, "numerics.off")  # only in the record and in `why`: nothing the user could do about it
 MEMORY = {"gpu": "GPU memory", "host": "memory"}
 
 
@@ -31,7 +32,7 @@ def decide(events: Iterable[Event], policy: Policy, decided_at: Mapping[str, flo
             continue
         key = f"{NOT_WORKING}{told[0]}"
         if key not in decided_at and key not in decisions:
-            quiet = policy == Policy.OBSERVE or event.kind == DetectorOff.KIND  # nothing the user could do about it
+            quiet = policy == Policy.OBSERVE or event.kind in QUIET
             decisions[key] = Decision(DecisionKind.NOTE if quiet else DecisionKind.WARN, key, told[1])
     return list(decisions.values())
 
@@ -52,6 +53,8 @@ def _told(event: Event) -> tuple[str, str] | None:
     if event.kind == "inside.failed":
         place = _one_line(data.get("place"))
         return "inside", f"a part of Holdfast failed in the training process: {place}: {reason}; training goes on"
+    if event.kind == "numerics.off":
+        return "numerics", f"NaN and infinity in the weights are not looked for here: {reason}; training goes on"
     if event.kind == "memory.budget_not_held":
         memory = MEMORY.get(str(data.get("where")), "memory")
         return f"budget:{data.get('where')}", f"the {memory} budget is not held: {reason}"

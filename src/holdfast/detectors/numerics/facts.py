@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from statistics import median
 from typing import Any
@@ -125,7 +126,12 @@ def _classes(row: object) -> Classes | None:
 
 
 class Part(dict[str, Any]):
-    """A part of the set-up: what is not there is None."""
+    """A part of an event: what is not there is None."""
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any], name: str) -> Part:
+        value = data.get(name)
+        return cls(value) if isinstance(value, Mapping) else cls()
 
     def __missing__(self, key: str) -> None:
         return None
@@ -161,11 +167,7 @@ class Setup:
     @classmethod
     def of(cls, event: Event) -> Setup:
         data = event.data
-
-        def part(name: str) -> Part:
-            value = data.get(name)
-            return Part(value) if isinstance(value, Mapping) else Part()
-
+        part = partial(Part.of, data)
         inputs = tuple(Part(one) for one in data.get("inputs") or () if isinstance(one, Mapping))
         return cls(
             event.at, int(number(data.get("step")) or 0), part("last"), part("loss"), part("targets"), part("output"),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from holdfast.detectors.numerics.facts import (
@@ -67,11 +68,7 @@ class Incident:
     @classmethod
     def of(cls, event: Event) -> Incident:
         data = event.data
-
-        def part(name: str) -> Part:
-            value = data.get(name)
-            return Part(value) if isinstance(value, Mapping) else Part()
-
+        part = partial(Part.of, data)
         step = int(number(data.get("step")) or 0)
         reproduced = data.get("reproduced")
         return cls(
@@ -131,7 +128,7 @@ def _cause(incident: Incident, setup: Setup | None, thresholds: Thresholds) -> t
         return "label-out-of-range", 0.9
     if incident.skipped or (incident.half == "float16" and not _runs_away(incident, setup, thresholds)):
         return "mixed-precision-overflow", 0.85
-    if _undefined(incident, thresholds) and not (_runs_away(incident, setup, thresholds) and _of_growth(incident)):
+    if _undefined(incident) and not (_runs_away(incident, setup, thresholds) and _of_growth(incident)):
         return "invalid-math", 0.9 if incident.place.text("op") else 0.8
     steady = not _runs_away(incident, setup, thresholds) and not (setup is not None and setup.recurrent)
     if steady and incident.origin in ("forward", "loss", "backward") and incident.op:
@@ -149,7 +146,7 @@ def _labels_too_large(setup: Setup) -> bool:
     return highest >= units or (least is not None and least < 0 and least not in (-1.0, -100.0))
 
 
-def _undefined(incident: Incident, thresholds: Thresholds) -> bool:
+def _undefined(incident: Incident) -> bool:
     """An operation that has no result for what it was given, and not one whose result was too large."""
     return incident.origin in ("forward", "loss", "backward") and incident.op in UNDEFINED
 

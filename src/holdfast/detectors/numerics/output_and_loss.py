@@ -16,7 +16,6 @@ class Thresholds:
     slack: float = 1e-3  # beyond 0 and 1: rounding
     beyond: float = 1.5  # times: a target that the last layer cannot reach
     steps: int = 60
-    stuck: float = 0.05
 
 
 @reads(READS)

@@ -21,7 +21,7 @@ LOSS, GRADIENT, WEIGHTS, METRIC, SLOT, OUTPUT = "loss", "gradient", "weights", "
 INPUT, TARGET, FORWARD, BACKWARD, UPDATE, UNKNOWN = "input", "target", "forward", "backward", "update", "unknown"
 # How a run went on.
 BATCH_SKIPPED, ROWS_LEFT_OUT, ROLLED_BACK = "batch-skipped", "rows-left-out", "rolled-back"
-CLIPPED, RATE_HALVED, LOSS_SCALE_LOWERED = "clipped", "rate-halved", "loss-scale-lowered"
+CLIPPED, RATE_LOWERED, LOSS_SCALE_LOWERED = "clipped", "rate-lowered", "loss-scale-lowered"
 
 GROUPS = 24  # layers of a health sample: the first and last twelve
 ROWS = 10  # bad rows and columns that are named

@@ -12,7 +12,7 @@ from ...never_raise import guarded
 from ...numerics.bound import Bound, NumbersGoneBad
 from ...numerics.events import (
     BATCH_SKIPPED,
-    RATE_HALVED,
+    RATE_LOWERED,
     ROWS_LEFT_OUT,
     SLOT,
     UPDATE,
@@ -245,7 +245,7 @@ class GoingOn:
                 text = f"learning rate {words(rate)} lowered to {words(rate * factor)}"
                 if lost > 0:
                     text += f", from the state {lost} steps before the last good one"
-                return Way(RATE_HALVED, text, max(0, lost))
+                return Way(RATE_LOWERED, text, max(0, lost))
         flight.begin(good)
         flight.entries += entries
         self._logs = None

@@ -165,7 +165,7 @@ class GoingOn:
         self._tell(step, events.ROLLED_BACK, text, lost, self._bound.count)
         if self._explodes:
             self.milder.begin(step, self.usual_norm, copy.rate)
-            self._tell(step, events.RATE_HALVED, self.milder.in_words(), 0, self._bound.count)
+            self._tell(step, events.RATE_LOWERED, self.milder.in_words(), 0, self._bound.count)
 
     usual_loss: Optional[float] = None  # of the steps before, as the one who notices knows them
     usual_norm: Optional[float] = None
