@@ -88,11 +88,11 @@ def test_a_run_is_paused_and_goes_on_and_is_asked_to_save_and_to_end(workplace: 
     (workplace.path / "room").touch()
     assert ask(going.run, "checkpoint")["result"] == "saved"
     assert ask(going.run, "pause")["result"] == "paused"
-    assert going.state() == psutil.STATUS_STOPPED
+    wait_for(lambda: going.state() == psutil.STATUS_STOPPED)
     with pytest.raises(Refused, match="the job is paused"):
         ask(going.run, "checkpoint")
     assert ask(going.run, "resume")["result"] == "resumed"
-    assert going.state() != psutil.STATUS_STOPPED
+    wait_for(lambda: going.state() != psutil.STATUS_STOPPED)
     ask(going.run, "pause")
     assert ask(going.run, "stop")["result"] == "asked to end with SIGTERM"
     assert going.process.wait(PATIENCE_S) == 128 + signal.SIGTERM

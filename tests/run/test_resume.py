@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.journal import Journal
 from holdfast.supervisor.script_checkpoints import newest_own, words_to_resume
 from tests.fake_training import fake_training
 from tests.workplace import HOLDFAST, PATIENCE_S, Workplace, wait_for
@@ -24,6 +25,8 @@ def _stopped(workplace: Workplace, *options: str, everything: bool = False) -> t
     process = workplace.start(command, *options)
     wait_for(lambda: process.stdout and process.stdout.readline() == b"here\n")
     if everything:
+        (run,) = (workplace.path / ".holdfast/runs").iterdir()
+        wait_for(lambda: Journal(run / "journal").events("run.start"))  # a thread writes it, beside the script
         script, watcher = workplace.script_of(process.pid), workplace.watcher_of(process.pid)
         for pid in (process.pid, watcher.pid, script.pid):
             os.kill(pid, signal.SIGKILL)

@@ -97,6 +97,7 @@ class Relay:
             elif fd == self._wake_read:
                 self._woken()
             elif self._link is not None and fd == self._link.fileno():
+                self._link.flush()
                 self._hear(self._link)
             elif fd == self._keyboard.fd:
                 self._keyboard.take()
@@ -207,12 +208,16 @@ class Relay:
         elif received.number == signal.SIGTSTP:
             self._keyboard.suspend(whole_group=False)
         elif received.number == signal.SIGCHLD:
-            with contextlib.suppress(BlockingIOError):
-                os.write(self._wake_write, b"c")
+            self._wake()
         elif received.number == signal.SIGCONT:
             self._keyboard.enter_again()
         else:
             self._forward(received)
+            self._wake()  # what the watcher could not take yet waits for the loop to see that it can
+
+    def _wake(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            os.write(self._wake_write, b"c")
 
     def _forward(self, received: signals.Received) -> None:
         number, sender, at = self._last_signal
