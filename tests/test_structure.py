@@ -80,10 +80,20 @@ def too_long(tree: ast.Module) -> Iterator[str]:
 
 def broad_excepts(tree: ast.Module) -> Iterator[int]:
     for node in ast.walk(tree):
-        if isinstance(node, ast.ExceptHandler) and (node.type is None or BROAD & _names(node.type)):
+        if (
+            isinstance(node, ast.ExceptHandler)
+            and (node.type is None or BROAD & _names(node.type))
+            and not _goes_on(node)
+        ):
             yield node.lineno
         if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("suppress") and BROAD & _names(node):
             yield node.lineno
+
+
+def _goes_on(handler: ast.ExceptHandler) -> bool:
+    """Nothing is swallowed by one that does a thing or two in a row and raises what it caught."""
+    *before, last = handler.body
+    return isinstance(last, ast.Raise) and last.exc is None and all(isinstance(each, ast.Expr) for each in before)
 
 
 def _names(tree: ast.AST) -> set[str]:
@@ -93,7 +103,7 @@ def _names(tree: ast.AST) -> set[str]:
 @pytest.mark.parametrize(
     "broad",
     ["try: f()\nexcept: pass", "try: f()\nexcept Exception: pass", "try: f()\nexcept (OSError, BaseException): pass",
-     "with contextlib.suppress(Exception): f()"],
+     "with contextlib.suppress(Exception): f()", "try: f()\nexcept Exception:\n  if g(): pass\n  raise"],
 )  # fmt: skip
 def test_every_way_to_catch_everything_is_seen(broad: str) -> None:
     assert len(list(broad_excepts(ast.parse(broad)))) == 1
@@ -101,6 +111,7 @@ def test_every_way_to_catch_everything_is_seen(broad: str) -> None:
 
 def test_a_narrow_one_and_a_long_function_are_told_apart() -> None:
     assert list(broad_excepts(ast.parse("try: f()\nexcept (OSError, ValueError): pass"))) == []
+    assert list(broad_excepts(ast.parse("try: f()\nexcept BaseException as e:\n  g(e)\n  raise"))) == []
     body = "    x = 1\n" * FUNCTION_LINES
     assert list(too_long(ast.parse(f"def f():\n{body}"))) == [f"f: {FUNCTION_LINES + 1} lines"]
     assert list(too_long(ast.parse(f"def f():\n{body[: -len('    x = 1') - 1]}"))) == []

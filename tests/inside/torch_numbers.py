@@ -21,6 +21,7 @@ from holdfast.inside.torch.compile_phase import Compiling
 from holdfast.inside.torch.numerics.hooks import Looks, _note_calls, aspect_of
 from holdfast.inside.torch.outermost_call import begin_noting
 from holdfast.inside.torch.telemetry import Telemetry
+from holdfast.inside.torch.usual_step import UsualStep
 from holdfast.inside.torch.wrapped_calls import telling
 
 Loop = Callable[[], list[float]]
@@ -335,7 +336,11 @@ def main(policy: str) -> None:
     looks = Looks(recorder, torch, telemetry)
     begin_noting()
     _note_calls(torch)
-    step.take_over(torch, [telling(telemetry), aspect_of(looks, torch)])
+    step.take_over(
+        torch,
+        [telling(telemetry), aspect_of(looks, torch)],
+        lambda: UsualStep(torch, telemetry, None, None, None, looks),
+    )
     found = {}
     for name, function in LOOPS.items():
         torch.manual_seed(0)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import sys
 from types import TracebackType
-from typing import Any, Callable, Optional, Tuple, Type, TypeVar
+from typing import Any, Callable, Optional, Sequence, Tuple, Type, TypeVar
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -110,17 +110,21 @@ class on_error:
             self._do(error)
 
 
-def guarded_hook(function: Callable[[Any], Any], unless: Callable[[], bool]) -> Callable[[Any, Any, Any], None]:
-    """The same for a hook that a framework calls with an object and two arguments more: one frame instead of two."""
-    place = getattr(function, "__qualname__", repr(function))
+def guarded_hook(
+    functions: Sequence[Callable[[Any], Any]], unless: Callable[[], bool]
+) -> Callable[[Any, Any, Any], None]:
+    """The same for a hook that a framework calls with an object and two arguments more: one frame for all functions that
+    are told of it. Where one fails those behind it are not told this time."""
 
     def hook(subject: Any, _args: Any, _kwargs: Any) -> None:
         if unless() or _edge.failures >= FAILURES:
             return
+        function: Any = None
         try:
-            function(subject)
+            for function in functions:
+                function(subject)
         except Exception as error:  # noqa: BLE001 - the edge
-            failed(place, error)
+            failed(getattr(function, "__qualname__", repr(function)), error)
 
     return hook
 

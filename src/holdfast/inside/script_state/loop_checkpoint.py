@@ -56,7 +56,7 @@ class LoopCheckpoints:
         self._changing_data = False  # a loop goes over other data in each turn of those around it
         self._newest: dict[Any, Any] = {}  # by place: what the newest iterator there depends on
         self._places: Optional[Trails] = None  # of steps in a loop without a loader, while a checkpoint is due
-        self._updates = 0  # of weights
+        self.update_count = 0  # of weights
         self._trained_before = ""  # the first loop over data, where something trains before it
         self.next_at = NEVER  # read for every batch
         self.begun = 0  # steps since the last batch
@@ -108,9 +108,9 @@ class LoopCheckpoints:
         self._changing_data = self._changing_data or (
             before is not None and not self.framework.same_data(before, position.made)
         )
-        if self._updates and not self.trails.is_begun and position.stand is not None:
+        if self.update_count and not self.trails.is_begun and position.stand is not None:
             self._trained_before = position.stand.words
-        self.trails.begins(frame, self._updates)
+        self.trails.begins(frame, self.update_count)
 
     def step_begins(self, frame: FrameType, arguments: Any = ()) -> Any:
         """In a loop that may have no loader. Returns the arguments of the call that is under way."""
@@ -140,17 +140,17 @@ class LoopCheckpoints:
         self._places = self._places or Trails(self.framework.is_one_ahead)
         found = users(frame)
         chain = stands(found)
-        if self._places.knows(chain) and not self._places.trained_before(found, chain, self._updates):
+        if self._places.knows(chain) and not self._places.trained_before(found, chain, self.update_count):
             self._places = None
             self.boundary(None, frame, arguments)
         else:
-            self._places.begins(frame, self._updates)
+            self._places.begins(frame, self.update_count)
 
     def updates(self, optimizer: Any = None) -> None:
         """An optimizer is about to change the weights."""
         if self.goal is not None:
             self.has_not_gone_on()
-        self._updates += 1
+        self.update_count += 1
         if self.pending is not None:
             self.decide()
         waited_s = self._before_update(optimizer)
@@ -277,7 +277,7 @@ class LoopCheckpoints:
         if self._changing_data and not any(head.kind == "range" for heads in here.heads for head in heads):
             raise CannotTake("the data is made anew in each turn of a loop that is no `for` over a range")
         earlier = self._trained_before if position is not None else ""  # a loop without a loader may validate over one
-        before = earlier or self.trails.trained_before(here.frames, here.chain, self._updates)
+        before = earlier or self.trails.trained_before(here.frames, here.chain, self.update_count)
         if before:
             words = "the script" if earlier else f"the loop at {before}"
             raise CannotTake(

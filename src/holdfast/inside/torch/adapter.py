@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Any, Optional
 
 from .. import checkpoint_store, randomness
 from ..never_raise import guarded
 from ..seams import CHECKPOINT, RESCUE, RESUME, TELEMETRY, Abilities
 from ..settings import rescue_wanted
 from ..telemetry import Recorder
-from . import oom_advice, seams, step
+from . import kept_loops, oom_advice, seams, step
 from .backward_call import limit_gpu
 from .compile_phase import Compiling
 from .kept_loops import keeping
+from .loop_rescue import of_process as rescue_of_process
 from .module_hooks import rescuing
-from .numerics.hooks import looking
+from .numerics.hooks import aspect_of, looking
 from .telemetry import Telemetry
+from .usual_step import UsualStep
 from .wrapped_calls import telling
 
 
@@ -40,5 +42,13 @@ def install(recorder: Recorder) -> None:
     if telemetry is not None and can.can(CHECKPOINT) and can.can(RESUME):
         keep = guarded(keeping)(recorder, torch, wanted, telemetry.loading.went_on)
     told = telling(telemetry) if telemetry is not None else None
-    numbers = guarded(looking)(recorder, torch, telemetry, rescue is not None) if telemetry is not None else None
-    step.take_over(torch, [aspect for aspect in (keep, rescue, told, numbers) if aspect is not None])
+    looks = guarded(looking)(recorder, torch, telemetry, rescue is not None) if telemetry is not None else None
+    numbers = aspect_of(looks, torch) if looks is not None else None
+
+    def shortened() -> Optional[UsualStep]:
+        if telemetry is None:
+            return None
+        rescues = rescue_of_process(recorder, torch) if rescue is not None else None
+        return UsualStep(torch, telemetry, kept_loops.of_process(), kept_loops.clearing_of_process(), rescues, looks)
+
+    step.take_over(torch, [aspect for aspect in (keep, rescue, told, numbers) if aspect is not None], shortened)

@@ -69,7 +69,7 @@ class Backward:
     def __init__(self, rescue: Any) -> None:
         self._rescue = rescue
         self._torch = rescue.torch
-        self._records: List[Any] = []  # weak
+        self.records: List[Any] = []  # weak
 
     # -- the usual path
 
@@ -86,22 +86,18 @@ class Backward:
             ):
                 record.edges[autograd_graph.number_of(node), tensor.output_nr] = number
                 tensor.register_hook(record.arrives(number))
-        if len(self._records) >= MOST:
-            self._records = [one for one in self._records if one() is not None][-MOST:]
-        self._records.append(weakref.ref(record))
-
-    @property
-    def any(self) -> bool:
-        return bool(self._records)
+        if len(self.records) >= MOST:
+            self.records = [one for one in self.records if one() is not None][-MOST:]
+        self.records.append(weakref.ref(record))
 
     def alive(self) -> List[Record]:
-        return [record for one in self._records if (record := one()) is not None]
+        return [record for one in self.records if (record := one()) is not None]
 
     def begins(self, root: Any = None) -> Optional[List[Tuple[Any, Mark]]]:
         """Gradients as they are before a backward pass; None where no call is remembered."""
-        records = self.alive() if self._records else []
+        records = self.alive() if self.records else []
         if not records:
-            self._records = []
+            self.records = []
             return None
         if root is not None and len(records) > 1 and any(record.noted.is_new for record in records):
             self._look_ahead(root, records)

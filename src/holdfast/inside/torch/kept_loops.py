@@ -9,17 +9,19 @@ from typing import Any, Callable, Dict, Optional
 
 from ..never_raise import guarded
 from ..script_state.data_position import ATTRIBUTE, Position
-from ..script_state.loop_checkpoint import LoopCheckpoints
+from ..script_state.loop_checkpoint import WITHOUT_LOADER, LoopCheckpoints
 from ..script_state.own_files import loading, saving
 from ..telemetry import Recorder, now
-from ..user_errors import passing
+from ..user_errors import passing_on
 from .loader_position import BATCHES
+from .loaders import Iteration
 from .loop_framework import TorchLoops
-from .step import Aspect, Call, Step, in_turn
+from .step import Aspect, Call, Step
 
 
 class _Process:
     kept: Optional[LoopCheckpoints] = None
+    clearing: Optional[Clearing] = None
 
 
 _here = _Process()
@@ -28,6 +30,10 @@ _here = _Process()
 def of_process() -> Optional[LoopCheckpoints]:
     """None where no checkpoints are kept."""
     return _here.kept
+
+
+def clearing_of_process() -> Optional[Clearing]:
+    return _here.clearing
 
 
 def keeping(
@@ -42,25 +48,36 @@ def keeping(
         _here.kept, own = kept, kept.own
         if kept.goal is not None:
             torch.load = loading(own, torch.load, 0, lambda: kept.goal is not None, kept.loaded_its_own)
-        for owner in (torch.optim.Optimizer, torch.nn.Module):
-            owner.zero_grad = functools.wraps(owner.zero_grad)(_clear(kept, owner.zero_grad))
+        _here.clearing = clearing = Clearing(torch, kept)
         return replace(
             step,
             iterate=_iterate(kept, step.iterate),
             next_batch=_next_batch(kept, step.next_batch),
             backward=_backward(kept, step.backward),
             save=saving(own, step.save, 1),
-            before_update=in_turn(kept.updates, step.before_update),
+            before_update=(clearing.updates, *step.before_update),
         )
 
     return aspect
 
 
+def nothing_due(kept: LoopCheckpoints, source: Optional[Iteration]) -> bool:
+    """For the steps to come, until it is time for a checkpoint. `source` is what the loop's batches come from."""
+    framework: Any = kept.framework
+    if _here.clearing is not None and not _here.clearing.is_followed and (source is None or kept.begun > 1):
+        return False  # a loop that may have no loader
+    if kept.goal is not None or kept.pending is not None or kept.after_backward or framework.copying is not None:
+        return False
+    if now() >= kept.next_at or not kept.training:
+        return False
+    position: Optional[Position] = source.position if source is not None else None
+    return source is None or (position is not None and position.first is not None and position.checked is not BATCHES)
+
+
 def _iterate(kept: LoopCheckpoints, inner: Call) -> Call:
     def __iter__(loader: Any) -> Any:
         made = kept.about_to_make(loader)
-        with passing:
-            iterator = inner(loader)
+        iterator = inner(loader)
         kept.made(loader, iterator, made)
         return iterator
 
@@ -84,8 +101,7 @@ def _next_batch(kept: LoopCheckpoints, inner: Call) -> Call:
         elif now() >= kept.next_at:
             kept.boundary(position, sys._getframe(1))
         try:
-            with passing:
-                batch = inner(iterator)
+            batch = inner(iterator)
         except StopIteration:
             ended(position)
             raise
@@ -101,8 +117,7 @@ def _backward(kept: LoopCheckpoints, inner: Call) -> Call:
     def backward(tensor: Any, *args: Any, **kwargs: Any) -> Any:
         if kept.pending is not None:
             kept.decide()
-        with passing:
-            result = inner(tensor, *args, **kwargs)
+        result = inner(tensor, *args, **kwargs)
         if kept.after_backward or kept.goal is not None:
             kept.gradients_made(sys._getframe(1))
         return result
@@ -110,10 +125,32 @@ def _backward(kept: LoopCheckpoints, inner: Call) -> Call:
     return backward
 
 
+class Clearing:
+    """Where gradients are cleared a step begins, in loops that have no loader. Others are not made to pay for it: it is followed once
+    there were some updates without a batch in between, or from the start where a place is looked for."""
+
+    def __init__(self, torch: Any, kept: LoopCheckpoints) -> None:
+        self._torch, self._kept = torch, kept
+        self.is_followed = False
+        if kept.goal is not None:
+            self.follow()
+
+    def updates(self, optimizer: Any) -> None:
+        self._kept.updates(optimizer)
+        if not self.is_followed:
+            self._kept.begun += 1
+            if self._kept.begun >= WITHOUT_LOADER:
+                self.follow()
+
+    def follow(self) -> None:
+        self.is_followed = True
+        for owner in (self._torch.optim.Optimizer, self._torch.nn.Module):
+            owner.zero_grad = functools.wraps(owner.zero_grad)(passing_on(_clear(self._kept, owner.zero_grad)))
+
+
 def _clear(kept: LoopCheckpoints, inner: Call) -> Call:
     def zero_grad(owner: Any, *args: Any, **kwargs: Any) -> Any:
-        with passing:
-            result = inner(owner, *args, **kwargs)
+        result = inner(owner, *args, **kwargs)
         kept.step_begins(sys._getframe(1))
         return result
 

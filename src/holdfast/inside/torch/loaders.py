@@ -15,7 +15,7 @@ SELDOM_S = 30.0  # …further ones at most so often: some scripts validate after
 class Iteration:
     """One pass over a loader."""
 
-    __slots__ = ("ended", "evaluates", "feeds", "loader", "plain", "trained", "wait_s")
+    __slots__ = ("ended", "evaluates", "feeds", "loader", "plain", "position", "trained", "wait_s")
 
     def __init__(self, loader: int, feeds: bool, wait_s: float) -> None:
         self.loader = loader
@@ -25,6 +25,7 @@ class Iteration:
         self.evaluates = False  # asked where gradients are off
         self.plain = False  # nothing more to find out about it
         self.trained = False  # an update followed a batch of it
+        self.position: Any = None  # what checkpoints know it by, where they are kept
 
 
 class Loading:

@@ -30,6 +30,7 @@ class TorchLoops:
         self.block: Optional[Block] = None  # of the last checkpoint
         self.copying: Optional[Block] = None  # until the next update
         self._optimizers: Any = weakref.WeakSet()  # that have made a step
+        self._latest: Callable[[], Any] = lambda: None  # of them
         self.followed: Tuple[type, ...] = (seams.loader_module().DataLoader, seams.loader_iterator_class())
 
     def check(self, _positions: List[Position]) -> None:
@@ -72,8 +73,9 @@ class TorchLoops:
         return seams.is_one_ahead(code)
 
     def before_update(self, optimizer: Any) -> float:
-        if optimizer not in self._optimizers:
+        if self._latest() is not optimizer:
             self._optimizers.add(optimizer)
+            self._latest = weakref.ref(optimizer)
         if self.copying is None:
             return 0.0
         began, block, self.copying = now(), self.copying, None

@@ -11,7 +11,8 @@ from ..out_of_memory import is_out_of_memory, tell_caught, wanted
 from ..rescue_engine import CannotSplit, attempted
 from ..settings import rescue_wanted
 from ..telemetry import Recorder
-from ..user_errors import passing
+from ..user_errors import show_without_ours
+from . import seams
 from .loop_rescue import LoopRescue, of_process
 from .outermost_call import here, left_alone
 from .recompute import NONE
@@ -30,15 +31,17 @@ def rescuing(recorder: Recorder, torch: Any) -> Optional[Aspect]:
 def _take_over_calls(torch: Any, rescue: LoopRescue) -> None:
     original, grad_enabled, is_compiling = rescue.original, torch.is_grad_enabled, compiling(torch)
 
-    def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if is_compiling() or here.inside:  # an error of an inner call comes out of the outermost one
-            return original(self, *args, **kwargs)
-        with passing:
-            if not self.training or not grad_enabled() or rescue.forked:
-                return original(self, *args, **kwargs)
-            return rescue.call(self, args, kwargs)
+    def outermost(module: Any, args: Any, kwargs: Any) -> Any:
+        try:
+            if not module.training or not grad_enabled() or rescue.forked:
+                return original(module, *args, **kwargs)
+            return rescue.call(module, args, kwargs)
+        except BaseException as error:
+            show_without_ours(error)
+            raise
 
-    torch.nn.Module.__call__ = functools.wraps(original)(__call__)
+    call = seams.taken_over_call(original, is_compiling, here, outermost)
+    torch.nn.Module.__call__ = functools.wraps(original)(call)
 
 
 def _backward(rescue: LoopRescue, step: Step) -> Call:
@@ -47,10 +50,9 @@ def _backward(rescue: LoopRescue, step: Step) -> Call:
     def backward(tensor: Any, *args: Any, **kwargs: Any) -> Any:
         if is_compiling():
             return inner(tensor, *args, **kwargs)
-        with passing:
-            if here.inside or not passes.any:
-                return inner(tensor, *args, **kwargs)
-            return _followed(rescue, inner, tensor, args, kwargs)
+        if here.inside or not passes.records:
+            return inner(tensor, *args, **kwargs)
+        return _followed(rescue, inner, tensor, args, kwargs)
 
     return backward
 

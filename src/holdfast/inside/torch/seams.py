@@ -34,6 +34,8 @@ OF_TORCH = (
     Seam("torch.nn.modules.module", "Module", (RESCUE,), assigned="_buffers"),
     Seam("torch.nn.modules.batchnorm", "_NormBase", (RESCUE,)),
     Seam("torch.cuda", "_lazy_call", (RESCUE,)),
+    Seam("torch.nn.modules.module", "Module._call_impl", (DETAIL,)),
+    Seam("torch.nn.modules.module", "Module._compiled_call_impl", (DETAIL,)),
     Seam("torch", "_foreach_norm", (DETAIL,)),
     Seam("torch", "_foreach_copy_", (DETAIL,)),
     Seam("torch.cuda", "_device_count_nvml", (DETAIL,)),
@@ -45,6 +47,29 @@ LAYERS = (MODULES, PARAMETERS)
 HOOKS = "_hooks"  # in the names of attributes that hold them, of modules and optimizers
 SAVED_TENSORS = "_saved_"  # the same, unpacked when they are asked for
 SAVED_FOR_BACKWARD = "_raw_saved_"  # how attributes of a node in autograd's graph begin
+
+
+def taken_over_call(original: Callable[..., Any], leave_alone: Callable[[], bool], here: Any, outermost: Any) -> Any:
+    """The call of a module, of which `outermost` is done instead where `here` is not inside of one already: an error of an inner call
+    comes out of the outermost one. A model has tens of inner calls a step: where PyTorch's own does nothing but to choose
+    what to call, that is done here, and each of them takes a frame less."""
+
+    def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if leave_alone() or here.inside:
+            return original(self, *args, **kwargs)
+        return outermost(self, args, kwargs)
+
+    def shorter(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if leave_alone():
+            return original(self, *args, **kwargs)
+        if here.inside:
+            if self._compiled_call_impl is None:
+                return self._call_impl(*args, **kwargs)
+            return original(self, *args, **kwargs)
+        return outermost(self, args, kwargs)
+
+    names = getattr(getattr(original, "__code__", None), "co_names", ())
+    return shorter if set(names) == {"_compiled_call_impl", "_call_impl"} else __call__
 
 
 def loader_module() -> Any:

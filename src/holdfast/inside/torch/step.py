@@ -9,49 +9,50 @@ from __future__ import annotations
 
 import functools
 import sys
-from dataclasses import dataclass
-from typing import Any, Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Callable, Dict, Optional, Protocol, Sequence, Tuple
 
-from ..never_raise import guarded, guarded_hook
+from ..never_raise import guarded_hook
+from ..user_errors import passing_on
 from . import seams
 
 Call = Callable[..., Any]
+Hook = Callable[[Any, Any, Any], None]  # of an optimizer's step, as PyTorch calls it
 
 
 @dataclass(frozen=True)
 class Step:
-    """The calls a step is made of. An aspect that wraps one passes on its arguments, result and exceptions as they are."""
+    """The calls a step is made of. An aspect that wraps one passes on its arguments, result and exceptions as they are;
+    our frames are taken off an error in one place, around all aspects."""
 
     iterate: Call  # a loader -> its iterator
     next_batch: Call  # an iterator -> a batch
     scale: Call  # a GradScaler, a loss -> the scaled loss
     backward: Call  # a tensor, …
     save: Call  # torch.save
-    before_update: Call  # an optimizer: told, cannot change anything; what goes wrong there ends there
-    after_update: Call
+    before_update: Tuple[
+        Call, ...
+    ]  # told an optimizer, in turn: cannot change anything; what goes wrong there ends there
+    after_update: Tuple[Call, ...]
 
 
 Aspect = Callable[[Step], Step]
 
 
-def _nothing(_optimizer: Any) -> None:
+class ShortCut(Protocol):
+    """Of the usual step: around all aspects, and past them where none has anything to do."""
+
+    def over(self, original: Step, layered: Step) -> Step: ...
+
+    def updates(self, before: Hook, after: Hook) -> Tuple[Hook, Hook]: ...
+
+
+def _nothing() -> None:
     return None
 
 
-def in_turn(first: Call, second: Call) -> Call:
-    """Two that are told of an update."""
-    if first is _nothing or second is _nothing:
-        return second if first is _nothing else first
-
-    def both(optimizer: Any) -> None:
-        first(optimizer)
-        second(optimizer)
-
-    return both
-
-
-def take_over(torch: Any, aspects: Sequence[Aspect]) -> None:
-    """What this version of PyTorch does not have is left out."""
+def take_over(torch: Any, aspects: Sequence[Aspect], shorten: Callable[[], Optional[ShortCut]]) -> None:
+    """What this version of PyTorch does not have is left out. `shorten` is asked once the aspects are in place."""
     if not aspects:
         return
     places = {
@@ -62,14 +63,17 @@ def take_over(torch: Any, aspects: Sequence[Aspect]) -> None:
         "save": (torch, "save"),
     }
     originals = {name: getattr(owner, attribute, _nothing) for name, (owner, attribute) in places.items()}
-    step = Step(before_update=_nothing, after_update=_nothing, **originals)
+    step = original = Step(before_update=(), after_update=(), **originals)
     for aspect in aspects:
         step = aspect(step)
-    _hook_updates(torch, step)
-    missing = [name for name, original in originals.items() if original is _nothing]
-    for name, (owner, attribute) in places.items():
-        if name not in missing and getattr(step, name) is not originals[name]:
-            _replace(owner, attribute, originals[name], getattr(step, name))
+    short = shorten()
+    _hook_updates(torch, step, short)
+    taken = [name for name, call in originals.items() if call not in (_nothing, getattr(step, name))]
+    shown: Dict[str, Any] = {name: passing_on(getattr(step, name)) for name in taken}
+    step = replace(step, **shown)
+    step = short.over(original, step) if short is not None else step
+    for name in taken:
+        _replace(*places[name], originals[name], getattr(step, name))
 
 
 def _replace(owner: Any, attribute: str, original: Call, ours: Call) -> None:
@@ -79,17 +83,20 @@ def _replace(owner: Any, attribute: str, original: Call, ours: Call) -> None:
         setattr(home, attribute, getattr(owner, attribute))
 
 
-def _hook_updates(torch: Any, step: Step) -> None:
+def _hook_updates(torch: Any, step: Step, short: Optional[ShortCut]) -> None:
     """Through PyTorch's own global hooks. Where it compiles an optimizer, the hooks leave no trace in the graph."""
-    before, after = step.before_update, step.after_update
-    if before is _nothing and after is _nothing:
+    if not step.before_update and not step.after_update:
         return
+    before = guarded_hook(step.before_update, unless=compiling(torch))
+    after = guarded_hook(step.after_update, unless=compiling(torch))
+    if short is not None:
+        before, after = short.updates(before, after)
     module: Any = sys.modules["torch.optim.optimizer"]
     if hasattr(module, "register_optimizer_step_pre_hook") and hasattr(module, "register_optimizer_step_post_hook"):
-        module.register_optimizer_step_pre_hook(guarded_hook(before, unless=compiling(torch)))
-        module.register_optimizer_step_post_hook(guarded_hook(after, unless=compiling(torch)))
+        module.register_optimizer_step_pre_hook(before)
+        module.register_optimizer_step_post_hook(after)
     else:
-        _wrap_step_of_every_class(module.Optimizer, guarded(before), guarded(after))
+        _wrap_step_of_every_class(module.Optimizer, before, after)
 
 
 def compiling(torch: Any) -> Callable[[], bool]:
@@ -112,9 +119,9 @@ def _wrap_step_of_every_class(optimizer_class: Any, before: Call, after: Call) -
 
         @functools.wraps(original)
         def wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:
-            before(self)
+            before(self, args, kwargs)
             result = original(self, *args, **kwargs)
-            after(self)
+            after(self, args, kwargs)
             return result
 
         wrapped._holdfast_wrapped = True  # type: ignore[attr-defined]

@@ -17,7 +17,7 @@ import os
 import threading
 import weakref
 from collections import deque
-from typing import Any, Deque, Dict, Optional, Tuple
+from typing import Any, Callable, Deque, Dict, Optional, Tuple
 
 from ..never_raise import guarded
 from ..ring import TRAIN
@@ -49,6 +49,7 @@ class Telemetry:
         self.scales = False  # a GradScaler is at work: an update may be skipped
         self.unsure: Deque[Tuple[deferred_reads.Read, Round]] = deque()
         self.training = False  # it was told that training begins
+        self.nothing_else_due: Callable[[Loop], bool] = lambda _here: True  # of the other aspects of a step
 
     def leave(self, moment: float) -> None:
         """The short cut ends; another thread's goes on."""
@@ -144,10 +145,8 @@ class Telemetry:
                 here.mark += now() - began
 
     def before(self, optimizer: Any) -> None:
-        name, lane = id(optimizer), self.lane
-        if name == lane.optimizer:
-            return
-        if lane.optimizer:
+        name = id(optimizer)
+        if self.lane.optimizer:
             self.leave(now())
         here = self.loops.here
         if here.updating not in (0, name):
@@ -161,16 +160,6 @@ class Telemetry:
             self.norms.take(optimizer)
 
     def after(self, optimizer: Any) -> None:
-        lane = self.lane
-        if id(optimizer) == lane.optimizer:
-            lane.updates += 1
-            lane.fed = False
-            if not self.recorder.by_hand:
-                self.recorder.steps += 1
-            moment = now()
-            if moment >= lane.over_at:
-                self.go_on(lane, moment)
-            return
         here = self.loops.here
         if here.updating != id(optimizer):
             return
@@ -194,7 +183,7 @@ class Telemetry:
         here.got_batch = False
         self.count(here, optimizer, found_inf, moment)
         if self.is_usual(here):
-            lane.enter(here, id(optimizer), moment, min(moment + TELL_EVERY_S, self.look_at))
+            self.lane.enter(here, id(optimizer), moment, min(moment + TELL_EVERY_S, self.look_at))
 
     def go_on(self, lane: FastPath, moment: float) -> None:
         """Steps shorter than a hundredth of a second are told together."""
@@ -202,7 +191,7 @@ class Telemetry:
         lane.settle(moment)
         if here is not None:
             self.flush(here)
-        if moment >= self.look_at:
+        if moment >= self.look_at or here is None or not self.nothing_else_due(here):
             lane.leave()
         else:
             lane.over_at = min(moment + TELL_EVERY_S, self.look_at)
@@ -225,6 +214,7 @@ class Telemetry:
             not (self.loss_due or self.norm_due or self.scales or self.unsure or here.nested or self.recorder.by_hand)
             and len(here.round) == 1
             and ((source.plain and source is self.loading.current) if source else self.loading.last is None)
+            and self.nothing_else_due(here)
         )
 
     def count(self, here: Loop, optimizer: Any, found_inf: Any, moment: float) -> None:

@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from ..never_raise import guarded
+from ..script_state.data_position import ATTRIBUTE
 from ..telemetry import now
-from ..user_errors import passing
-from .step import Aspect, Call, compiling, in_turn
+from .step import Aspect, Call, compiling
 from .telemetry import Telemetry
 
 
@@ -20,8 +20,8 @@ def telling(tells: Telemetry) -> Aspect:
         scale=_scale(tells, step.scale),
         backward=_backward(tells, step.backward),
         save=_save(tells, step.save),
-        before_update=in_turn(step.before_update, tells.before),
-        after_update=in_turn(tells.after, step.after_update),
+        before_update=(*step.before_update, tells.before),
+        after_update=(tells.after, *step.after_update),
     )
 
 
@@ -31,8 +31,7 @@ def _iterate(tells: Telemetry, inner: Call) -> Call:
     def __iter__(loader: Any) -> Any:
         began = now()
         pause(None, began)
-        with passing:
-            iterator = inner(loader)
+        iterator = inner(loader)
         begun(loader, iterator, began)
         return iterator
 
@@ -48,23 +47,17 @@ def _next_batch(tells: Telemetry, inner: Call) -> Call:
         if iteration is None:
             return inner(iterator)
         began = now()
-        usual = iteration is lane.iteration
-        if not usual:
-            if lane.optimizer:
-                leave(began)
-            if not iteration.plain:
-                look(iteration)
+        if lane.optimizer:
+            leave(began)
+        if not iteration.plain:
+            iteration.position = getattr(iterator, ATTRIBUTE, None)
+            look(iteration)
         try:
-            with passing:
-                batch = inner(iterator)
+            batch = inner(iterator)
         except StopIteration:
             ended(iteration, began)
             raise
-        if usual:
-            lane.wait_s += now() - began
-            lane.fed = True
-        else:
-            arrived(iteration, batch, began)
+        arrived(iteration, batch, began)
         return batch
 
     return __next__
@@ -74,8 +67,7 @@ def _scale(tells: Telemetry, inner: Call) -> Call:
     noted = guarded(tells.scaled)
 
     def scale(scaler: Any, outputs: Any) -> Any:
-        with passing:
-            result = inner(scaler, outputs)
+        result = inner(scaler, outputs)
         noted(outputs, result)
         return result
 
@@ -92,8 +84,7 @@ def _backward(tells: Telemetry, inner: Call) -> Call:
         here.quiet = 0
         if tells.loss_due or not here.mark:
             noted(tensor)
-        with passing:
-            return inner(tensor, *args, **kwargs)
+        return inner(tensor, *args, **kwargs)
 
     return backward
 
@@ -104,8 +95,7 @@ def _save(tells: Telemetry, inner: Call) -> Call:
     def save(*args: Any, **kwargs: Any) -> Any:
         began = saving()
         try:
-            with passing:
-                return inner(*args, **kwargs)
+            return inner(*args, **kwargs)
         finally:
             saved(began)
 

@@ -9,10 +9,10 @@ from typing import Any, Callable
 
 from ...never_raise import guarded
 from ...telemetry import Recorder
-from ...user_errors import passing
+from ...user_errors import show_without_ours
 from .. import seams
 from ..outermost_call import begin_noting, here
-from ..step import Aspect, Call, compiling, in_turn
+from ..step import Aspect, Call, compiling
 from ..telemetry import Telemetry
 from .going_on import GoingOn
 from .late_losses import LateLosses
@@ -22,13 +22,13 @@ from .rows_left_out import shown_as
 from .sampling import Sampling
 
 
-def looking(recorder: Recorder, torch: Any, telemetry: Telemetry, calls_are_noted: bool) -> Aspect:
+def looking(recorder: Recorder, torch: Any, telemetry: Telemetry, calls_are_noted: bool) -> Looks:
     begin_noting()
     if not calls_are_noted:
         _note_calls(torch)
     looks = Looks(recorder, torch, telemetry)
     recorder.on_look(looks.now_and_then)
-    return aspect_of(looks, torch)
+    return looks
 
 
 def aspect_of(looks: Looks, torch: Any) -> Aspect:
@@ -36,8 +36,8 @@ def aspect_of(looks: Looks, torch: Any) -> Aspect:
         step,
         scale=_scale(looks, step.scale),
         backward=_backward(looks, step.backward, torch),
-        before_update=in_turn(step.before_update, looks.before_update),
-        after_update=in_turn(step.after_update, looks.after_update),
+        before_update=(*step.before_update, looks.before_update),
+        after_update=(*step.after_update, looks.after_update),
     )
 
 
@@ -54,12 +54,20 @@ class Looks:
         self.late = LateLosses(self.notices, vectors)
         self._is_capturing: Callable[[], bool] = torch.cuda.is_current_stream_capturing
         self.updating: Any = None  # the optimizer within its step
-        self._has_updated = False  # since the last backward pass
+        self.has_updated = False  # since the last backward pass
         self._scaled: Any = None  # what GradScaler.scale made last, and of which loss
         self.plain = False  # nothing is due
         self.left = 0  # plain updates until a gradient is looked at
         self._vectors = vectors
         self._looked_at = (0.0, 0)
+
+    def is_plain(self) -> bool:
+        return self.plain and not self.notices.lasting and not self.going_on.stop
+
+    def gradient_is_fine(self, optimizer: Any) -> bool:
+        """One of them, in the short cut of usual steps. Not where more is due, or where it is not finite."""
+        self.left = self.notices.every
+        return self.notices.probe_is_fine(optimizer)
 
     def now_and_then(self, moment: float) -> None:
         """Ten times a second."""
@@ -77,8 +85,8 @@ class Looks:
     def before_pass(self, tensor: Any) -> Any:
         """A loss to be differentiated instead of this one, or None."""
         notices, shown, scale, instead = self.notices, tensor, None, None
-        if not self.plain and self._has_updated:
-            self._has_updated = False
+        if not self.plain and self.has_updated:
+            self.has_updated = False
             self.going_on.new_step()
         if self._scaled is not None:
             scaled, self._scaled = self._scaled, None
@@ -139,7 +147,7 @@ class Looks:
     def after_update(self, optimizer: Any) -> None:
         if not self.plain and here.again:
             return
-        self.updating, self._has_updated = None, True
+        self.updating, self.has_updated = None, True
         here.calls.clear()
         if self.plain:
             return
@@ -156,8 +164,7 @@ def _scale(looks: Looks, inner: Call) -> Call:
     noted = guarded(looks.scaled)
 
     def scale(scaler: Any, outputs: Any) -> Any:
-        with passing:
-            result = inner(scaler, outputs)
+        result = inner(scaler, outputs)
         noted(scaler, outputs, result)
         return result
 
@@ -174,11 +181,9 @@ def _backward(looks: Looks, inner: Call, torch: Any) -> Call:
         if here.again:
             raise RuntimeError("holdfast: a computation that is looked at has a backward pass of its own")
         if looks.going_on.stop:
-            with passing:
-                looks.going_on.raise_if_over()
+            looks.going_on.raise_if_over()
         instead = before(tensor)
-        with passing:
-            result = inner(tensor if instead is None else instead, *args, **kwargs)
+        result = inner(tensor if instead is None else instead, *args, **kwargs)
         if instead is not None:
             show(torch, tensor, instead)
         if not looks.plain or looks.updating is not None:
@@ -192,17 +197,19 @@ def _note_calls(torch: Any) -> None:
     """Where no rescue does it."""
     original, grad_enabled, is_compiling = torch.nn.Module.__call__, torch.is_grad_enabled, compiling(torch)
 
-    def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if is_compiling() or here.inside:
-            return original(self, *args, **kwargs)
-        with passing:
-            if not self.training or not grad_enabled():
-                return original(self, *args, **kwargs)
-            here.calls.append((self, args, kwargs))
+    def outermost(module: Any, args: Any, kwargs: Any) -> Any:
+        try:
+            if not module.training or not grad_enabled():
+                return original(module, *args, **kwargs)
+            here.calls.append((module, args, kwargs))
             here.inside = True
             try:
-                return original(self, *args, **kwargs)
+                return original(module, *args, **kwargs)
             finally:
                 here.inside = False
+        except BaseException as error:
+            show_without_ours(error)
+            raise
 
-    torch.nn.Module.__call__ = functools.wraps(original)(__call__)
+    call = seams.taken_over_call(original, is_compiling, here, outermost)
+    torch.nn.Module.__call__ = functools.wraps(original)(call)

@@ -120,6 +120,18 @@ class Noticing:
         if bad:
             self.bad_gradient(optimizer)
 
+    def probe_is_fine(self, optimizer: Any) -> bool:
+        if self._probe_of != id(optimizer) or self.full_due or self.allowance_s > 0.0:
+            return False
+        parameter = self._probe()
+        gradient = parameter.grad if parameter is not None else None
+        if gradient is None:
+            return True
+        if gradient.is_cuda:
+            return False
+        value = gradient.dot(gradient).item()
+        return value - value == 0.0  # type: ignore[no-any-return]
+
     def pace(self, step_s: float) -> None:
         """Ten times a second. In short steps one gradient is looked at every few of them, after the first thousands."""
         self.full_due = now() >= self.full_at
