@@ -99,6 +99,11 @@ CONDITIONS = {
     "while True:\n    work()": set(),
     "while other.left:\n    work()": set(),
     "for one in itertools.count(first):\n    work()": set(),
+    "while True:\n    left -= work()\n    if left < 0: break": {"left"},
+    "while True:\n    new = improved(old)\n    if abs(new - old) < 1e-6: break\n    old = new": {"new", "old"},
+    "while True:\n    self.rows.append(work())\n    if len(self.rows) > wanted: return": {"self.rows"},
+    "while True:\n    row = draw()\n    if labels[row] == wanted: break": set(),
+    "while True:\n    turns += 1\n    if labels[row] == wanted: break": set(),
 }
 
 

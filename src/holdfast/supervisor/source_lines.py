@@ -45,9 +45,12 @@ class Source:
         return self.line(loop.lineno) if loop is not None else ""
 
     def condition_names(self, number: int) -> frozenset[str]:
-        """The variables that the condition of such a loop looks at: `size`, `self.left`. Empty where it looks at anything else, too."""
+        """The variables that the condition of such a loop looks at: `size`, `self.left`. Empty where it looks at anything else, too.
+        Of a `while True` those that decide on its `break` and go on from turn to turn."""
         loop = self._endless(number)
-        return _names(loop.test) if isinstance(loop, ast.While) else frozenset()
+        if isinstance(loop, ast.While) and not isinstance(loop.test, ast.Constant):
+            return _names(loop.test)
+        return frozenset().union(*map(_variables, _exits(loop))) & _carried(loop) if loop is not None else frozenset()
 
     def _endless(self, number: int) -> ast.While | ast.For | None:
         for node in reversed(list(self._around(number))):
@@ -121,6 +124,52 @@ def _names(test: ast.expr) -> frozenset[str]:
         elif isinstance(node, ast.Name) and node.id not in _SIZES | {"self"}:
             found.add(node.id)
     return frozenset(found)
+
+
+def _exits(loop: ast.While | ast.For) -> Iterator[ast.expr]:
+    """The conditions in a loop under which it is left."""
+    for node in _own_nodes(loop):
+        if isinstance(node, ast.If) and any(
+            isinstance(below, (ast.Break, ast.Return, ast.Raise))
+            for each in node.body
+            for below in (each, *_own_nodes(each))
+        ):
+            yield node.test
+
+
+def _carried(loop: ast.While | ast.For) -> frozenset[str]:
+    """Variables that become something else by what they were in the turn before: a number drawn anew in each turn is none."""
+    of: dict[str, set[str]] = {}
+    for node in _own_nodes(loop):
+        if isinstance(node, ast.AugAssign):
+            for name in _variables(node.target):
+                of.setdefault(name, set()).update({name}, _variables(node.value))
+        elif isinstance(node, ast.Assign):
+            for name in frozenset().union(*map(_variables, node.targets)):
+                of.setdefault(name, set()).update(_variables(node.value))
+        elif (
+            isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Call)
+            and isinstance(node.value.func, ast.Attribute)
+        ):
+            for name in _variables(node.value.func.value):  # rows.append(row)
+                of.setdefault(name, set()).add(name)
+    for _ in range(len(of)):
+        for above in of.values():
+            above.update(*[of.get(name, ()) for name in above])
+    return frozenset(name for name, above in of.items() if name in above)
+
+
+def _variables(expression: ast.expr) -> frozenset[str]:
+    """What a call is given counts, too: whatever it makes of that, it makes the same of the same."""
+    called = {id(node.func) for node in ast.walk(expression) if isinstance(node, ast.Call)}
+    names = {node.id for node in ast.walk(expression) if isinstance(node, ast.Name) and id(node) not in called}
+    own = {ast.unparse(node) for node in ast.walk(expression) if isinstance(node, ast.Attribute) and _is_of_self(node)}
+    return frozenset((names | own) - {"self"})
+
+
+def _is_of_self(node: ast.Attribute) -> bool:
+    return isinstance(node.value, ast.Name) and node.value.id == "self"
 
 
 def _own_nodes(node: ast.AST) -> Iterator[ast.AST]:
