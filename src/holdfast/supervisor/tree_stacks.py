@@ -188,12 +188,15 @@ def _with_source(frame: SourceFrame, cwd: Path) -> SourceFrame:
     if is_library(frame.file):
         return replace(frame, condition=())
     source = source_of(str(cwd / frame.file))
+    within = (
+        frame.function.startswith("<") and frame.function != "<module>"
+    )  # a comprehension or a lambda has no loop of its own
     return SourceFrame(
         frame.file.removeprefix(f"{cwd}{os.sep}"),
         frame.line,
         frame.function,
         source.line(frame.line),
-        source.endless_loop(frame.line),
+        "" if within else source.endless_loop(frame.line),
         source.locks_held(frame.line),
         _of_the_condition(source.condition_names(frame.line), frame.condition),
     )
