@@ -127,6 +127,14 @@ class TopApp(App[str]):
         self._found: Overview | None = None
         self._verdict: Verdict | None = None
         self._waiting: set[str] = set()
+        self._lines = {id: Static(id=id, markup=False) for id in ("head", "verdict", "command", "status")}
+        self._panels = {
+            "progress": Panel("progress", "progress", can_focus=False),
+            "memory": Panel("memory", "memory", can_focus=True),
+            "training": Panel("training", "training", can_focus=False),
+            "moments": Panel("what happened, latest first", "moments", can_focus=True),
+            "processes": Panel("processes", "processes", can_focus=True),
+        }
         self._reading = Reading(
             run.reader,
             lambda found, moments: self.post_message(self.Read(found, moments)),
@@ -141,22 +149,23 @@ class TopApp(App[str]):
         return self._found is not None and self._verdict is not None
 
     def compose(self) -> ComposeResult:
-        yield Static("holdfast top", id="head", markup=False)
-        yield Static("reading the record…", id="verdict", markup=False)
-        yield Static("", id="command", markup=False)
+        yield self._lines["head"]
+        yield self._lines["verdict"]
+        yield self._lines["command"]
         with Container(id="body"):
             with Container(id="left"):
-                yield Panel("progress", "progress", can_focus=False)
-                yield Panel("memory", "memory", can_focus=True)
-                yield Panel("training", "training", can_focus=False)
+                yield self._panels["progress"]
+                yield self._panels["memory"]
+                yield self._panels["training"]
             with Container(id="right"):
-                yield Panel("what happened, latest first", "moments", can_focus=True)
-                yield Panel("processes", "processes", can_focus=True)
-        yield Static("", id="status", markup=False)
+                yield self._panels["moments"]
+                yield self._panels["processes"]
+        yield self._lines["status"]
         yield Footer()
 
     def on_mount(self) -> None:
         self._tell("")
+        self._lines["verdict"].update("reading the record…")
         self._judging.start()
         self._reading.start()
 
@@ -167,15 +176,17 @@ class TopApp(App[str]):
     # -- what comes from beside the screen
 
     def on_top_app_read(self, message: Read) -> None:
+        if self._is_closing:
+            return
         found, moments = message.found, message.moments
         self._found = found
         self._judging.consider(found, moments)
         now = self._clock()
-        self._panel("progress").show(lambda canvas: panels.progress_rows(found, canvas, now))
-        self._panel("memory").show(lambda canvas: panels.memory_rows(found, canvas))
-        self._panel("training").show(lambda canvas: panels.curve_rows(found, canvas))
-        self._panel("moments").show(lambda canvas: panels.moment_rows(moments[::-1], canvas))
-        self._panel("processes").show(
+        self._panels["progress"].show(lambda canvas: panels.progress_rows(found, canvas, now))
+        self._panels["memory"].show(lambda canvas: panels.memory_rows(found, canvas))
+        self._panels["training"].show(lambda canvas: panels.curve_rows(found, canvas))
+        self._panels["moments"].show(lambda canvas: panels.moment_rows(moments[::-1], canvas))
+        self._panels["processes"].show(
             lambda canvas: panels.process_rows(found, self._run_shown.look_at, canvas), panels.processes_title(found)
         )
         self._say("command", found.command)
@@ -190,6 +201,8 @@ class TopApp(App[str]):
 
     def on_top_app_answered(self, message: Answered) -> None:
         self._waiting.discard(message.what)
+        if self._is_closing:
+            return
         if message.what == "stacks" and message.done:
             self._tell("")
             self.push_screen(Stacks(message.text))
@@ -197,10 +210,10 @@ class TopApp(App[str]):
             self._tell(f"{message.what}: {message.text}", bad=not message.done)
 
     def _show_verdict(self) -> None:
-        if self._found is not None:
+        if self._found is not None and not self._is_closing:
             self._say("head", panels.head(self._found, self._verdict, self._clock()))
             rows = panels.verdict_rows(self._found, self._verdict)
-            self._line("verdict").update(Text("\n").join(Text(row.text, STYLES[row.weight]) for row in rows))
+            self._lines["verdict"].update(Text("\n").join(Text(row.text, STYLES[row.weight]) for row in rows))
 
     # -- keys
 
@@ -245,18 +258,17 @@ class TopApp(App[str]):
             return False
         return True
 
-    # -- widgets, which are on the first screen whatever is above it
+    # -- lines
 
-    def _panel(self, id: str) -> Panel:
-        return self.screen_stack[0].query_one(f"#{id}", Panel)
-
-    def _line(self, id: str) -> Static:
-        return self.screen_stack[0].query_one(f"#{id}", Static)
+    @property
+    def _is_closing(self) -> bool:
+        """What comes from beside the screen may come late."""
+        return not self._lines["head"].is_attached
 
     def _say(self, id: str, text: str) -> None:
-        self._line(id).update(Text(text, no_wrap=True, overflow="ellipsis"))
+        self._lines[id].update(Text(text, no_wrap=True, overflow="ellipsis"))
 
     def _tell(self, text: str, bad: bool = False) -> None:
-        status = self._line("status")
+        status = self._lines["status"]
         status.display = bool(text)
         status.update(Text(text, STYLES["bad" if bad else None]))
