@@ -179,8 +179,10 @@ class TopApp(App[str]):
         if self._is_closing:
             return
         found, moments = message.found, message.moments
-        self._found = found
         self._judging.consider(found, moments)
+        if found == self._found and not found.is_live:
+            return
+        self._found = found
         now = self._clock()
         self._panels["progress"].show(lambda canvas: panels.progress_rows(found, canvas, now))
         self._panels["memory"].show(lambda canvas: panels.memory_rows(found, canvas))
