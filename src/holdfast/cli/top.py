@@ -82,6 +82,8 @@ def _once(run: Path) -> str:
         found = reader.read()
     except NewerJournal as error:
         raise UserError(str(error)) from None
+    except PermissionError:
+        raise UserError(f"{run} belongs to another user: only that user may look into it") from None
     symbols = UNICODE if (sys.stdout.encoding or "").lower().startswith("utf") else ASCII
     canvas = Canvas(max(40, shutil.get_terminal_size((80, 24)).columns), symbols)
     return as_text(found, reader.moments(), judged(run), _look_at, canvas=canvas, now=time.time())
