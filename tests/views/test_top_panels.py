@@ -49,6 +49,13 @@ def test_a_host_that_is_nearly_full_is_marked(used: float, weight: str | None) -
     assert memory_rows(overview("r", window), CANVAS)[0].weight == weight
 
 
+def test_a_budget_that_is_used_up_is_full() -> None:
+    row = memory_rows(
+        overview("r", story(None, job__held_bytes=[3 * GIB], job__memory_budget_bytes=[2 * GIB])), CANVAS
+    )[0]
+    assert row.text.endswith("█ 150%  3 GiB of 2 GiB (its budget)  full") and row.weight == "warn"
+
+
 def test_a_gpu_that_is_full_is_not_since_frameworks_take_all_of_it() -> None:
     window = story(None, gpu0__memory_total_bytes=[8 * GIB], gpu0__memory_used_bytes=[7.9 * GIB])
     assert memory_rows(overview("r", window), CANVAS)[0].weight is None

@@ -186,6 +186,7 @@ def _level_said(level: Level, found: Overview) -> str:
     if level.limit_bytes is None or level.share is None:
         return f"      {used}, without a limit"
     left = f"  full in {duration(level.seconds_left)}" if level.seconds_left is not None else ""
+    left = "  full" if level.share >= 1 else left
     said = f"{level.share:4.0%}  {used} of {amount(level.limit_bytes, 'bytes')} {_of(level)}".rstrip()
     return f"{said}{left}{_card(level, found)}"
 
