@@ -79,8 +79,12 @@ def going(tmp_path: Path) -> RecordedRun:
     return run
 
 
-@pytest.mark.parametrize("size", [NARROW, WIDE], ids=["80x24", "wide"])
-def test_one_look_says_how_it_stands(going: RecordedRun, size: tuple[int, int]) -> None:
+@pytest.mark.parametrize(
+    ("size", "gradient"),
+    [(NARROW, "gradient   1.5       ▁▁▁"), (WIDE, "high     1.5")],
+    ids=["80x24", "wide"],
+)
+def test_one_look_says_how_it_stands(going: RecordedRun, size: tuple[int, int], gradient: str) -> None:
     text = seen(
         shows(going),
         going,
@@ -92,7 +96,7 @@ def test_one_look_says_how_it_stands(going: RecordedRun, size: tuple[int, int]) 
         "38%  12 GiB of 32 GiB",
         "25%  4 GiB of 16 GiB (its budget)",
         "loss       0.4444    █",
-        "gradient   1.5       ▁",
+        gradient,
         "checkpoint 1 saved, of step 312",
         "started: python train.py --api-key",
         "processes: 1, 2.0 cores busy",

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
-from math import inf, nan
+from math import inf, isnan, nan
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,8 @@ from holdfast.cli import main
 from holdfast.control_socket import NAME
 from holdfast.views.overview import overview
 from holdfast.views.timeline import Moment
-from holdfast.views.top.panels import ASCII, UNICODE, Canvas, Verdict, curve_rows, memory_rows, moment_rows, spark
+from holdfast.views.top.curves import drawn, over_time
+from holdfast.views.top.panels import ASCII, UNICODE, Canvas, Verdict, curve_rows, memory_rows, moment_rows
 from tests.story import GIB, story
 from tests.views.recorded_run import NOW, RecordedRun
 
@@ -23,19 +24,52 @@ CANVAS = Canvas(60, UNICODE)
 
 
 @pytest.mark.parametrize(
-    ("values", "width", "drawn"),
+    ("values", "row"),
     [
-        ([0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0], 20, "▁▂▃▄▅▆▇█"),
-        ([0.0, 0.0, 8.0, 8.0], 2, "▁█"),
-        ([3.0, 3.0], 9, "▁▁"),
-        ([1.0, nan, 2.0, inf], 9, "▁x█x"),
-        ([nan], 9, "x"),
-        ([], 9, ""),
-        ([1.0], 0, ""),
+        ([0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0], "▁▂▃▄▅▆▇█"),
+        ([3.0, 3.0], "▁▁"),
+        ([1.0, nan, 2.0, inf], "▁x█x"),
+        ([nan], "x"),
+        ([], ""),
     ],
 )
-def test_a_curve_is_drawn_in_one_row(values: list[float], width: int, drawn: str) -> None:
-    assert spark(values, width, UNICODE) == drawn
+def test_a_curve_is_drawn_in_one_row(values: list[float], row: str) -> None:
+    assert drawn(values, 1, UNICODE.heights) == [row]
+
+
+@pytest.mark.parametrize(
+    ("points", "width", "values"),
+    [
+        ([(0, 1.0), (1, 3.0), (2, 5.0), (3, 7.0)], 9, [1.0, 3.0, 5.0, 7.0]),
+        ([(0, 1.0), (1, 3.0), (2, 5.0), (3, 7.0)], 2, [2.0, 6.0]),
+        (
+            [(0, 1.0), (97, 2.0), (98, 3.0), (99, 4.0)],
+            4,
+            [1.0, 1.0, 1.0, 3.0],
+        ),  # the last minute is no longer than it was
+        ([(5, 1.0), (5, 3.0)], 9, [2.0, 2.0]),
+        ([], 9, []),
+        ([(0, 1.0)], 0, []),
+    ],
+)
+def test_a_column_is_a_stretch_of_time(points: list[tuple[float, float]], width: int, values: list[float]) -> None:
+    assert over_time(points, width) == values
+
+
+def test_a_value_that_is_no_number_is_not_hidden_by_its_neighbours() -> None:
+    assert isnan(over_time([(0, 1.0), (1, nan), (2, 1.0), (3, 1.0)], 2)[0])
+
+
+def test_a_curve_is_drawn_in_several_rows_where_there_is_room() -> None:
+    assert drawn([0.0, 1.0, 2.0, 3.0, nan], 2, UNICODE.heights) == ["  ▃█ ", "▁▆██x"]
+    rows = curve_rows(overview("r", story(None, train__loss=[3.0, 1.0, 2.0])), replace(CANVAS, height=6))
+    assert [row.text for row in rows] == [
+        "loss       2         █",
+        "  high     3         █",
+        "                     █ ▅",
+        "                     █ █",
+        "  low      1         █▁█",
+    ]
 
 
 def test_a_loss_that_is_no_number_is_bad() -> None:

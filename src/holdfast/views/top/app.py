@@ -41,9 +41,11 @@ class Run:
 class Panel(VerticalScroll):
     """Rows that are drawn again when the width changes, and scrolled where there are too many."""
 
-    def __init__(self, title: str, id: str, can_focus: bool) -> None:
+    def __init__(self, title: str, id: str, can_focus: bool = True, fills: bool = False) -> None:
+        """`fills`: on a wide screen it has all the height that is left."""
         super().__init__(id=id, can_focus=can_focus)
         self.border_title = title
+        self._fills = fills
         self._rows = Static(markup=False)
         self._draw: Draw = lambda canvas: []
 
@@ -54,7 +56,9 @@ class Panel(VerticalScroll):
         self._draw = draw
         if title:
             self.border_title = title
-        canvas = Canvas(max(20, self.scrollable_content_region.width - 2), UNICODE)
+        region = self.scrollable_content_region
+        height = region.height if self._fills and self.screen.has_class("-wide") else 0
+        canvas = Canvas(max(20, region.width - 2), UNICODE, height)
         lines = [Text(panels.cut(row.text, canvas), STYLES[row.weight]) for row in draw(canvas)]
         self._rows.update(Text("\n").join(lines))
 
@@ -84,6 +88,7 @@ class TopApp(App[str]):
     .-wide #left { width: 1fr; height: 1fr; }
     .-wide #right { width: 1fr; margin-left: 1; }
     .-wide #command { display: block; }
+    .-wide #training { height: 1fr; }
     """
     TITLE = "holdfast top"
     ENABLE_COMMAND_PALETTE = False
@@ -130,10 +135,10 @@ class TopApp(App[str]):
         self._lines = {id: Static(id=id, markup=False) for id in ("head", "verdict", "command", "status")}
         self._panels = {
             "progress": Panel("progress", "progress", can_focus=False),
-            "memory": Panel("memory", "memory", can_focus=True),
-            "training": Panel("training", "training", can_focus=False),
-            "moments": Panel("what happened, latest first", "moments", can_focus=True),
-            "processes": Panel("processes", "processes", can_focus=True),
+            "memory": Panel("memory", "memory"),
+            "training": Panel("training", "training", can_focus=False, fills=True),
+            "moments": Panel("what happened, latest first", "moments"),
+            "processes": Panel("processes", "processes"),
         }
         self._reading = Reading(
             run.reader,

@@ -5,19 +5,22 @@ from __future__ import annotations
 import math
 import textwrap
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from holdfast.units import amount, duration
 from holdfast.views.overview import Curve, Level, Overview, Process, Progress, processes_in_order
 from holdfast.views.timeline import Moment, Weight
+from holdfast.views.top.curves import drawn, over_time
 
 DAY_S = 86400.0
 TIGHT = 0.95  # of a limit
 SOON_S = 60.0  # until something is full
 LATE_S = 10.0  # without a step, for it to be told
 STARVED = 0.5  # of a step waiting for data
+LABEL = 21  # columns before a curve
+MOST_WIDTH, MOST_HEIGHT = 80, 8  # of a curve
 
 
 class Row(NamedTuple):
@@ -40,6 +43,7 @@ class Canvas:
 
     width: int
     symbols: Symbols
+    height: int = 0  # to be filled, if any
 
 
 UNICODE = Symbols("█", "░", "▁▂▃▄▅▆▇█", {"note": "·", "warn": "!", "bad": "✗", "done": "✓"}, "…")
@@ -214,45 +218,43 @@ def _level_weight(level: Level) -> Weight | None:
 
 
 def curve_rows(found: Overview, canvas: Canvas) -> list[Row]:
-    rows = []
-    if found.loss is not None:
-        rows.append(_curve_row("loss", _number(found.loss.value), found.loss, "", canvas))
-    if found.gradient_norm is not None:
-        said = _number(found.gradient_norm.value)
-        rows.append(_curve_row("gradient", said, found.gradient_norm, "", canvas))
-    elif found.gradient_norm_missing:
+    curves = [(what, curve) for what, curve in (("loss", found.loss), ("gradient", found.gradient_norm)) if curve]
+    height = (
+        max(1, min(MOST_HEIGHT, canvas.height // max(1, len(curves)) - 1)) if canvas.height > 2 * len(curves) else 1
+    )
+    rows = [row for what, curve in curves for row in _tall_curve(what, curve, height, canvas)]
+    if found.gradient_norm is None and found.gradient_norm_missing:
         rows.append(Row(f"gradient   not known: {found.gradient_norm_missing}", "note"))
     return rows or [Row("no loss seen", "note")]
 
 
+def _tall_curve(what: str, curve: Curve, height: int, canvas: Canvas) -> list[Row]:
+    """With its highest and lowest value where there is room for them."""
+    if height < 3:
+        return [_curve_row(what, _number(curve.value), curve, "", canvas)]
+    known = [value for _, value in curve.points if math.isfinite(value)]
+    extremes = [_number(max(known)), _number(min(known))] if known else ["", ""]
+    labels = [f"{what:<9}  {_number(curve.value)}", "", *[""] * (height - 3), ""]
+    labels[1], labels[-1] = f"  high     {extremes[0]}", f"  low      {extremes[1]}"
+    room = min(MOST_WIDTH, canvas.width - LABEL)
+    lines = drawn(over_time(curve.points, room), height, canvas.symbols.heights)
+    weight = _curve_weight(curve)
+    return [Row(f"{label:<{LABEL}}{line}".rstrip(), weight) for label, line in zip(labels, lines, strict=True)]
+
+
 def _curve_row(what: str, value: str, course: Curve | None, after: str, canvas: Canvas) -> Row:
     left = f"{what:<9}  {value:<9} "
-    room = min(80, canvas.width - len(left) - (len(after) + 2 if after else 0))
-    drawn = spark([value for _, value in course.points], room, canvas.symbols) if course is not None else ""
-    weight: Weight | None = "bad" if course is not None and not math.isfinite(course.value) else None
-    return Row(f"{left}{drawn:<{max(0, room)}}  {after}".rstrip(), weight)
+    room = min(MOST_WIDTH, canvas.width - len(left) - (len(after) + 2 if after else 0))
+    line = drawn(over_time(course.points if course is not None else (), room), 1, canvas.symbols.heights)[0]
+    return Row(f"{left}{line:<{max(0, room)}}  {after}".rstrip(), _curve_weight(course))
+
+
+def _curve_weight(curve: Curve | None) -> Weight | None:
+    return "bad" if curve is not None and not math.isfinite(curve.value) else None
 
 
 def _number(value: float) -> str:
     return f"{value:.4g}" if math.isfinite(value) else str(value)
-
-
-def spark(values: Sequence[float], width: int, symbols: Symbols) -> str:
-    """The last of them at the right end; several that fall into one place are told by their mean. `x`: no finite number."""
-    width = min(width, len(values))
-    if width <= 0:
-        return ""
-    known = [value for value in values if math.isfinite(value)]
-    low, high = min(known, default=0.0), max(known, default=0.0)
-    places = [values[len(values) * place // width : len(values) * (place + 1) // width] for place in range(width)]
-    return "".join(_height(place, low, high, symbols) for place in places)
-
-
-def _height(values: Sequence[float], low: float, high: float, symbols: Symbols) -> str:
-    if not all(map(math.isfinite, values)):
-        return "x"
-    share = (sum(values) / len(values) - low) / (high - low) if high > low else 0.0
-    return symbols.heights[min(len(symbols.heights) - 1, int(share * len(symbols.heights)))]
 
 
 # -- what happened, and who is there
