@@ -84,6 +84,16 @@ class Journal:
                     found.append(record)
         return sorted(found, key=lambda event: event.at)
 
+    def outer_events(self) -> list[Event]:
+        """Those of the first and the last segment of each stream: how a run began, and how it ended."""
+        found = []
+        for stream in self._streams():
+            segments = self._segments(stream)
+            for record, _ in self._records(stream, frozenset((EVENT,)), [*segments[:1], *segments[1:][-1:]]):
+                if isinstance(record, Event):
+                    found.append(record)
+        return sorted(found, key=lambda event: event.at)
+
     def samples(self, names: Container[str] | None = None, since: float = -inf) -> Iterator[Sample]:
         """All streams in the order of time. A thinned stretch gives its minima, maxima and last values."""
         streams = [self._records(stream, READINGS) for stream in self._streams()]
@@ -139,9 +149,11 @@ class Journal:
             found.append((seq, header))
         return found[::-1]
 
-    def _records(self, stream: str, kinds: frozenset[int]) -> Iterator[tuple[Record, float]]:
-        """Each record with the time before which its readings were given already."""
-        segments = self._segments(stream)
+    def _records(
+        self, stream: str, kinds: frozenset[int], some: Sequence[tuple[int, Header | None]] | None = None
+    ) -> Iterator[tuple[Record, float]]:
+        """Each record with the time before which its readings were given already. `some`: of these segments alone."""
+        segments = self._segments(stream) if some is None else some
         seen = Seen()
         faults = self._faults.setdefault(stream, {})
         for seq, listed in segments:
@@ -161,7 +173,8 @@ class Journal:
                     seen.note(record)
             if segment.fault:
                 faults[f"{name}: {segment.fault}"] = None
-        self._read[stream] = self._read.get(stream, frozenset()) | kinds
+        if some is None:
+            self._read[stream] = self._read.get(stream, frozenset()) | kinds
 
 
 class Segment:
