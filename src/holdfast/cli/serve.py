@@ -65,6 +65,7 @@ def _listen(wanted: int | None) -> socket.socket:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind((ADDRESS, number))
+            listening.listen(128)  # before the link is printed: whoever is quick waits and is not refused
         except OSError as error:
             listening.close()
             refused = error

@@ -72,7 +72,7 @@ def chart_section() -> Markup:
 
 
 def run_page(run: str) -> str:
-    live = tag("p", "live", class_="outcome live", id="live", hidden=True)
+    live = tag("p", "Live: what is new is shown every second.", class_="quiet", id="live", hidden=True)
     waiting = tag("p", "Reading the record…", class_="quiet")
     body = [
         top(run),

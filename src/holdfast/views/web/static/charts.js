@@ -196,7 +196,7 @@ window.holdfast = window.holdfast || {};
           font: { size: 13, color: colour("--ink") } });
       });
       this.place.setAttribute("aria-label", `Charts over time: ${charts.map((chart) => chart.title).join(", ")}`);
-      const made = window.Plotly.react(this.place, data, layout, { displaylogo: false, responsive: true, scrollZoom: false,
+      const made = window.Plotly.react(this.place, data, layout, { displaylogo: false, scrollZoom: false,
         displayModeBar: false, doubleClick: "reset" });
       if (!this.listens) this.listen();
       return made;
@@ -206,7 +206,7 @@ window.holdfast = window.holdfast || {};
       const ink = colour("--ink"), rule = colour("--rule");
       const title = this.relative ? { title: { text: `${this.timeUnit().word} since the start`, font: { size: 12 } } } : {};
       return {
-        height, margin: { l: narrow ? 44 : 58, r: 10, t: 4, b: 42 }, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
+        height, width: this.place.clientWidth, margin: { l: narrow ? 44 : 58, r: 10, t: 4, b: 42 }, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
         font: { color: ink, family: "system-ui, sans-serif", size: 12 }, hovermode: "x unified", hoversubplots: "axis",
         hoverlabel: { bgcolor: colour("--raised"), font: { color: ink, size: 12 }, bordercolor: rule },
         dragmode: window.matchMedia("(pointer: coarse)").matches ? false : "zoom", annotations: [], shapes: this.shapes(),

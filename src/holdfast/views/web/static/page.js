@@ -51,7 +51,7 @@
   function prepare(figure, others) {
     const all = () => [figure, ...others];
     document.querySelectorAll("#charts .tools, #hint").forEach((part) => { part.hidden = false; });
-    figure.onRange = (range) => others.filter((one) => one.drawn).forEach((one) => {
+    figure.onRange = (range) => others.filter((one) => one.place.clientWidth).forEach((one) => {
       one.range = range;
       one.marked = figure.marked;
       one.draw();
@@ -76,10 +76,9 @@
       find("#charts").scrollIntoView({ block: "start" });
       find("#figure").focus({ preventScroll: true });
     });
-    window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-      all().filter((one) => one.place.data).forEach((one) => one.draw());
-    });
-    window.addEventListener("resize", later(() => all().filter((one) => one.place.data).forEach((one) => one.draw())));
+    const redraw = () => all().filter((one) => one.place.data && one.place.clientWidth).forEach((one) => one.draw());
+    window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+    window.addEventListener("resize", later(redraw));
   }
 
   function later(work) {
@@ -100,19 +99,21 @@
       const inner = document.createElement("div");
       inner.className = "figure more";
       details.append(summary, inner);
-      details.addEventListener("toggle", async () => {
+      const show = async () => {
         if (!details.open) return;
         await load(chart);
+        if (!inner.clientWidth) return;  // closed again, or within what is closed
         let drawn = others.find((one) => one.more === chart.id);
         if (!drawn) {
-          drawn = new Figure(inner, [run], { more: chart.id, range: figure.range });
-          drawn.drawn = true;
-          drawn.onRange = (range) => range === null ? figure.show(null) : figure.show([...range]);
+          drawn = new Figure(inner, [run], { more: chart.id });
+          drawn.onRange = (range) => figure.show(range);
           others.push(drawn);
         }
         drawn.range = figure.range;
         drawn.draw();
-      });
+      };
+      details.addEventListener("toggle", show);
+      find("#others").addEventListener("toggle", show);
       place.append(details);
     }
   }
@@ -169,7 +170,7 @@
         const most = run.update(delta);
         if (most > MOST_POINTS) return location.reload();
         Object.entries(delta.sections).forEach(([name, html]) => put(find(`#${name}`), html));
-        [figure, ...others.filter((one) => one.drawn)].forEach((one) => one.draw());
+        [figure, ...others.filter((one) => one.place.clientWidth)].forEach((one) => one.draw());
         document.body.dataset.version = String(run.version);
       }
       if (!delta.live) {
