@@ -23,6 +23,8 @@ settings.load_profile("ours")
 
 # OpenMP's threads wait for each other without letting go: on a busy machine with few cores most of the time is spent so.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Hundreds of tests let a run fail, and half a second of processor time each would go into a report that none of them reads.
+os.environ.setdefault("HOLDFAST_REPORT", "off")
 
 
 def pytest_configure(config: pytest.Config) -> None:

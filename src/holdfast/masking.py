@@ -1,4 +1,4 @@
-"""Tokens and passwords in command lines, masked before they are stored or shown. Pure; imports nothing of ours.
+"""Tokens and passwords in command lines and in what is printed, masked before they are stored or shown. Pure; imports nothing of ours.
 
 What is secret is told by the name it is given under (`--api-key`, `HF_TOKEN=`, `?token=`), by its place (the password of a
 URL, an Authorization header), or by its shape (`hf_…`, `ghp_…`). Names of the trade stay: `--tokenizer bert`, `--pad-token`,
@@ -47,9 +47,18 @@ _URL_PASSWORD = re.compile(r"((?<![a-zA-Z0-9])[a-zA-Z][\w+.-]{0,30}://[^\s/:@]{0
 _HEADER = re.compile(r"(?i)(\b(?:authorization\s*[:=]\s*)?(?:bearer|basic)\s+)(?!\*\*\*)(?=[^\s'\"]*\d)[^\s'\"]{8,}")
 _LOGIN = re.compile(r"(\blogin\s+(?:--relogin\s+)?)[0-9a-f]{40}\b")  # `wandb login KEY`
 _GIVEN = re.compile(
-    r"(?<![A-Za-z0-9_.])(?P<name>[A-Za-z_][\w.-]{0,99})(?P<is>=|:\s?)(?P<quote>['\"]?)(?P<value>[^\s'\"&;]+)"
+    r"(?<![A-Za-z0-9_.])(?P<name>[A-Za-z_][\w.-]{0,99})(?P<is>=|:\s?(?!//))(?P<quote>['\"]?)(?P<value>[^\s'\"&;]+)"
 )
+_QUERY = re.compile(r"(?<=[?&])(?P<name>[A-Za-z_][\w.-]{0,99})(?P<is>=)(?P<quote>)(?P<value>[^\s'\"&;#]+)")
 _FOLLOWED = re.compile(r"(?P<name>(?<!\S)--?[A-Za-z][\w.-]*)(?P<is>\s+)(?P<quote>['\"]?)(?P<value>[^\s'\"-][^\s'\"]*)")
+# As programs print them: `"api_key": "…"` of a dict or of JSON, `password = …` of a settings file, and keys in PEM.
+_NAMED = re.compile(
+    r"(?P<before>(?<![A-Za-z0-9_.])(?P<mark>['\"]?)(?P<name>[A-Za-z_][\w.-]{0,99})(?P=mark)\s{0,4}[:=]\s{0,4})"
+    r"(?P<value>'[^'\n]{1,4000}'|\"[^\"\n]{1,4000}\"|[^\s'\"&;,(){}\[\]<>]{1,200})"
+)
+_REST = re.compile(r"[^\s'\"&;,(){}\[\]<>]*")
+_COUNTED = re.compile(r"[\d.,]{1,12}")  # `tokens: 512` and `token = 3` are figures
+_PEM = re.compile(r"(-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----)[^-]{1,20000}(-----END|$)")
 
 
 def masked_command(words: Sequence[str]) -> list[str]:
@@ -72,9 +81,22 @@ def masked_text(text: str) -> str:
     text = _URL_PASSWORD.sub(rf"\g<1>{MASK}", text)
     text = _HEADER.sub(rf"\g<1>{MASK}", text)
     text = _LOGIN.sub(rf"\g<1>{MASK}", text)
-    text = _GIVEN.sub(_given, text)
+    text = _GIVEN.sub(_given, _QUERY.sub(_given, text))
     text = _FOLLOWED.sub(_followed, text)
     return _SHAPES.sub(MASK, text)
+
+
+def masked_output(text: str) -> str:
+    """What a program printed, of any length."""
+    text = _PEM.sub(rf"\g<1>{MASK}\g<2>", masked_text(text))
+    pieces, begin, place = [], 0, 0
+    while (match := _NAMED.search(text, place)) is not None:
+        place = match.start("value")  # `wandb: token = …`: what is given under a harmless name may be a name itself
+        if _is_named_secret(match["name"], match["value"].strip("'\"")):
+            quote = match["value"][0] if match["value"][0] in "'\"" else ""
+            pieces += [text[begin:place], f"{quote}{MASK}{quote}"]
+            begin = place = match.end() if quote else _REST.match(text, match.end()).end()  # type: ignore[union-attr]
+    return "".join([*pieces, text[begin:]])
 
 
 def is_secret_name(name: str) -> bool:
@@ -103,7 +125,7 @@ def _parts(name: str) -> list[str]:
 
 def _given(match: re.Match[str]) -> str:
     whole, name, value = match[0], match["name"], match["value"]
-    if not is_secret_name(name) or _HARMLESS.fullmatch(value) or (match["is"] != "=" and value.startswith("//")):
+    if not is_secret_name(name) or _HARMLESS.fullmatch(value):
         return whole
     return f"{name}{match['is']}{match['quote']}{MASK}"
 
@@ -112,3 +134,7 @@ def _followed(match: re.Match[str]) -> str:
     if not _takes_a_secret(match["name"]) or _HARMLESS.fullmatch(match["value"]):
         return match[0]
     return f"{match['name']}{match['is']}{match['quote']}{MASK}"
+
+
+def _is_named_secret(name: str, value: str) -> bool:
+    return is_secret_name(name) and not (value == MASK or _HARMLESS.fullmatch(value) or _COUNTED.fullmatch(value))

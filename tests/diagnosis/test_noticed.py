@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.detectors import find_endings
 from holdfast.diagnosis.verdict import diagnose, over_attempts
-from holdfast.views.why_html import as_html
+from holdfast.views.web.report import log_report
 from holdfast.views.why_text import as_text
 from holdfast.vocabulary import Cause, Detail, Event, Evidence, Finding, Window
 from tests.diagnosis.test_families import BESIDE, FAMILIES, GENERAL
@@ -84,7 +84,7 @@ def test_people_are_shown_what_was_noticed() -> None:
     text = as_text("r1", window, answer, [], colour=False)
     assert "Noticed" in text and "Training waits for its data · input-starvation, confident (95%)" in text
     assert all(len(line) <= 80 for line in text.split("\n"))
-    assert "Noticed: Training waits for its data" in as_html("r1", [], answer, [])
+    assert "Noticed: Training waits for its data" in log_report("r1", [], answer, [])
 
 
 @pytest.mark.parametrize(("sure", "level"), [(0.97, "confident"), (0.8, "confident"), (0.79, "probable"), (0.5, "probable"), (0.49, "guess")])  # fmt: skip

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
+import html
 import json
+import re
 import stat
 import subprocess
 import sys
@@ -36,7 +40,11 @@ def test_what_is_stored_and_shown_has_no_secret_and_a_resume_has_the_exact_comma
     for words in (["runs", "--json"], ["runs"], ["log"], ["why", "--json"], ["why", "--html", str(page), "--verbose"]):
         shown = holdfast(tmp_path, *words).stdout
         assert shown and SECRET not in shown, words
-    assert "--api-key ***" in page.read_text() and SECRET not in page.read_text()
+    report = html.unescape(page.read_text())
+    (packed,) = re.findall(r'id="document-packed">([^<]+)<', report)
+    drawn = gzip.decompress(base64.b64decode(packed)).decode()
+    assert "--api-key '***'" in report and SECRET not in report
+    assert "--api-key '***'" in drawn and SECRET not in drawn
     checkpoint_store.write(str(run / "checkpoints"), {"step": 1}, lambda _place: None)
     again = holdfast(tmp_path, "run", "--max-restarts", "0", "--resume")
     assert again.returncode == 1 and GOT in again.stdout, again.stderr

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from holdfast import __version__
 from holdfast.cli.errors import UserError
 
-VERBS = ("run", "why", "log", "stacks", "top", "runs")
+VERBS = ("run", "why", "log", "stacks", "top", "serve", "runs")
+INTERNAL = ("beside", "failure-report")  # started by Holdfast itself
 
 USAGE = """\
 usage: holdfast VERB …
@@ -22,6 +23,7 @@ Keeps neural-network training alive, and says why it died.
   holdfast log                     what was recorded of it, line by line
   holdfast stacks                  where every thread of a running job stands
   holdfast top                     how a run stands, live in the terminal
+  holdfast serve                   the same in a browser: charts, live, two runs side by side
   holdfast runs                    the runs recorded here
 
 `holdfast VERB --help` tells more. `holdfast --version` prints the version."""
@@ -56,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _dispatch(verb: str, words: list[str]) -> int:
-    if verb not in (*VERBS, "beside"):
+    if verb not in (*VERBS, *INTERNAL):
         raise UserError(f"no such verb: {verb}; there are {', '.join(VERBS)} (to run it: holdfast run {verb} …)")
     # A verb is imported when it is asked for: `run` must start in milliseconds.
     if verb == "run":
@@ -69,6 +71,10 @@ def _dispatch(verb: str, words: list[str]) -> int:
         from holdfast.cli.stacks import StacksVerb as Verb  # type: ignore[assignment] # noqa: PLC0415
     elif verb == "top":
         from holdfast.cli.top import TopVerb as Verb  # type: ignore[assignment] # noqa: PLC0415
+    elif verb == "serve":
+        from holdfast.cli.serve import ServeVerb as Verb  # type: ignore[assignment] # noqa: PLC0415
+    elif verb == "failure-report":
+        from holdfast.cli.failure_report import FailureReportVerb as Verb  # type: ignore[assignment] # noqa: PLC0415
     elif verb == "beside":
         from holdfast.cli.watch_beside import WatchBesideVerb as Verb  # type: ignore[assignment] # noqa: PLC0415
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import time
 from collections.abc import Iterable, Sequence
@@ -35,6 +36,17 @@ class Recording:
 
 
 def read_run(run: Path) -> Recording:
+    """A day of a hundred signals takes 1.5 s. No cycles are made meanwhile: looking for them took a sixth of the time."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        return _read(run)
+    finally:
+        if collects:
+            gc.enable()
+
+
+def _read(run: Path) -> Recording:
     try:
         journal = Journal(run / "journal")
         events = journal.events()

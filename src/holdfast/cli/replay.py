@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from operator import attrgetter
 
 from holdfast import detectors
 from holdfast.detectors.leak import LEAKS
@@ -22,6 +23,7 @@ LOOKS = 300  # at most, spread over a run: all detectors together take about a m
 PATIENCE_S = 30.0  # with one detector
 ATTEMPTS_TOLD = 8  # the last ones of a run that was started again very often
 ENDS = (Exit.KIND, Exit.OF_AN_ATTEMPT, "aftermath")
+_at = attrgetter("at")
 Printed = Callable[[float, float], Mapping[str, bytes]]
 
 
@@ -34,7 +36,7 @@ class Attempt:
 def turns(samples: Iterable[Sample], events: Iterable[Event]) -> Iterator[tuple[float, list[Sample | Event]]]:
     """The watcher's turns: what was read at once, and the events up to then."""
     waiting = deque(events)
-    for at, read in groupby(samples, key=lambda sample: sample.at):
+    for at, read in groupby(samples, key=_at):
         came: list[Sample | Event] = []
         while waiting and waiting[0].at <= at:
             came.append(waiting.popleft())
@@ -76,12 +78,13 @@ class Replay:
             self._look(self._detectors, at)
 
     def _take(self, readings: Sequence[Sample | Event]) -> None:
-        ended = any(isinstance(one, Event) and one.kind in ENDS for one in readings)
-        if ended and not self._over:
+        events = [reading for reading in readings if isinstance(reading, Event)]
+        if not self._over and any(event.kind in ENDS for event in events):
             self._catch_up()
             self._over = True
-        self._window.take(_as_its_own_end(reading) for reading in readings)
-        self._read_at = max((reading.at for reading in readings), default=self._read_at)
+        # Hundreds of thousands of samples come without an event: only where there is one is each looked at.
+        self._window.take(map(_as_its_own_end, readings) if events else readings)
+        self._read_at = max(map(_at, readings), default=self._read_at)
 
     def _catch_up(self) -> None:
         if self._read_at > self._looked_at:

@@ -8,10 +8,12 @@ import shlex
 import shutil
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.cli.errors import UserError
+from holdfast.cli.failure_report import after_run
 from holdfast.cli.run_store import new_run
 from holdfast.policy.hang import TIMEOUT_S
 from holdfast.supervisor.relay import NeverStarted
@@ -121,7 +123,7 @@ class RunVerb:
         if directory is not None:
             keep_exact_command(directory, command)
         try:
-            return supervise(spec)
+            return supervise(spec, partial(after_run, directory, spec.policy))
         except NeverStarted as error:
             if directory is not None:
                 shutil.rmtree(directory, ignore_errors=True)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import stat
 import sys
@@ -11,10 +12,8 @@ from holdfast.cli.pasted_log import ReadLog, read_file, read_stdin
 from holdfast.cli.recording import Recording, read_run
 from holdfast.cli.run_store import all_runs, find_run
 from holdfast.diagnosis.ruled_out import ruled_out
-from holdfast.masking import masked_command
-from holdfast.views.why_html import as_html
 from holdfast.views.why_json import as_json, log_as_json
-from holdfast.views.why_text import as_text, considered, last_words, log_as_text, not_working
+from holdfast.views.why_text import as_text, considered, log_as_text
 from holdfast.vocabulary import Diagnosis
 
 
@@ -23,6 +22,7 @@ class WhyVerb:
 
     holdfast why                  the latest run
     holdfast why baseline --json  one by its name or id, for programs
+    holdfast why --html why.html  a report to send: verdict, charts, output, stacks in one file
     holdfast why train.log        any log, from any machine
     kubectl logs pod | holdfast why -
 
@@ -37,7 +37,7 @@ class WhyVerb:
             help="a run's id or name (default: the latest), a log, or - for stdin",
         )
         parser.add_argument("--json", action="store_true", help="the answer as JSON")
-        parser.add_argument("--html", metavar="FILE", help="also write the answer as a page of its own")
+        parser.add_argument("--html", metavar="FILE", help="also write a report with charts, in one file to send")
         parser.add_argument(
             "--verbose",
             action="store_true",
@@ -56,9 +56,10 @@ class WhyVerb:
 
     def _tell_log(self, log: ReadLog, options: argparse.Namespace) -> None:
         if options.html:
-            _write(
-                options.html, as_html(log.about.name, [("size", log.about.size)], log.diagnosis, log.about.last_words)
-            )
+            from holdfast.views.web.report import log_report  # noqa: PLC0415 - few ask for it
+
+            about = [("size", log.about.size)]
+            write_page(options.html, log_report(log.about.name, about, log.diagnosis, log.about.last_words))
         if options.json:
             print(log_as_json(log.about.name, log.diagnosis))
         else:
@@ -67,10 +68,7 @@ class WhyVerb:
     def _tell_run(self, recording: Recording, options: argparse.Namespace) -> None:
         name, window, diagnosis = recording.run.name, recording.window, recording.diagnosis
         if options.html:
-            start = next(iter(window.events("run.start")), None)
-            command = " ".join(masked_command([*map(str, start.data["command"])])) if start else "?"
-            about = [("command", command), *(("not working here", text) for text in not_working(window))]
-            _write(options.html, as_html(name, about, diagnosis, last_words(window)))
+            write_page(options.html, report_of(recording))
         if options.json:
             print(as_json(name, window, diagnosis))
             return
@@ -104,9 +102,25 @@ def _is_run(wanted: str, directory: str | None) -> bool:
     return any(wanted in (run.name, run.name[16:]) for run in all_runs(directory))
 
 
-def _write(path: str, page: str) -> None:
+def report_of(recording: Recording) -> str:
+    from holdfast.views.web.document import RunDocument  # noqa: PLC0415
+    from holdfast.views.web.report import run_report  # noqa: PLC0415
+
+    document = RunDocument(recording.run)
+    document.update()
+    return run_report(document, recording)
+
+
+def write_page(path: str, page: str) -> None:
+    """As a whole or not at all, readable by its owner alone."""
+    beside = f"{path}.{os.getpid()}.part"
     try:
-        Path(path).write_text(page, encoding="utf-8")
+        fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with open(fd, "w", encoding="utf-8") as file:
+            file.write(page)
+        os.replace(beside, path)  # noqa: PTH105
     except (OSError, ValueError) as error:
+        with contextlib.suppress(OSError, ValueError):
+            os.unlink(beside)  # noqa: PTH108
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise UserError(f"cannot write {path}: {reason}") from None

@@ -9,6 +9,7 @@ import struct
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import repeat
 from math import nan
 from typing import NamedTuple
 
@@ -318,7 +319,8 @@ class Decoder:
         n = len(names)
         _, start, end, rows, *flat = bucket_struct(n).unpack(payload)
         parts = (flat[index : index + n] for index in range(0, 5 * n, n))
-        return Bucket(start, end, rows, names, list(map(Cell, *parts)), self._reasons)
+        cells = list(map(tuple.__new__, repeat(Cell), zip(*parts, strict=True)))  # a third of the time of Cell(…)
+        return Bucket(start, end, rows, names, cells, self._reasons)
 
 
 NO_CELL = Cell(0, 0, nan, nan, nan)

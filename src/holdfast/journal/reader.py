@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Container, Iterator, Sequence
-from functools import lru_cache
-from math import inf, isfinite, isnan, nan, nextafter
+from collections.abc import Container, Iterator, Sequence
+from math import inf, nextafter
 from typing import TYPE_CHECKING
 
 from holdfast.journal.format import (
     BUCKET,
     EVENT,
     HEADER_BYTES,
-    HIGH_FIRST,
     MISSING,
-    NO_CELL,
     OUTPUT,
     ROW,
-    SAW_NAN,
     SIGNALS,
-    STEP_SUFFIX,
     BadRecord,
     Bucket,
-    Cell,
     Decoder,
     Frames,
     Header,
@@ -34,6 +28,7 @@ from holdfast.journal.format import (
     segment_name,
     unpack_header,
 )
+from holdfast.journal.samples import Wanted
 from holdfast.vocabulary import Event, Output, Sample
 
 if TYPE_CHECKING:
@@ -76,6 +71,8 @@ class Journal:
 
     def __init__(self, directory: Path) -> None:
         self._directory = str(directory)
+        self._read: dict[str, frozenset[int]] = {}  # of each stream: the kinds of records that were read to the end
+        self._faults: dict[str, dict[str, None]] = {}  # each once, as they were found
         for stream in self._streams():
             self._segments(stream)
 
@@ -87,12 +84,23 @@ class Journal:
                     found.append(record)
         return sorted(found, key=lambda event: event.at)
 
+    def outer_events(self) -> list[Event]:
+        """Those of the first and the last segment of each stream: how a run began, and how it ended."""
+        found = []
+        for stream in self._streams():
+            segments = self._segments(stream)
+            for record, _ in self._records(stream, frozenset((EVENT,)), [*segments[:1], *segments[1:][-1:]]):
+                if isinstance(record, Event):
+                    found.append(record)
+        return sorted(found, key=lambda event: event.at)
+
     def samples(self, names: Container[str] | None = None, since: float = -inf) -> Iterator[Sample]:
         """All streams in the order of time. A thinned stretch gives its minima, maxima and last values."""
         streams = [self._records(stream, READINGS) for stream in self._streams()]
+        wanted = Wanted(names)
         for record, given_until in heapq.merge(*streams, key=lambda given: given[0].at):
             if isinstance(record, (Row, Bucket)):
-                yield from samples_of(record, names, max(since, given_until))
+                yield from wanted.samples(record, max(since, given_until))
 
     def output(self, limit_bytes: int = 262144, since: float = -inf, until: float = inf) -> dict[str, bytes]:
         """The end of what was printed in that time, by stream name."""
@@ -112,11 +120,13 @@ class Journal:
 
     @property
     def damage(self) -> list[str]:
-        """What could not be read, a line each. Reads the whole record: 60 MB take about half a second."""
+        """What could not be read, a line each. What was not read yet is read for it: 60 MB take about half a second."""
         lines: list[str] = []
         for stream in self._streams():
-            for _ in self._records(stream, EVERYTHING, lines.append):
-                pass
+            if unread := EVERYTHING - self._read.get(stream, frozenset()):
+                for _ in self._records(stream, unread):
+                    pass
+            lines += self._faults.get(stream, {})
         return lines
 
     def _streams(self) -> list[str]:
@@ -140,11 +150,12 @@ class Journal:
         return found[::-1]
 
     def _records(
-        self, stream: str, kinds: frozenset[int], complain: Callable[[str], None] = lambda line: None
+        self, stream: str, kinds: frozenset[int], some: Sequence[tuple[int, Header | None]] | None = None
     ) -> Iterator[tuple[Record, float]]:
-        """Each record with the time before which its readings were given already."""
-        segments = self._segments(stream)
+        """Each record with the time before which its readings were given already. `some`: of these segments alone."""
+        segments = self._segments(stream) if some is None else some
         seen = Seen()
+        faults = self._faults.setdefault(stream, {})
         for seq, listed in segments:
             name = segment_name(stream, seq)
             try:
@@ -152,7 +163,7 @@ class Journal:
             except FileNotFoundError:
                 continue  # merged into a later one since
             except OSError as error:
-                complain(f"{name}: not readable: {error.strerror}")
+                faults[f"{name}: not readable: {error.strerror}"] = None
                 continue
             segment = Segment(data, name, newest=seq == segments[-1][0])
             seen.enter(rewritten=segment.header != listed)
@@ -161,7 +172,9 @@ class Journal:
                     yield record, seen.given_until
                     seen.note(record)
             if segment.fault:
-                complain(f"{name}: {segment.fault}")
+                faults[f"{name}: {segment.fault}"] = None
+        if some is None:
+            self._read[stream] = self._read.get(stream, frozenset()) | kinds
 
 
 class Segment:
@@ -217,78 +230,13 @@ class Tail:
             self._size = kept
 
 
-def samples_of(record: Row | Bucket, wanted: Container[str] | None = None, since: float = -inf) -> Iterator[Sample]:
-    if record.at < since:
-        return
-    if isinstance(record, Bucket):
-        for sample in _bucket_samples(record, wanted):
-            if sample.at >= since:
-                yield sample
-        return
-    at, reasons, values = record.at, record.reasons, record.values
-    for index, name, step_index in _columns(record.names):
-        if wanted is None or name in wanted:
-            value = values[index]
-            reason = "" if value is not None else reasons.get(name, "")
-            yield Sample(name, value, at, reason, None if step_index is None else _step(values[step_index]))
-
-
-@lru_cache(maxsize=64)
-def _columns(names: tuple[str, ...]) -> tuple[tuple[int, str, int | None], ...]:
-    """Where a signal's value stands, and the step it belongs to. A row may hold several readings of one signal."""
-    columns: list[tuple[int, str, int | None]] = []
-    for index, name in enumerate(names):
-        if index and name == names[index - 1] + STEP_SUFFIX:
-            columns[-1] = (index - 1, names[index - 1], index)
-        else:
-            columns.append((index, name, None))
-    return tuple(columns)
-
-
-def _step(value: float | None) -> int | None:
-    return int(value) if value is not None and isfinite(value) else None
-
-
-def _bucket_samples(bucket: Bucket, wanted: Container[str] | None) -> list[Sample]:
-    """The first extreme at the bucket's start, the other in its middle, the last value at its end.
-
-    An extreme that is the last value is told once, so that a counter keeps its slope.
-    """
-    middle = (bucket.start + bucket.at) / 2
-    cells = dict(zip(bucket.names, bucket.cells, strict=True))
-    first, between, last = [], [], []
-    for name, cell in cells.items():
-        if name.endswith(STEP_SUFFIX) and name.removesuffix(STEP_SUFFIX) in cells:
-            continue
-        if wanted is not None and name not in wanted:
-            continue
-        if not cell.tally:
-            last.append(Sample(name, None, bucket.at, bucket.reasons.get(name, "")))
-            continue
-        steps = cells.get(name + STEP_SUFFIX, NO_CELL)  # of the first and last reading; in between it is not known
-        early, late = _in_order(cell)
-        if cell.tally > 1:
-            first.append(Sample(name, early, bucket.start, step=_step(_in_order(steps)[0])))
-            if late not in (early, cell.last) and not isnan(late):
-                between.append(Sample(name, late, middle))
-            if cell.flags & SAW_NAN and not isnan(cell.last) and not isnan(early):
-                between.append(Sample(name, nan, middle))
-        last.append(Sample(name, cell.last, bucket.at, step=_step(steps.last)))
-    return first + between + last
-
-
-def _in_order(cell: Cell) -> tuple[float, float]:
-    """The extremes, the one that came first before the other."""
-    return (cell.high, cell.low) if cell.flags & HIGH_FIRST else (cell.low, cell.high)
-
-
 class Follower:
     """Gives what is new. Readings older than `since` are left out: a week of them would not fit a screen."""
 
     def __init__(self, directory: Path, since: float = -inf, names: Container[str] | None = None) -> None:
         self._directory = str(directory)
         self._since = since
-        self._names = names
+        self._wanted = Wanted(names)
         self._streams: dict[str, Position] = {}
 
     def poll(self) -> list[Sample | Event | Output]:
@@ -301,18 +249,25 @@ class Follower:
 
     def streams(self) -> list[Iterator[Sample | Event | Output]]:
         """What is new in each stream, by itself, in the order it was written."""
-        listed = sorted(list_segments(self._directory).items())
-        return [self._new_of(stream, numbers) for stream, numbers in listed]
+        return [self._new_of(records) for records in self.records()]
 
-    def _new_of(self, stream: str, numbers: Sequence[int]) -> Iterator[Sample | Event | Output]:
+    def records(self) -> list[Iterator[tuple[Record, float]]]:
+        """The same as records, each with the time before which its readings were given already."""
+        listed = sorted(list_segments(self._directory).items())
+        return [self._records_of(stream, numbers) for stream, numbers in listed]
+
+    def _new_of(self, records: Iterator[tuple[Record, float]]) -> Iterator[Sample | Event | Output]:
+        for record, since in records:
+            if isinstance(record, (Event, Output)):
+                yield record
+            else:
+                yield from self._wanted.samples(record, max(since, self._since))
+
+    def _records_of(self, stream: str, numbers: Sequence[int]) -> Iterator[tuple[Record, float]]:
         position = self._streams.setdefault(stream, Position(self._directory, stream))
         for seq in numbers:
             if seq >= position.seen.seq:
-                for record, since in position.advance(seq):
-                    if isinstance(record, (Event, Output)):
-                        yield record
-                    else:
-                        yield from samples_of(record, self._names, max(since, self._since))
+                yield from position.advance(seq)
 
 
 class Position:

@@ -7,6 +7,7 @@ import os
 import socket
 import sys
 import traceback
+from collections.abc import Callable
 from typing import NoReturn
 
 from holdfast.actions.job_cgroups import remove_groups
@@ -20,11 +21,12 @@ from holdfast.supervisor.relay_link import Link, link_pair
 from holdfast.supervisor.run_spec import RunSpec
 from holdfast.supervisor.streams import Streams, open_streams
 
+Afterwards = Callable[[int, Callable[[str], bool]], None]  # with the exit code, and how a line is said
 ATTEMPTS = 3  # to start a watcher, where one is killed before it has started the command
 
 
-def supervise(spec: RunSpec) -> int:
-    """Runs the command to its end; returns its exit code (128+N for a signal).
+def supervise(spec: RunSpec, afterwards: Afterwards = lambda code, say: None) -> int:
+    """Runs the command to its end; returns its exit code (128+N for a signal). `afterwards` is called once all is over.
 
     relay (this process) -> watcher -> script: whichever of the two is killed, the other is or becomes the script's
     parent, so that the way it ended is never lost.
@@ -60,10 +62,13 @@ def supervise(spec: RunSpec) -> int:
         if attempt == 0:
             signals.start_thread(on_signal)
         try:
-            return relay.run()
+            code = relay.run()
         except NeverStarted as error:
             if error.errno or attempt == ATTEMPTS - 1:
                 raise
+        else:
+            afterwards(code, relay.say)
+            return code
     raise AssertionError("unreachable")
 
 
