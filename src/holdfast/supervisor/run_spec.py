@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,3 +47,10 @@ class RunSpec:
     @property
     def may_restart(self) -> bool:
         return self.policy == Policy.PROTECT and self.max_restarts > 0
+
+    @property
+    def why_command(self) -> list[str]:
+        """What tells how this run ended, typed where it was started."""
+        place = [word for pair in itertools.pairwise(self.options) if pair[0] == "--dir" for word in pair]
+        place += [option for option in self.options if option.startswith("--dir=")]
+        return ["holdfast", "why", self.directory.name if self.directory is not None else "", *place]
