@@ -11,7 +11,7 @@ from holdfast.detectors import reported_out_of_memory
 from holdfast.detectors.endings import ALLOCATION_CRASHES, ENDING, Ending, ending
 from holdfast.detectors.held_memory import HELD, most_held
 from holdfast.detectors.reported_out_of_memory import device
-from holdfast.detectors.units import amount
+from holdfast.units import amount
 from holdfast.vocabulary import Evidence, Finding, Window
 from holdfast.windows import reads
 

@@ -16,8 +16,8 @@ from holdfast.detectors.endings import (
     kills_may_be_ours,
     last_moments,
 )
-from holdfast.detectors.units import amount
 from holdfast.recorded_events import GuardAct
+from holdfast.units import amount
 from holdfast.vocabulary import Event, Evidence, Finding, Window, signal_name
 from holdfast.windows import Reads, reads
 

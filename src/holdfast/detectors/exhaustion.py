@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
-from holdfast.detectors.slope import slope
-from holdfast.detectors.units import amount, duration
+from holdfast.slope import fall_per_s
+from holdfast.units import amount, duration
 from holdfast.vocabulary import Evidence, Finding, Sample, Window, unit_of
 from holdfast.windows import DeclaredWindow, Reads, reads
 
@@ -170,33 +169,8 @@ def _not_ours(window: Window, edge: Exhaustible, whole: float) -> bool:
 
 
 def fall(edge: Exhaustible, samples: Sequence[Sample], whole: float, at_least: int) -> float | None:
-    """How fast the room shrinks.
-
-    A jump in the middle affects more than half of the pairs, so a trend has to remain without the two largest falls.
-    """
-    points = _spread(
-        [(sample.at, left) for sample in samples if (left := _left(edge, sample, whole)) is not None],
-        edge.patience_s / at_least,
-    )[-24:]
-    if len(points) < at_least:
-        return None
-    steepness, steady = (-(slope(course) or 0.0) for course in (points, _without_jumps(points)))
-    return steepness if steady > steepness / 4 else 0.0
-
-
-def _without_jumps(points: list[tuple[float, float]], jumps: int = 2) -> list[tuple[float, float]]:
-    falls = [before[1] - after[1] for before, after in pairwise(points)]
-    largest = sorted(range(len(falls)), key=lambda i: falls[i])[-jumps:]
-    return [(at, left + sum(falls[jump] for jump in largest if jump < i)) for i, (at, left) in enumerate(points)]
-
-
-def _spread(points: list[tuple[float, float]], apart_s: float) -> list[tuple[float, float]]:
-    """Evenly spaced, so that a second with twenty readings does not outweigh the minute before it."""
-    kept: list[tuple[float, float]] = []
-    for point in reversed(points):
-        if not kept or kept[-1][0] - point[0] >= apart_s:
-            kept.append(point)
-    return kept[::-1]
+    points = [(sample.at, left) for sample in samples if (left := _left(edge, sample, whole)) is not None]
+    return fall_per_s(points, edge.patience_s / at_least, at_least)
 
 
 def _left(edge: Exhaustible, sample: Sample, whole: float | None) -> float | None:

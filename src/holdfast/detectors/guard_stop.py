@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from holdfast.detectors.endings import ENDING, ending
-from holdfast.detectors.units import amount
 from holdfast.recorded_events import GuardAct
+from holdfast.units import amount
 from holdfast.vocabulary import Evidence, Finding, Window
 from holdfast.windows import reads
 

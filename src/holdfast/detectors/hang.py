@@ -12,9 +12,9 @@ from itertools import pairwise
 from math import inf
 
 from holdfast.detectors.hang_classes import Verdict, classify
-from holdfast.detectors.units import duration
 from holdfast.recorded_events import Exit
 from holdfast.stack_snapshots import RecordedStacks
+from holdfast.units import duration
 from holdfast.vocabulary import Evidence, Finding, Sample, Standstill, Window
 from holdfast.windows import reads
 

@@ -13,10 +13,10 @@ from typing import Any
 
 from holdfast.detectors import guard_stop, memory_kill
 from holdfast.detectors.endings import ending
-from holdfast.detectors.units import amount
 from holdfast.inside.frameworks import FRAMEWORKS
 from holdfast.inside.library_paths import is_library
 from holdfast.recorded_events import KeptByInput
+from holdfast.units import amount
 from holdfast.vocabulary import Event, Evidence, Finding, Window
 from holdfast.windows import reads
 

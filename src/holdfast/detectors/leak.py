@@ -14,7 +14,7 @@ from typing import Any
 from holdfast.detectors import trend
 from holdfast.detectors.endings import ENDING, ending
 from holdfast.detectors.trend import Growth, growth, points, points_by_clock
-from holdfast.detectors.units import amount
+from holdfast.units import amount
 from holdfast.vocabulary import Detail, Evidence, Finding, MemoryGrowth, Window
 from holdfast.windows import Reads, reads
 

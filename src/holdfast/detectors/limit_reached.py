@@ -9,7 +9,7 @@ import signal
 from dataclasses import dataclass
 
 from holdfast.detectors.endings import ENDING, ending, last_moments
-from holdfast.detectors.units import amount
+from holdfast.units import amount
 from holdfast.vocabulary import Detail, Evidence, Finding, Window
 from holdfast.windows import reads
 

@@ -18,7 +18,7 @@ from holdfast.detectors.endings import (
     last_moments,
 )
 from holdfast.detectors.held_memory import HELD, held_series, most_held
-from holdfast.detectors.units import amount
+from holdfast.units import amount
 from holdfast.vocabulary import JOB_GROUP_PREFIX, Detail, Evidence, Finding, Window
 from holdfast.windows import reads
 

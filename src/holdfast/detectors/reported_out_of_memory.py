@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 
 from holdfast.detectors.endings import ALLOCATION_CRASHES, ENDING, Ending, ending
-from holdfast.detectors.units import amount
+from holdfast.units import amount
 from holdfast.vocabulary import Event, Evidence, Finding, Window
 from holdfast.windows import reads
 

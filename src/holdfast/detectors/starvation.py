@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from statistics import mean, median
 
-from holdfast.detectors.units import amount
+from holdfast.units import amount
 from holdfast.vocabulary import Evidence, Finding, Sample, Window
 from holdfast.windows import reads
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from holdfast.detectors.slope import slope
+from holdfast.slope import slope
 from holdfast.vocabulary import Window
 from holdfast.windows import Reads
 

@@ -14,8 +14,8 @@ from itertools import pairwise
 from statistics import median
 
 from holdfast.detectors import guard_stop, killed_while_loading, memory_kill
-from holdfast.detectors.units import amount, duration
 from holdfast.inside.library_paths import is_library
+from holdfast.units import amount, duration
 from holdfast.vocabulary import Event, Evidence, Finding, Window
 from holdfast.windows import reads
 

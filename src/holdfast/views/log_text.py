@@ -79,13 +79,18 @@ def _event(event: Event) -> str:
         told = RecordedFinding.of(event)
         said = f"{told.cause} ({told.confidence:.0%}): {_short(next(iter(told.evidence), ''))}"
     elif event.kind == RecordedStacks.KIND:
-        processes = event.data.get("snapshot", {}).get("processes", ())
-        threads = sum(len(process.get("threads", ())) for process in processes)
-        silent_s = float(event.data.get("silent_s", 0.0))
-        said = f"of {len(processes)} processes with {threads} threads, after {silent_s:.0f} s in which nothing moved"
+        said = stacks_said(event.data)
     else:
         said = "  ".join(f"{key}={_value(value)}" for key, value in event.data.items() if value not in (None, ""))
     return f"{_short(event.kind):<{KIND_WIDTH}}  {safe(said)}".rstrip()
+
+
+def stacks_said(data: Mapping[str, Any]) -> str:
+    """Of `hang.stacks`, without the stacks."""
+    processes = data.get("snapshot", {}).get("processes", ())
+    threads = sum(len(process.get("threads", ())) for process in processes)
+    silent_s = float(data.get("silent_s", 0.0))
+    return f"of {len(processes)} processes with {threads} threads, after {silent_s:.0f} s in which nothing moved"
 
 
 def _value(value: object) -> str:

@@ -12,7 +12,8 @@ from holdfast.masking import masked_command
 from holdfast.recorded_events import DetectorOff, Exit, RecordedAction
 from holdfast.views.resuming import last_checkpoint, resume_command
 from holdfast.views.safe_text import safe
-from holdfast.vocabulary import Cause, Diagnosis, Window, signal_name
+from holdfast.views.timeline import notes
+from holdfast.vocabulary import Cause, Diagnosis, Window
 
 WIDTH = 80
 MOST_GUESSES = 5
@@ -45,10 +46,10 @@ def as_text(
         lines += ["", _bold("Not working here", colour)]
         lines += [line for text in missing for line in _wrapped(safe(text), "  ")]
         lines += _frames(window) if verbose else []
-    notes = [*_notes(window), *damage]
-    if notes:
+    during = [*_notes(window), *damage]
+    if during:
         lines += ["", _bold("During the run", colour)]
-        lines += [line for note in notes for line in _wrapped(safe(note), "  ")]
+        lines += [line for note in during for line in _wrapped(safe(note), "  ")]
     return "\n".join(lines)
 
 
@@ -189,28 +190,8 @@ def _frames(window: Window) -> Iterator[str]:
 
 
 def _notes(window: Window) -> Iterator[str]:
-    def at(moment: float) -> str:
-        return time.strftime("%H:%M:%S", time.localtime(moment))
-
-    for event in window.events():
-        if event.kind == RecordedAction.KIND:
-            acted = RecordedAction.of(event)
-            if not acted.is_about_us:
-                yield f"{at(event.at)}  {acted.decision}"
-        elif event.kind == "watcher.lost":
-            failed = str(event.data.get("reason") or "").strip().rpartition("\n")[2]
-            how = f"failed, which is a bug of its own ({failed})" if failed else "was killed"
-            yield f"{at(event.at)}  Holdfast's watcher {how}; the relay watched on."
-        elif event.kind == "relay.lost":
-            yield f"{at(event.at)}  Holdfast's relay was killed; the output went on into {event.data['output']}"
-        elif event.kind == "signal.received":
-            yield f"{at(event.at)}  {signal_name(event.data['signal'])} arrived"
-        elif event.kind == "output.lost":
-            yield f"{at(event.at)}  {event.data['stream']} could not be written: {event.data['reason']}"
-        elif event.kind == "processes.left":
-            yield f"{at(event.at)}  left running by the script, and stopped: {', '.join(event.data['stopped'])}"
-        elif event.kind == "journal.gap":
-            yield f"{at(event.at)}  {event.data['records']} records could not be written: {event.data['reason']}"
+    for at, text in notes(window.events()):
+        yield f"{time.strftime('%H:%M:%S', time.localtime(at))}  {text}"
 
 
 def _wrapped(text: str, first: str) -> list[str]:

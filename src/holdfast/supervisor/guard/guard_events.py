@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from holdfast.detectors.units import amount, duration
 from holdfast.recorded_events import GuardAct, RecordedAction
+from holdfast.units import amount, duration
 from holdfast.vocabulary import Event
 
 if TYPE_CHECKING:

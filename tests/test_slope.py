@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.detectors.slope import slope
+from holdfast.slope import slope
 
 
 def test_a_straight_course_has_its_own_slope() -> None:
