@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _dispatch(verb: str, words: list[str]) -> int:
-    if verb not in (*VERBS, "beside"):
+    if verb not in (*VERBS, "beside", "after-failure"):
         raise UserError(f"no such verb: {verb}; there are {', '.join(VERBS)} (to run it: holdfast run {verb} …)")
     # A verb is imported when it is asked for: `run` must start in milliseconds.
     if verb == "run":
@@ -68,6 +68,8 @@ def _dispatch(verb: str, words: list[str]) -> int:
         from holdfast.cli.stacks import StacksVerb as Verb  # type: ignore[assignment] # noqa: PLC0415
     elif verb == "beside":
         from holdfast.cli.watch_beside import WatchBesideVerb as Verb  # type: ignore[assignment] # noqa: PLC0415
+    elif verb == "after-failure":
+        from holdfast.cli.after_failure import AfterFailureVerb as Verb  # type: ignore[assignment] # noqa: PLC0415
     else:
         from holdfast.cli.runs import RunsVerb as Verb  # type: ignore[assignment] # noqa: PLC0415
     parser = Parser(

@@ -31,6 +31,8 @@ class RunSpec:
     resumed_step: int | None = None
     began: float = 0.0  # start of the first run that this one continues: older checkpoints belong to other runs
     micro_batches: int | None = None  # to start with, where a run is resumed
+    on_failure: str = ""  # a shell command
+    notify: str = ""  # an address to which the verdict of a run that failed is sent
     options: tuple[str, ...] = ()  # as typed, for the command that resumes this run
 
     @property

@@ -177,6 +177,10 @@ class Watcher:
         self._watch.event("run.end")
         self._say_closing_words()
         self._link.tell("recorded", lost=self._watch.close())
+        if not self._relay_here and self._status != 0 and (self._spec.on_failure or self._spec.notify):
+            from holdfast.supervisor import after_failure  # noqa: PLC0415 - few need it
+
+            after_failure.start(self._spec)
 
     def _say_closing_words(self) -> None:
         spec, failed = self._spec, self._status != 0
