@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from holdfast.actions import failure_command, post_verdict
 from holdfast.cli.recording import read_run
@@ -16,7 +15,7 @@ from holdfast.journal import JournalWriter
 from holdfast.masking import masked_text
 from holdfast.recorded_events import RecordedAction, RecordedDecision
 from holdfast.supervisor.hardening import OOM_SCORE_ADJ, restore_oom_score
-from holdfast.views.why_json import as_json
+from holdfast.views.why_json import as_json, masked_json
 
 NO_FAILURE = ("completed", "recovered", "stopped", "running")  # who stopped it knows that
 STREAM = "after"  # a journal's stream has one writer
@@ -71,16 +70,3 @@ def tell(run: Path, wanted: dict[str, str], verdict: bytes, environment: dict[st
     for thread in threads:
         thread.join()
     writer.close()
-
-
-def masked_json(text: str) -> str:
-    """With tokens and passwords masked wherever they stand: evidence quotes what a script printed."""
-    return json.dumps(_masked(json.loads(text)))
-
-
-def _masked(value: Any) -> Any:
-    if isinstance(value, str):
-        return masked_text(value)
-    if isinstance(value, dict):
-        return {key: _masked(item) for key, item in value.items()}
-    return [_masked(item) for item in value] if isinstance(value, list) else value
