@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from holdfast import __version__
 from holdfast.cli.errors import UserError
 
+OF_OURS = ("beside", "after-failure", "panel")  # started by Holdfast itself
 VERBS = ("run", "why", "log", "stacks", "runs")
 
 USAGE = """\
@@ -55,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _dispatch(verb: str, words: list[str]) -> int:
-    if verb not in (*VERBS, "beside", "after-failure"):
+    if verb not in (*VERBS, *OF_OURS):
         raise UserError(f"no such verb: {verb}; there are {', '.join(VERBS)} (to run it: holdfast run {verb} …)")
     # A verb is imported when it is asked for: `run` must start in milliseconds.
     if verb == "run":
@@ -68,6 +69,8 @@ def _dispatch(verb: str, words: list[str]) -> int:
         from holdfast.cli.stacks import StacksVerb as Verb  # type: ignore[assignment] # noqa: PLC0415
     elif verb == "beside":
         from holdfast.cli.watch_beside import WatchBesideVerb as Verb  # type: ignore[assignment] # noqa: PLC0415
+    elif verb == "panel":
+        from holdfast.cli.panel import PanelVerb as Verb  # type: ignore[assignment] # noqa: PLC0415
     elif verb == "after-failure":
         from holdfast.cli.after_failure import AfterFailureVerb as Verb  # type: ignore[assignment] # noqa: PLC0415
     else:

@@ -33,6 +33,8 @@ class RunSpec:
     micro_batches: int | None = None  # to start with, where a run is resumed
     on_failure: str = ""  # a shell command
     notify: str = ""  # an address to which the verdict of a run that failed is sent
+    attached: bool = False  # to a process that ran already, by `holdfast.attach()`
+    notebook: str = ""  # whose kernel that is, where Jupyter says so
     options: tuple[str, ...] = ()  # as typed, for the command that resumes this run
 
     @property

@@ -34,6 +34,8 @@ def opening_events(spec: RunSpec, script_pid: int, now: float) -> list[Event]:
         "resumed_from": spec.resumed_from,
         "began": spec.began,
     }
+    if spec.attached:
+        about |= {"attached": True, "notebook": spec.notebook}
     events = [Event("run.start", now, about)]
     if spec.resumed_from:
         events.append(Event("checkpoint.inherited", now, {"run": spec.resumed_from, "step": spec.resumed_step}))
