@@ -13,6 +13,8 @@ from holdfast.vocabulary import Event, Sample
 
 COMMAND = ["python", "train.py", "--api-key", "s3cr3t", 'a "quoted" \\ word', "two\nlines"]
 STEPS = 40
+TOKEN = "hf_" + "a1B2c3D4e5" * 3
+EVIDENCE = f"it <b>grows</b>\x1b[2J {TOKEN}"
 
 
 class RecordedRun:
@@ -53,9 +55,9 @@ class RecordedRun:
 
     def findings(self) -> None:
         for after_s in (11, 12):
-            about = {"cause": "memory-leak", "confidence": 0.9, "key": "leak", "evidence": ["it <b>grows</b>\x1b[2J"]}
+            about = {"cause": "memory-leak", "confidence": 0.9, "key": "leak", "evidence": [EVIDENCE]}
             self.event("finding", after_s, **about)
-        self.event("decision", 12, decision="warn", key="leak", text="it <b>grows</b>")
+        self.event("decision", 12, decision="warn", key="leak", text=EVIDENCE)
         self.event("rescue.caught", 13, step=13, wanted="1 GiB")
         self.event("rescue.k", 13, k=4, where="train")
         self.event("attempt.start", 20, attempt=2, script_pid=os.getpid(), script_started=started_at(os.getpid()))

@@ -14,7 +14,7 @@ import pytest
 
 from holdfast.cli import main
 from tests.fake_training import fake_training
-from tests.views.recorded import STEPS, RecordedRun
+from tests.views.recorded import STEPS, TOKEN, RecordedRun
 from tests.workplace import HOLDFAST, PATIENCE_S, Workplace
 
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -57,6 +57,7 @@ def test_every_sample_and_event_is_a_row(tmp_path: Path, monkeypatch: pytest.Mon
     events = parquet.read_table(tmp_path / "run.events.parquet").to_pylist()
     assert [event["kind"] for event in events][:2] == ["run.start", "machine"] and events[-1]["kind"] == "run.end"
     assert json.loads(next(event for event in events if event["kind"] == "rescue.k")["data"])["k"] == 4
+    assert TOKEN not in str(events) and "***" in str(events)
     verdict = json.loads(table.schema.metadata[b"holdfast.verdict"])
     assert (verdict["run"], verdict["outcome"]) == (run.path.name, "failed")
 
@@ -87,8 +88,8 @@ def test_scalars_stand_at_the_runs_steps_and_the_verdict_as_text(tmp_path: Path)
     assert [event.step for event in losses] == list(range(1, STEPS + 1))
     assert losses[1].value == 0.5 and losses[1].wall_time == pytest.approx(run.began + 2, abs=1e-3)
     assert [event.step for event in found.Scalars("host/memory_available_bytes")] == list(range(1, STEPS + 1))
-    assert text(found, "holdfast/noticed/memory-leak") == ["    memory-leak (90%): it <b>grows</b>·[2J"] * 2
-    assert "    it <b>grows</b>" in text(found, "holdfast/timeline")
+    assert text(found, "holdfast/noticed/memory-leak") == ["    memory-leak (90%): it <b>grows</b>·[2J ***"] * 2
+    assert "    it <b>grows</b>·[2J ***" in text(found, "holdfast/timeline")
     (verdict,) = text(found, "holdfast/verdict")
     assert "exit code 1" in verdict and all(line.startswith("    ") for line in verdict.splitlines())
     assert len(list((tmp_path / "logs" / run.path.name).iterdir())) == 2

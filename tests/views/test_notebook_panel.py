@@ -8,9 +8,9 @@ from holdfast.cli.panel import earlier_death
 from holdfast.cli.recording import any_alive
 from holdfast.views.notebook_panel import Before, as_html, as_text, news
 from holdfast.views.overview import RunReader
-from tests.views.recorded import RecordedRun
+from tests.views.recorded import TOKEN, RecordedRun
 
-HOSTILE = "<script>alert(1)</script>\x1b[2J & more"
+HOSTILE = f"<script>alert(1)</script>\x1b[2J & {TOKEN}"
 
 
 def test_numbers_and_what_was_noticed_are_shown_and_nothing_is_markup(tmp_path: Path) -> None:
@@ -20,11 +20,11 @@ def test_numbers_and_what_was_noticed_are_shown_and_nothing_is_markup(tmp_path: 
     reader = RunReader(run.path, any_alive)
     overview, moments = reader.read(), reader.moments()
     page, text = as_html(overview, moments, None), as_text(overview, moments, None)
-    assert "&lt;script&gt;alert(1)&lt;/script&gt;·[2J &amp; more" in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;·[2J &amp; ***" in page
     assert "<script" not in page and "\x1b" not in page + text
     assert ">step</span> 7" in page and "step 7" in text
     assert "running" in page and "5 GB" not in page and "of 7.45 GiB" in page
-    assert news(moments) == "holdfast: <script>alert(1)</script>·[2J & more"
+    assert news(moments) == "holdfast: <script>alert(1)</script>·[2J & ***"
     assert news([]) == ""
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from holdfast.masking import masked_text
 from holdfast.units import amount, duration
 from holdfast.views.overview import Overview
 from holdfast.views.safe_text import safe
@@ -18,7 +19,8 @@ from holdfast.vocabulary import Diagnosis
 NEWS = 3  # of what was noticed, the latest
 EVIDENCE = 3
 FRAME = "border:1px solid #8888;border-radius:4px;padding:.5em .8em;margin:.2em 0;font-family:sans-serif;font-size:90%"
-GOOD, BAD, QUIET = "color:#1a7f37", "color:#cf222e", "opacity:.7"
+GOOD, BAD = "#2da44e", "#e5534b"  # of marks, not of text: notebooks are light or dark, and text has their own colour
+QUIET = "opacity:.75"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,38 +47,42 @@ def as_html(overview: Overview | None, moments: Sequence[Moment], before: Before
 def as_text(overview: Overview | None, moments: Sequence[Moment], before: Before | None) -> str:
     lines: list[str] = []
     if before is not None:
-        lines += [f"holdfast: the kernel before this one died: {safe(before.verdict)}"]
-        lines += [f"          {safe(text)}" for text in before.evidence]
-        lines += [f"          for more: holdfast why {safe(before.run)}"]
+        lines += [f"holdfast: the kernel before this one died: {_shown(before.verdict)}"]
+        lines += [f"          {_shown(text)}" for text in before.evidence]
+        lines += [f"          for more: holdfast why {_shown(before.run)}"]
     if overview is not None:
         facts = " · ".join(f"{name} {value}" for name, value in _facts(overview))
         lines += [f"holdfast: {overview.outcome} · {overview.run}{' · ' if facts else ''}{facts}"]
-        lines += [f"holdfast: {moment.text}" for moment in _news(moments)]
+        lines += [f"holdfast: {_shown(moment.text)}" for moment in _news(moments)]
     return "\n".join(lines)
 
 
 def news(moments: Sequence[Moment]) -> str:
     """For a terminal, where nothing is drawn anew: what was noticed last."""
     latest = _news(moments)
-    return f"holdfast: {latest[-1].text}" if latest else ""
+    return f"holdfast: {_shown(latest[-1].text)}" if latest else ""
 
 
 def _before_html(before: Before) -> Iterator[str]:
-    yield f'<div style="{FRAME}"><b style="{BAD}">The kernel before this one died.</b> {_escaped(before.verdict)}'
+    yield f'<div style="{FRAME}">{_mark(BAD)}<b>The kernel before this one died.</b> {_escaped(before.verdict)}'
     yield from (f'<div style="{QUIET}">{_escaped(text)}</div>' for text in before.evidence)
     yield f"<div>For more: <code>holdfast why {_escaped(before.run)}</code></div></div>"
 
 
 def _now_html(overview: Overview, moments: Sequence[Moment]) -> Iterator[str]:
     colour = GOOD if overview.outcome in ("running", "completed") else BAD
-    yield f'<div style="{FRAME}"><b>Holdfast</b> <span style="{colour}">{_escaped(overview.outcome)}</span> '
-    yield f'<span style="{QUIET}">{_escaped(overview.run)} · watches, and changes nothing</span><div>'
+    yield f'<div style="{FRAME}">{_mark(colour)}<b>Holdfast</b> {_escaped(overview.outcome)} '
+    yield f'<span style="{QUIET}">{_escaped(overview.run)}</span><div>'
     yield " · ".join(
         f'<span style="{QUIET}">{_escaped(name)}</span> {_escaped(value)}' for name, value in _facts(overview)
     )
     yield "</div>"
-    yield from (f'<div style="{BAD}">{_escaped(moment.text)}</div>' for moment in _news(moments))
+    yield from (f"<div>{_mark(BAD)}{_escaped(moment.text)}</div>" for moment in _news(moments))
     yield "</div>"
+
+
+def _mark(colour: str) -> str:
+    return f'<span style="color:{colour}">●</span> '
 
 
 def _facts(overview: Overview) -> Iterator[tuple[str, str]]:
@@ -101,5 +107,10 @@ def _news(moments: Sequence[Moment]) -> list[Moment]:
     return [moment for moment in moments if moment.weight in ("warn", "bad")][-NEWS:]
 
 
+def _shown(text: str) -> str:
+    """Notebooks are kept and shared with their outputs."""
+    return safe(masked_text(text))
+
+
 def _escaped(text: str) -> str:
-    return escape(safe(text))
+    return escape(_shown(text))

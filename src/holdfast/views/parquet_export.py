@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from holdfast.journal import Journal
 from holdfast.views.log_text import finite
+from holdfast.views.why_json import masked
 from holdfast.vocabulary import Event, Sample
 
 ROWS = 65_536  # of a row group: some MiB
@@ -83,7 +84,7 @@ def _event_columns(run: str, events: Sequence[Event]) -> list[list[Any]]:
         [run] * len(events),
         [_microseconds(event.at) for event in events],
         [event.kind for event in events],
-        [json.dumps(finite(event.data)) for event in events],
+        [json.dumps(masked(finite(event.data))) for event in events],
     ]
 
 

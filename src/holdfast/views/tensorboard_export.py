@@ -6,10 +6,12 @@ Needs the extra `tensorboard`; its own writer is used, and TensorFlow is not imp
 from __future__ import annotations
 
 import sys
+from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from holdfast.masking import masked_text
 from holdfast.recorded_events import RecordedDecision, RecordedFinding
 from holdfast.views.safe_text import safe
 from holdfast.views.timeline import said_of
@@ -40,6 +42,8 @@ class TensorBoardRun:
         self._by_seconds = by_seconds
         self._began: float | None = None
         self._step = 0
+        self._moment: dict[int, Any] = {}  # the values of one moment, by their step: one event each, not one a value
+        self._moment_at = 0.0
         self.scalars = self.texts = 0
 
     def take(self, record: Sample | Event) -> None:
@@ -55,21 +59,31 @@ class TensorBoardRun:
 
     def verdict(self, text: str, at: float) -> None:
         """Preformatted: what a script printed is text, and no markup."""
-        self._text(VERDICT_TAG, "\n".join(f"    {safe(line)}" for line in text.splitlines()), at)
+        self._text(VERDICT_TAG, "\n".join(f"    {safe(masked_text(line))}" for line in text.splitlines()), at)
 
     def flush(self) -> None:
+        self._write_moment()
         self._writer.flush()
 
     def close(self) -> None:
+        self._write_moment()
         self._writer.close()
 
     def _scalar(self, sample: Sample, value: float) -> None:
-        event = event_pb2.Event(
-            wall_time=sample.at, step=self._step_of(sample.at) if sample.step is None else sample.step
-        )
+        if sample.at != self._moment_at:
+            self._write_moment()
+            self._moment_at = sample.at
+        step = self._step_of(sample.at) if sample.step is None else sample.step
+        event = self._moment.get(step)
+        if event is None:
+            event = self._moment[step] = event_pb2.Event(wall_time=sample.at, step=step)
         event.summary.value.add(tag=_tag(sample.name), simple_value=value)
-        self._writer.add_event(event)
         self.scalars += 1
+
+    def _write_moment(self) -> None:
+        for event in self._moment.values():
+            self._writer.add_event(event)
+        self._moment.clear()
 
     def _say(self, event: Event) -> None:
         if event.kind == RecordedFinding.KIND:
@@ -82,6 +96,7 @@ class TensorBoardRun:
             self._text(TEXT_TAG, f"    {_line(said[0])}", event.at)
 
     def _text(self, tag: str, text: str, at: float) -> None:
+        self._write_moment()
         event = event_pb2.Event(wall_time=at, step=self._step_of(at), summary=text_pb(tag, text))
         self._writer.add_event(event)
         self.texts += 1
@@ -90,6 +105,7 @@ class TensorBoardRun:
         return int(at - (self._began or at)) if self._by_seconds else self._step
 
 
+@lru_cache(maxsize=4096)
 def _tag(name: str) -> str:
     """`train.loss` -> `train/loss`: TensorBoard groups charts by what stands before the first slash."""
     group, dot, rest = name.partition(".")
@@ -97,4 +113,4 @@ def _tag(name: str) -> str:
 
 
 def _line(text: str) -> str:
-    return " ".join(safe(text).split())
+    return " ".join(safe(masked_text(text)).split())

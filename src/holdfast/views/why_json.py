@@ -37,15 +37,15 @@ def log_as_json(name: str, diagnosis: Diagnosis) -> str:
 
 def masked_json(text: str) -> str:
     """With tokens and passwords masked wherever they stand: evidence quotes what a script printed."""
-    return json.dumps(_masked(json.loads(text)))
+    return json.dumps(masked(json.loads(text)))
 
 
-def _masked(value: Any) -> Any:
+def masked(value: Any) -> Any:
     if isinstance(value, str):
         return masked_text(value)
     if isinstance(value, dict):
-        return {key: _masked(item) for key, item in value.items()}
-    return [_masked(item) for item in value] if isinstance(value, list) else value
+        return {key: masked(item) for key, item in value.items()}
+    return [masked(item) for item in value] if isinstance(value, list) else value
 
 
 def _cause(cause: Cause) -> dict[str, Any]:
