@@ -84,6 +84,7 @@ CONDITIONS: dict[str, Callable[[str], bool]] = {
     "no systemd to copy": lambda _: not all(map(shutil.which, ("dpkg", "systemd-run", "dbus-daemon", "unshare"))),
     "no FUSE": lambda _: not os.access("/dev/fuse", os.R_OK | os.W_OK),
     "no such Python": has_no_such_python,
+    "no tmux": lambda _: shutil.which("tmux") is None,
 }
 
 

@@ -66,7 +66,16 @@ def test_a_decision_and_what_came_of_it_are_one_line() -> None:
         event("decision", decision="end", key="h", text="it hangs"),
         event("action", key="h", decision="it hangs", result="ended 12"),
     )
-    assert told(*ended) == [("bad", "it hangs"), ("note", "it hangs: ended 12")]
+    assert told(*ended) == [("bad", "it hangs"), ("note", "ended 12")]
+
+
+def test_a_restart_is_told_once_with_its_reason() -> None:
+    why = "killed at step 60; starting again, attempt 2"
+    assert told(
+        event("decision", decision="restart", key="restart", text=why),
+        event("attempt.start", attempt=2, reason=why),
+        event("action", key="restart", decision=why, result="started as attempt 2"),
+    ) == [("warn", why), ("note", "attempt 2 began")]
 
 
 def test_the_guard_acts_without_a_decision() -> None:

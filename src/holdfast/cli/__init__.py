@@ -11,7 +11,7 @@ from holdfast import __version__
 from holdfast.cli.errors import UserError
 
 OF_OURS = ("beside", "after-failure", "panel")  # started by Holdfast itself
-VERBS = ("run", "why", "log", "stacks", "runs")
+VERBS = ("run", "why", "log", "stacks", "top", "runs")
 
 USAGE = """\
 usage: holdfast VERB …
@@ -22,6 +22,7 @@ Keeps neural-network training alive, and says why it died.
   holdfast why                     how the latest run ended, with evidence and a fix
   holdfast log                     what was recorded of it, line by line
   holdfast stacks                  where every thread of a running job stands
+  holdfast top                     how a run stands, live in the terminal
   holdfast runs                    the runs recorded here
 
 `holdfast VERB --help` tells more. `holdfast --version` prints the version."""
@@ -67,6 +68,8 @@ def _dispatch(verb: str, words: list[str]) -> int:
         from holdfast.cli.log import LogVerb as Verb  # type: ignore[assignment] # noqa: PLC0415
     elif verb == "stacks":
         from holdfast.cli.stacks import StacksVerb as Verb  # type: ignore[assignment] # noqa: PLC0415
+    elif verb == "top":
+        from holdfast.cli.top import TopVerb as Verb  # type: ignore[assignment] # noqa: PLC0415
     elif verb == "beside":
         from holdfast.cli.watch_beside import WatchBesideVerb as Verb  # type: ignore[assignment] # noqa: PLC0415
     elif verb == "panel":

@@ -60,25 +60,31 @@ class StacksVerb:
         return 0
 
 
+def stacks_now(run: Path) -> str:
+    """As text, of a run that goes on."""
+    snapshot, notes = _taken(run, starts_of(run))
+    return as_text(run.name, _with_code(snapshot), notes, colour=False)
+
+
 def _running(wanted: str | None, directory: str | None) -> tuple[Path, list[Event]]:
     if wanted is not None:
         try:
             run = find_run(wanted, directory)
         except PermissionError:
             raise UserError(f"{wanted} belongs to another user: only that user may look into it") from None
-        starts = _starts(run)
+        starts = starts_of(run)
         if not any_alive(starts):
             raise UserError(f"{run.name} does not run any more; `holdfast why {run.name}` says how it ended")
         return run, starts
     for run in reversed(all_runs(directory)):
-        starts = _starts(run)
+        starts = starts_of(run)
         if any_alive(starts):
             return run, starts
     where = search_directories(directory)[0]
     raise UserError(f"no run of {where} is going on; start one with: holdfast run COMMAND")
 
 
-def _starts(run: Path) -> list[Event]:
+def starts_of(run: Path) -> list[Event]:
     try:
         return [event for event in Journal(run / "journal").events() if event.kind in STARTS]
     except NewerJournal as error:

@@ -359,15 +359,15 @@ def processes_in_order(processes: Iterable[Process]) -> list[tuple[int, Process]
     """Each below its parent, with its depth."""
     listed = list(processes)
     known = {process.pid for process in listed}
+    children: dict[int, list[Process]] = {}
+    for process in listed:
+        children.setdefault(process.parent if process.parent in known else 0, []).append(process)
     found: list[tuple[int, Process]] = []
 
-    def add(process: Process, depth: int) -> None:
-        found.append((depth, process))
-        for child in listed:
-            if child.parent == process.pid and child.pid != process.pid:
-                add(child, depth + 1)
+    def add(parent: int, depth: int) -> None:
+        for process in children.get(parent, ()):
+            found.append((depth, process))
+            add(process.pid, depth + 1)
 
-    for process in listed:
-        if process.parent not in known:
-            add(process, 0)
+    add(0, 0)
     return found

@@ -21,7 +21,8 @@ from holdfast.vocabulary import DecisionKind, Event, signal_name
 
 Weight = Literal["note", "warn", "bad", "done"]
 MOST_MOMENTS = 2000  # the latest; a run of weeks has thousands of checkpoints, which are told as one
-QUIET_RESULTS = ("said", "recorded", "asked", "")  # an action that ended so adds nothing to its decision
+# An action that ended so adds nothing to its decision; an attempt that was started has an event of its own.
+QUIET_RESULTS = ("said", "recorded", "asked", "started as attempt")
 WEIGHTS: dict[str, Weight] = {
     DecisionKind.WARN: "warn",
     DecisionKind.RESTART: "warn",
@@ -76,7 +77,9 @@ class Timeline:
             acted = RecordedAction.of(event)
             if self._decided.get(acted.key) != acted.decision:  # the guard acts without a decision beside it
                 return acted.decision, "warn"
-            return None if acted.result in QUIET_RESULTS else (f"{acted.decision}: {acted.result}", "note")
+            return None if acted.result.startswith(QUIET_RESULTS) else (acted.result, "note")
+        if event.kind == "attempt.start" and event.data.get("reason") in self._decided.values():
+            return _attempt_start({**event.data, "reason": ""}), "note"  # the reason was just told
         return said_of(event)
 
 

@@ -81,7 +81,7 @@ def considered(diagnosis: Diagnosis, verbose: bool) -> list[str]:
 
 def _answer(diagnosis: Diagnosis, about: Sequence[str], said: Sequence[str], colour: bool) -> list[str]:
     paint = BOLD + COLOURS.get(diagnosis.outcome, RED) if colour else ""
-    verdict = textwrap.wrap(safe(_verdict(diagnosis)).replace("\n", " "), WIDTH)
+    verdict = textwrap.wrap(safe(verdict_line(diagnosis)).replace("\n", " "), WIDTH)
     lines = [f"{paint}{line}{PLAIN}" if colour else line for line in verdict]
     lines += ["", *about]
     if diagnosis.cause is not None:
@@ -112,7 +112,8 @@ def _bold(text: str, colour: bool) -> str:
     return f"{BOLD}{text}{PLAIN}" if colour else text
 
 
-def _verdict(diagnosis: Diagnosis) -> str:
+def verdict_line(diagnosis: Diagnosis) -> str:
+    """The answer in one sentence."""
     if diagnosis.cause is None:
         return diagnosis.summary
     sure = "" if diagnosis.cause.level == "confident" else " (probably)"
