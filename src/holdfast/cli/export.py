@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -79,7 +80,7 @@ def _tensorboard(run: Path, folder: Path, follow: bool) -> None:
     except ImportError:
         raise UserError("--tensorboard needs it; install it with: pip install 'holdfast[tensorboard]'") from None
     trained = next(Journal(run / "journal").samples({STEPS}), None) is not None
-    with _writing(folder):
+    with _writing(folder), _told_once():
         written = TensorBoardRun(folder / run.name, by_seconds=not (trained or follow))
         try:
             _copy(run, written, follow)
@@ -105,6 +106,17 @@ def _tell_verdict(recording: Recording, written: TensorBoardRun) -> None:
     text = as_text(recording.run.name, recording.window, recording.diagnosis, recording.damage, colour=False)
     events = recording.window.events()
     written.verdict(text, events[-1].at if events else time.time())
+
+
+@contextmanager
+def _told_once() -> Iterator[None]:
+    """tensorboard writes in a thread; an error of the disk's is raised to us as well, and we have a line for it."""
+    former = threading.excepthook
+    threading.excepthook = lambda failed: None if isinstance(failed.exc_value, OSError) else former(failed)
+    try:
+        yield
+    finally:
+        threading.excepthook = former
 
 
 @contextmanager
