@@ -147,6 +147,12 @@ def _environment() -> dict[str, str]:
     return environment
 
 
+def _only_closing_words(stderr: str) -> bool:
+    """Three lines at the end tell of a run that is over."""
+    said = [line for line in stderr.splitlines() if line.startswith("holdfast:")]
+    return len(said) == 3 and said[-1].startswith("holdfast: for more:")
+
+
 class _Stream:
     """Collects what comes out of a pipe while the program runs."""
 
@@ -206,7 +212,8 @@ def _watch(
             stream.wait(LEFTOVERS_GRACE_S)
     code = process.returncode if process.returncode >= 0 else 128 - process.returncode
     trouble = _trouble(finished, left if patient else [], to_do)
-    warned = None if stderr.marked_at is None else stderr.marked_at - started
+    during = stderr.marked_at is not None and not _only_closing_words(stderr.text())
+    warned = stderr.marked_at - started if during and stderr.marked_at is not None else None
     ran = Ran(code if finished else None, seconds, stdout.text(), stderr.text(), None, trouble, warned_after=warned)
     if standstill is None:
         return ran

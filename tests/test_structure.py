@@ -24,7 +24,9 @@ MAY_CATCH_EVERYTHING = {
 }
 # Findings are recorded for people: written by the watcher, shown by `log`. Nobody else may read them back; what was found in
 # a run is found again from its readings (`cli/replay.py`).
-MAY_KNOW_RECORDED_FINDINGS = {"recorded_events.py", "supervisor/tick.py", "views/log_text.py"}
+MAY_KNOW_RECORDED_FINDINGS = {
+    "recorded_events.py", "supervisor/tick.py", "views/log_text.py", "views/metrics.py", "views/tensorboard_export.py",
+}  # fmt: skip
 
 
 def test_there_is_source_to_look_at() -> None:

@@ -26,7 +26,11 @@ def test_a_killed_script_goes_on_at_its_checkpoint_and_the_run_is_recovered(work
     done = workplace.run(fake_training(workplace, KILLED_ONCE))
     assert done.returncode == 0, done.stderr
     assert _lines(done.stdout) == ["attempt 1 from 0 k None", "attempt 2 from 20 k None", "trained 60"]
-    (line,) = _lines(done.stderr)
+    line, *closing = _lines(done.stderr)
+    assert closing[:2] == [
+        "holdfast: finished; before that: killed by somebody at step 25",
+        "holdfast: started again once",
+    ]
     assert line.startswith("holdfast: killed by somebody at step 25; starting again from step 20 (5 steps, ")
     assert line.endswith(" s lost), attempt 2")
     answer = workplace.why()
@@ -46,7 +50,11 @@ def test_without_a_checkpoint_a_short_beginning_is_done_again(workplace: Workpla
 def test_a_bug_is_not_tried_again(workplace: Workplace) -> None:
     done = workplace.run(fake_training(workplace, "if step == 25: raise ValueError('labels and logits differ')"))
     assert (done.returncode, done.stdout) == (1, b"attempt 1 from 0 k None\n")
-    assert b"holdfast:" not in done.stderr
+    what, deeds, more = _lines(done.stderr)[-3:]
+    assert what.startswith("holdfast: ") and "labels and logits differ" in what
+    assert deeds == "holdfast: not started again: it would fail again the same way"
+    assert more.startswith("holdfast: for more: holdfast why ")
+    assert done.stderr.count(b"holdfast: ") == 3
     answer = workplace.why()
     assert (answer["outcome"], answer["cause"]["id"], answer["actions"]) == ("failed", "unhandled-exception", [])
     assert answer["resume"].startswith("holdfast run --resume=")
@@ -59,8 +67,10 @@ def test_a_crash_at_the_same_step_a_second_time_is_the_last(workplace: Workplace
         "attempt 1 from 0 k None",
         "attempt 2 from 20 k None",
     ]
-    assert _lines(done.stderr)[-1].startswith("holdfast: native code crashed at step ")
-    assert "not started again: it failed the same way" in _lines(done.stderr)[-1]
+    *_, last, _, deeds, _ = _lines(done.stderr)
+    assert last.startswith("holdfast: native code crashed at step ")
+    assert "not started again: it failed the same way" in last
+    assert deeds.startswith("holdfast: started again once; not started again: it failed the same way")
     answer = workplace.why()
     assert (answer["outcome"], answer["cause"]["id"]) == ("failed", "native-crash")
 
@@ -82,7 +92,9 @@ def test_progress_makes_the_count_begin_again(workplace: Workplace) -> None:
 def test_nothing_is_started_again_where_that_was_not_asked_for(workplace: Workplace, options: list[str]) -> None:
     source = "import holdfast, os, time\nfor i in range(20): holdfast.step(); time.sleep(.01)\ntime.sleep(.2); os.kill(os.getpid(), 9)"
     done = workplace.run(workplace.script(source), *options)
-    assert (done.returncode, done.stderr) == (137, b"")
+    assert done.returncode == 137
+    said = _lines(done.stderr)
+    assert len(said) == (0 if "observe" in options else 3) and not any("starting again" in line for line in said)
     assert workplace.why()["outcome"] == "failed"
 
 

@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import sys
 from collections.abc import Sequence
+from typing import Protocol
 
 from holdfast import __version__
 from holdfast.cli.errors import UserError
 
-VERBS = ("run", "why", "log", "stacks", "top", "serve", "runs")
-INTERNAL = ("beside", "failure-report")  # started by Holdfast itself
+# Where each verb's class lies. It is imported when it is asked for: `run` must start in milliseconds.
+VERBS = {
+    "run": ("run", "RunVerb"),
+    "why": ("why", "WhyVerb"),
+    "log": ("log", "LogVerb"),
+    "stacks": ("stacks", "StacksVerb"),
+    "top": ("top", "TopVerb"),
+    "serve": ("serve", "ServeVerb"),
+    "runs": ("runs", "RunsVerb"),
+}
+INTERNAL = {  # started by Holdfast itself
+    "beside": ("watch_beside", "WatchBesideVerb"),
+    "failure-report": ("failure_report", "FailureReportVerb"),
+    "after-failure": ("after_failure", "AfterFailureVerb"),
+    "panel": ("panel", "PanelVerb"),
+}
 
 USAGE = """\
 usage: holdfast VERB …
@@ -27,6 +43,14 @@ Keeps neural-network training alive, and says why it died.
   holdfast runs                    the runs recorded here
 
 `holdfast VERB --help` tells more. `holdfast --version` prints the version."""
+
+
+class Verb(Protocol):
+    """What is typed after `holdfast`; its docstring is the help text."""
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None: ...
+
+    def run(self, options: argparse.Namespace) -> int: ...
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -58,34 +82,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _dispatch(verb: str, words: list[str]) -> int:
-    if verb not in (*VERBS, *INTERNAL):
+    place = VERBS.get(verb) or INTERNAL.get(verb)
+    if place is None:
         raise UserError(f"no such verb: {verb}; there are {', '.join(VERBS)} (to run it: holdfast run {verb} …)")
-    # A verb is imported when it is asked for: `run` must start in milliseconds.
-    if verb == "run":
-        from holdfast.cli.run import RunVerb as Verb  # noqa: PLC0415
-    elif verb == "why":
-        from holdfast.cli.why import WhyVerb as Verb  # type: ignore[assignment] # noqa: PLC0415
-    elif verb == "log":
-        from holdfast.cli.log import LogVerb as Verb  # type: ignore[assignment] # noqa: PLC0415
-    elif verb == "stacks":
-        from holdfast.cli.stacks import StacksVerb as Verb  # type: ignore[assignment] # noqa: PLC0415
-    elif verb == "top":
-        from holdfast.cli.top import TopVerb as Verb  # type: ignore[assignment] # noqa: PLC0415
-    elif verb == "serve":
-        from holdfast.cli.serve import ServeVerb as Verb  # type: ignore[assignment] # noqa: PLC0415
-    elif verb == "failure-report":
-        from holdfast.cli.failure_report import FailureReportVerb as Verb  # type: ignore[assignment] # noqa: PLC0415
-    elif verb == "beside":
-        from holdfast.cli.watch_beside import WatchBesideVerb as Verb  # type: ignore[assignment] # noqa: PLC0415
-    else:
-        from holdfast.cli.runs import RunsVerb as Verb  # type: ignore[assignment] # noqa: PLC0415
+    module, name = place
+    verb_class: type[Verb] = getattr(importlib.import_module(f"holdfast.cli.{module}"), name)
     parser = Parser(
         prog=f"holdfast {verb}",
-        description=Verb.__doc__,
+        description=verb_class.__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    verb_object = Verb()
+    verb_object = verb_class()
     verb_object.arguments(parser)
     if verb == "run":
         from holdfast.cli.run import spelled_out  # noqa: PLC0415

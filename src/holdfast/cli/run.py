@@ -84,6 +84,7 @@ class RunVerb:
             "{checkpoint} is the newest below the working directory that is named like one. Holdfast then keeps none "
             "of its own",
         )
+        _failure_arguments(parser)
         parser.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND…", help="what to run")
 
     def run(self, options: argparse.Namespace) -> int:
@@ -118,16 +119,39 @@ class RunVerb:
             resumed_step=resumed.step if resumed is not None else None,
             began=resumed.began if resumed is not None else time.time(),
             micro_batches=resumed.micro_batches if resumed is not None else None,
+            on_failure=options.on_failure,
+            notify=options.notify or "",
             options=tuple(getattr(options, "typed", ())),
         )
         if directory is not None:
             keep_exact_command(directory, command)
         try:
-            return supervise(spec, partial(after_run, directory, spec.policy))
+            code = supervise(spec, partial(after_run, directory, spec.policy))
         except NeverStarted as error:
             if directory is not None:
                 shutil.rmtree(directory, ignore_errors=True)
             raise UserError(f"cannot start {command[0]}: {error}{_hint(error.errno, command[0])}") from None
+        if code != 0 and (spec.on_failure or spec.notify):
+            from holdfast.supervisor.after_failure import start_and_wait  # noqa: PLC0415 - few need it
+
+            start_and_wait(spec)
+        return code
+
+
+def _failure_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--on-failure",
+        metavar="COMMAND",
+        default="",
+        help="a shell command that is run once when the run has failed: the verdict as JSON on its standard input, "
+        "HOLDFAST_RUN, HOLDFAST_OUTCOME and HOLDFAST_CAUSE in its environment; 60 s at most",
+    )
+    parser.add_argument(
+        "--notify",
+        metavar="URL",
+        type=address,
+        help="where the verdict of a run that has failed is sent as JSON (POST, http or https); 10 s at most",
+    )
 
 
 def _hint(number: int, program: str) -> str:
@@ -221,6 +245,14 @@ def seconds(text: str) -> float:
     if not 0 < value < float("inf"):
         raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds; write it as 300")
     return value
+
+
+def address(text: str) -> str:
+    from holdfast.actions.post_verdict import address_trouble  # noqa: PLC0415 - HTTP weighs some MiB, and few need it
+
+    if trouble := address_trouble(text):
+        raise argparse.ArgumentTypeError(f"{text[:60]!r}: {trouble}")
+    return text
 
 
 def count(text: str) -> int:

@@ -21,7 +21,7 @@ class WatchBesideVerb:
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--pid", type=int, required=True)
-        parser.add_argument("--policy", choices=tuple(map(str, Policy)), default=str(Policy.PROTECT))
+        parser.add_argument("--policy", choices=(str(Policy.OBSERVE), str(Policy.ADVISE)), default=str(Policy.ADVISE))
         parser.add_argument("--name", default="")
         parser.add_argument("--dir")
 
@@ -30,9 +30,14 @@ class WatchBesideVerb:
 
         directory, _ = new_run(options.dir, options.name)
         command = tuple(Path(f"/proc/{options.pid}/cmdline").read_text().split("\0")[:-1])
-        spec = RunSpec(command, directory, Path.cwd(), policy=Policy(options.policy), name=options.name)
+        notebook = os.environ.get("JPY_SESSION_NAME", "")
+        policy = Policy(options.policy)
+        spec = RunSpec(
+            command, directory, Path.cwd(), policy=policy, name=options.name, attached=True, notebook=notebook
+        )
         watch = Watch(spec, "watcher", options.pid, say=lambda _: False)
-        print(json.dumps({"run": directory.name if directory else "", "channel": str(spec.channel or "")}), flush=True)
+        answer = {"run": directory.name, "directory": str(directory)} if directory else {"run": "", "directory": ""}
+        print(json.dumps(answer | {"channel": str(spec.channel or "")}), flush=True)
         _let_go()
         lower_oom_score()
         lock_memory()

@@ -10,6 +10,7 @@ import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from typing import Any, Callable, Optional
 
+from . import notebook_panel
 from .frameworks import IMPORTS
 from .keep import Keep
 from .never_raise import guarded
@@ -17,6 +18,7 @@ from .telemetry import Recorder, now
 from .user_errors import passing
 
 PATIENCE_S = 20.0
+WATCHING = {"observe": "observe"}  # beside a process that was not started by us, everything else is "advise"
 
 
 class _Loop:
@@ -25,20 +27,28 @@ class _Loop:
         self.asked = False
         self.watcher: Optional[subprocess.Popen[bytes]] = None
         self.run = ""
+        self.directory = ""
 
 
 _loop = _Loop()
 
 
-def attach(policy: str = "protect", name: str = "", dir: Optional[str] = None) -> str:
+def attach(policy: str = "advise", name: str = "", dir: Optional[str] = None) -> str:
     """Starts a watcher beside this process, a notebook's kernel say; returns the run's id.
 
-    Under `holdfast run` one is there already and nothing more is started. Where it cannot be started, the program goes
-    on unwatched and the result is "".
+    It watches and tells, and changes nothing: what is to be survived needs `holdfast run`, so "protect" means "advise"
+    here. In a notebook a small panel shows how the run stands and, first of all, what became of a kernel that died.
+    Under `holdfast run` a watcher is there already and nothing more is started. Where it cannot be started, the program
+    goes on unwatched and the result is "".
     """
-    if _recorder() is not None:
-        return os.path.basename(os.path.dirname(os.environ.get("HOLDFAST_CHANNEL", ""))) or _loop.run
-    return _start_beside(policy, name, dir) or ""
+    if _recorder() is not None or _loop.run:
+        channel = os.environ.get("HOLDFAST_CHANNEL", "")
+        notebook_panel.show(os.path.dirname(channel) if channel else _loop.directory, first=False)
+        return os.path.basename(os.path.dirname(channel)) or _loop.run
+    run = _start_beside(WATCHING.get(policy, "advise"), name, dir) or ""
+    if run:
+        notebook_panel.show(_loop.directory, first=True)
+    return run
 
 
 def step(
@@ -187,6 +197,7 @@ def _start_beside(policy: str, name: str, directory: Optional[str]) -> Optional[
     answer = json.loads(_loop.watcher.stdout.readline() or b"{}")
     _loop.watcher.stdout.close()
     _loop.run = str(answer.get("run", ""))
+    _loop.directory = str(answer.get("directory", ""))
     channel = answer.get("channel")
     if channel:
         _adapt(str(channel))

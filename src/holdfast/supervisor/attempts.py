@@ -53,6 +53,8 @@ class Attempts:
         self._ended: list[Attempt] = []
         self._began = time.time()
         self._handed_k = spec.micro_batches
+        self.verdict: Diagnosis | None = None  # of the last attempt that failed
+        self.trained = False  # steps were seen, in any of them
         self._detectors = DetectorRunner(detectors.FOR_DIAGNOSIS, slow_s=JUDGING_S, hung_s=0.0)
 
     @property
@@ -64,15 +66,29 @@ class Attempts:
 
     def judge(self, watch: Watch, ended: Event) -> Decision:
         from holdfast.causes import RESTARTS  # noqa: PLC0415 - some MiB, for runs that fail
-        from holdfast.diagnosis.verdict import diagnose  # noqa: PLC0415
 
         window = watch.attempt_window(ended)
+        self.verdict = self._diagnosed(watch, window)
+        known = self._known(DeclaredWindow(window, OF_AN_ATTEMPT), self.verdict, ended, RESTARTS)
+        self.trained = self.trained or known.step is not None
+        self._ended.append(known)
+        return restart.decide(self._ended, self._spec.policy, self._spec.max_restarts)
+
+    def judge_last(self, watch: Watch) -> None:
+        """Of a run that is never started again: for its closing words alone."""
+        if self.verdict is None:
+            window = watch.attempt_window()
+            self.verdict = self._diagnosed(watch, window)
+            self.trained = _last_step(DeclaredWindow(window, OF_AN_ATTEMPT)) is not None
+
+    def _diagnosed(self, watch: Watch, window: Window) -> Diagnosis:
+        from holdfast.diagnosis.verdict import diagnose  # noqa: PLC0415
+
         findings = self._detectors.find(window)
         judged = partial(diagnose, findings=findings, while_running=watch.told)
         verdict = self._detectors.alone("diagnosis", judged, window, UNDIAGNOSED)
         watch.report_switched_off(self._detectors.switched_off(time.time()), time.time())
-        self._ended.append(self._known(DeclaredWindow(window, OF_AN_ATTEMPT), verdict, ended, RESTARTS))
-        return restart.decide(self._ended, self._spec.policy, self._spec.max_restarts)
+        return verdict
 
     def _known(
         self, window: Window, diagnosis: Diagnosis, ended: Event, restarts: Mapping[str, RestartAdvice]

@@ -18,6 +18,7 @@ from holdfast.supervisor import signals
 from holdfast.supervisor.keyboard import Keyboard
 from holdfast.supervisor.launch import reap
 from holdfast.supervisor.output_tail import Tail
+from holdfast.supervisor.own_lines import OwnLines, same_place
 from holdfast.supervisor.relay_link import Link
 from holdfast.supervisor.run_spec import RunSpec
 from holdfast.supervisor.streams import PIPE_BYTES, Source, Streams
@@ -60,7 +61,7 @@ class Relay:
         self._last_flush = 0.0
         self._prompt = float(PROMPT_BURST)
         self._refilled_at = time.monotonic()
-        self._mid_line: dict[int, bool] = {}
+        self._own_lines = OwnLines(self._write, os.isatty(2), same_place(1, 2))
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_read, False)
         os.set_blocking(self._wake_write, False)
@@ -106,6 +107,7 @@ class Relay:
         if self._between is not None and not self._told_passed_on:
             self._pass_on_the_rest()
         self._flush_tails()
+        self._say_what_waits()
         self._poll.register(self._link, self._interest()) if self._link is not None else None
         if self._lone is not None and self._status is not None:
             self._finish_alone(self._lone)
@@ -116,6 +118,8 @@ class Relay:
             waits.append(self._last_flush + FLUSH_S)
         if self._keyboard.check_again_s is not None:
             waits.append(time.monotonic() + self._keyboard.check_again_s)
+        if (say_in_s := self._own_lines.wait_s()) is not None:
+            waits.append(time.monotonic() + say_in_s)
         return max(0.0, min(waits) - time.monotonic()) * 1000 if waits else None
 
     def _interest(self) -> int:
@@ -140,6 +144,7 @@ class Relay:
         if source.sink_open and (trouble := self._write(source.sink, piece)):
             source.sink_open = False
             self._lose_sink(source, trouble)
+        self._own_lines.passed_on(source.sink, piece)
         return count
 
     def _lose_sink(self, source: Source, trouble: int) -> None:
@@ -154,7 +159,6 @@ class Relay:
 
     def _write(self, fd: int, piece: memoryview) -> int:
         """Returns 0, or the error number."""
-        self._mid_line[fd] = piece[-1] != 10
         while piece:
             try:
                 piece = piece[os.write(fd, piece) :]
@@ -194,11 +198,14 @@ class Relay:
         return self._link is not None and self._link.send_output(piece)
 
     def say(self, text: str) -> bool:
-        """A line of our own on standard error, never in the middle of one of the script's."""
+        """A line of our own on standard error, as soon as it would not stand in the middle of one of the script's."""
+        told = self._own_lines.add(text)
+        self._wake()  # it may come from a thread of ours
+        return told
+
+    def _say_what_waits(self, now: bool = False) -> None:
         terminal = self._streams.terminal
-        newline = "\r\n" if terminal is not None and terminal.entered else "\n"
-        start = newline if self._mid_line.get(2) or (os.isatty(2) and self._mid_line.get(1)) else ""
-        return self._write(2, memoryview((start + text + newline).encode("utf-8", "replace"))) == 0
+        self._own_lines.say("\r\n" if terminal is not None and terminal.entered else "\n", now)
 
     # -- signals (in their own thread)
 
@@ -303,11 +310,14 @@ class Relay:
             self._script_pid = self._keyboard.script_pid = self._adopted()
         if not self._script_pid and self._between is None and self._status is None:
             raise NeverStarted(0)
-        from holdfast.supervisor.relay_watch import RelayWatch  # noqa: PLC0415 - only a relay that is alone needs it
+        from holdfast.supervisor.relay_watch import (  # noqa: PLC0415 - only a relay that is alone needs it
+            RelayWatch,
+            let_the_job_go_on,
+        )
 
         self._lone = RelayWatch(self._spec, self._script_pid, self.say)
         self._tell("watcher.lost", pid=self._watcher_pid, reason=self._failed)
-        self._lone.do(_let_the_job_go_on)
+        self._lone.do(let_the_job_go_on)
         if not self._script_pid and self._status is None:
             self._status = self._between  # killed between two attempts: there is nobody to start another
         self._collect(reap())
@@ -358,6 +368,7 @@ class Relay:
             while source in self._streams.sources and self._pass_on(source, select.POLLHUP):
                 pass
         self._flush_tails(now=True)
+        self._say_what_waits(now=True)
         if self._lone is not None:
             self._say_lost(self._lone.close(RECORDED_PATIENCE_S))
         elif self._link is not None:
@@ -367,6 +378,8 @@ class Relay:
                 if _wait(self._link.fileno(), select.POLLIN, until - time.monotonic()):
                     self._hear(self._link)
                 self._link.flush() if self._link is not None else None
+                self._say_what_waits(now=True)
+        self._say_what_waits(now=True)
 
     def _say_lost(self, records: int) -> None:
         if records:
@@ -378,15 +391,6 @@ def _leads_a_session(pid: int) -> bool:
         return os.getsid(pid) == pid
     except OSError:
         return False
-
-
-def _let_the_job_go_on(_: object) -> None:
-    """The guard goes with its watcher. Should it have been killed too, the job may be held still."""
-    from holdfast.supervisor.guard.cgroup_placement import groups_of, let_go  # noqa: PLC0415
-    from holdfast.supervisor.job_processes import release_held  # noqa: PLC0415
-
-    let_go(groups_of(os.getpid()))
-    release_held()
 
 
 def _wait(fd: int, what: int, seconds: float | None) -> bool:

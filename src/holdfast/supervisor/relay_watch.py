@@ -12,7 +12,8 @@ from collections.abc import Callable
 
 from holdfast.actions.job_cgroups import remove_groups
 from holdfast.supervisor.after_exit import after_the_script
-from holdfast.supervisor.guard.cgroup_placement import groups_of
+from holdfast.supervisor.guard.cgroup_placement import groups_of, let_go
+from holdfast.supervisor.job_processes import release_held
 from holdfast.supervisor.run_spec import RunSpec
 from holdfast.supervisor.tick import Watch
 
@@ -74,3 +75,9 @@ class RelayWatch:
             job(watch)
         remove_groups(groups_of(os.getpid()))
         watch.event("run.end")
+
+
+def let_the_job_go_on(_: object) -> None:
+    """The guard goes with its watcher. Should it have been killed too, the job may be held still."""
+    let_go(groups_of(os.getpid()))
+    release_held()

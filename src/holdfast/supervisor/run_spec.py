@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +31,10 @@ class RunSpec:
     resumed_step: int | None = None
     began: float = 0.0  # start of the first run that this one continues: older checkpoints belong to other runs
     micro_batches: int | None = None  # to start with, where a run is resumed
+    on_failure: str = ""  # a shell command
+    notify: str = ""  # an address to which the verdict of a run that failed is sent
+    attached: bool = False  # to a process that ran already, by `holdfast.attach()`
+    notebook: str = ""  # whose kernel that is, where Jupyter says so
     options: tuple[str, ...] = ()  # as typed, for the command that resumes this run
 
     @property
@@ -46,3 +51,10 @@ class RunSpec:
     @property
     def may_restart(self) -> bool:
         return self.policy == Policy.PROTECT and self.max_restarts > 0
+
+    @property
+    def why_command(self) -> list[str]:
+        """What tells how this run ended, typed where it was started."""
+        place = [word for pair in itertools.pairwise(self.options) if pair[0] == "--dir" for word in pair]
+        place += [option for option in self.options if option.startswith("--dir=")]
+        return ["holdfast", "why", self.directory.name if self.directory is not None else "", *place]

@@ -30,14 +30,33 @@ def opening_events(spec: RunSpec, script_pid: int, now: float) -> list[Event]:
         "watched_by": os.getpid(),
         "watcher_started": started_at(os.getpid()),
         "holdfast": __version__,
-        "options": masked_command(spec.options),
+        "options": recorded_options(spec.options),
         "resumed_from": spec.resumed_from,
         "began": spec.began,
     }
+    if spec.attached:
+        about |= {"attached": True, "notebook": spec.notebook}
     events = [Event("run.start", now, about)]
     if spec.resumed_from:
         events.append(Event("checkpoint.inherited", now, {"run": spec.resumed_from, "step": spec.resumed_step}))
     return events
+
+
+def recorded_options(options: Sequence[str]) -> list[str]:
+    """The address of --notify may be a secret as a whole."""
+    shown = masked_command(options)
+    for number, option in enumerate(options):
+        if option == "--notify" and number + 1 < len(options):
+            shown[number + 1] = _shown_address(options[number + 1])
+        elif option.startswith("--notify="):
+            shown[number] = f"--notify={_shown_address(option.partition('=')[2])}"
+    return shown
+
+
+def _shown_address(url: str) -> str:
+    from holdfast.actions.post_verdict import shown_address  # noqa: PLC0415 - HTTP weighs some MiB, and few need it
+
+    return shown_address(url)
 
 
 def recorded_command(command: Sequence[str]) -> list[str]:

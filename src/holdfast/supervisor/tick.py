@@ -20,6 +20,7 @@ from holdfast.inside import ring_location
 from holdfast.policy import examine, hang, not_working, warn
 from holdfast.recorded_events import Exit, RecordedAction, RecordedDecision, RecordedFinding
 from holdfast.supervisor import known_micro_batches, notices
+from holdfast.supervisor.closing_words import Happenings
 from holdfast.supervisor.guard_questions import GuardQuestions
 from holdfast.supervisor.journal_thread import JournalThread
 from holdfast.supervisor.run_spec import RunSpec
@@ -47,6 +48,7 @@ class Watch:
         self._detectors = DetectorRunner(detectors.WHILE_RUNNING)
         self._last_detectors = DetectorRunner(detectors.ONCE_AFTER_EXIT)
         self.guard_questions = GuardQuestions()
+        self.happenings = Happenings()
         self.end_job: Callable[[Decision], str] = lambda _: "left to whoever started it"  # the watcher can do more
         self._decided_at: dict[str, float] = {}
         self._told: dict[str, Finding] = {}
@@ -163,9 +165,9 @@ class Watch:
         started = started_at(script_pid)
         self.event("attempt.start", attempt=number, reason=reason, script_pid=script_pid, script_started=started)
 
-    def attempt_window(self, ended: Event) -> Window:
-        """This attempt, as `why` would read it, had it been the last."""
-        self._window.take([ended])
+    def attempt_window(self, ended: Event | None = None) -> Window:
+        """This attempt, as `why` would read it, had it been the last. `ended`, where its end is not recorded yet."""
+        self._window.take([ended] if ended is not None else [])
         return self._window.window()
 
     @property
@@ -192,6 +194,7 @@ class Watch:
 
     def record(self, event: Event) -> None:
         self._window.take([event])
+        self.happenings.take(event)
         if self._journal:
             self._journal.event(event)
 

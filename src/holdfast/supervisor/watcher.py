@@ -20,6 +20,7 @@ from holdfast.supervisor import signals
 from holdfast.supervisor.after_exit import after_the_script, leave_nothing_behind, look_for_the_reason
 from holdfast.supervisor.attempts import READ_AT_THE_END, Attempts
 from holdfast.supervisor.control import Control
+from holdfast.supervisor.drained_output import DrainedOutput
 from holdfast.supervisor.guard import guard_events
 from holdfast.supervisor.guard.cgroup_placement import let_go
 from holdfast.supervisor.guard.guard_link import GuardLink
@@ -39,7 +40,6 @@ LAST_WORDS_S = 2.0  # the relay may be blocked in a write to a stalled terminal
 UNKILLABLE_S = 15.0
 WITNESS_S = 0.06  # how long a forwarded signal waits to see whether everybody got it
 TOGETHER_S = 1.5  # on a loaded machine the two of us notice the same signal that far apart
-DRAINED_LIMIT_BYTES = 256 << 20  # of output.log, once the relay is gone
 
 
 class Watcher:
@@ -69,7 +69,7 @@ class Watcher:
         self._asked_to_stop = 0  # the signal that said so, while no script was there to get it
         self._to_forward: list[tuple[float, dict[str, Any]]] = []
         self._witnessed: dict[int, float] = {}
-        self._drained: _DrainedOutput | None = None
+        self._drained: DrainedOutput | None = None
         self._selector = selectors.DefaultSelector()
         self._selector.register(link, selectors.EVENT_READ, None)
         self._listen_to_signals()
@@ -175,7 +175,22 @@ class Watcher:
             self._drain_all()
         self._control.close()
         self._watch.event("run.end")
+        self._say_closing_words()
         self._link.tell("recorded", lost=self._watch.close())
+        if not self._relay_here and self._status != 0 and (self._spec.on_failure or self._spec.notify):
+            from holdfast.supervisor import after_failure  # noqa: PLC0415 - few need it
+
+            after_failure.start(self._spec)
+
+    def _say_closing_words(self) -> None:
+        spec, failed = self._spec, self._status != 0
+        if spec.policy == Policy.OBSERVE or spec.directory is None:
+            return
+        if failed:
+            self._attempts.judge_last(self._watch)
+        verdict, trained = self._attempts.verdict if failed else None, self._attempts.trained
+        for line in self._watch.happenings.lines(spec.policy, verdict, trained, spec.why_command):
+            self._watch.say(line)
 
     # -- an attempt that failed
 
@@ -344,7 +359,7 @@ class Watcher:
         self._selector.unregister(self._link)
         if self._flushed:
             return
-        self._drained = _DrainedOutput(self._spec)
+        self._drained = DrainedOutput(self._spec)
         self._watch.event("relay.lost", output=self._drained.path)
         for source in self._sources:
             os.set_blocking(source.fd, False)
@@ -375,21 +390,3 @@ class Watcher:
                 self._selector.unregister(source.fd)
             os.close(source.fd)
             self._sources.remove(source)
-
-
-class _DrainedOutput:
-    """Output of the script after the relay has died."""
-
-    def __init__(self, spec: RunSpec) -> None:
-        self.path = str(spec.directory / "output.log") if spec.directory else os.devnull
-        self._left = DRAINED_LIMIT_BYTES
-        try:
-            self._fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        except OSError:
-            self._fd = os.open(os.devnull, os.O_WRONLY)
-
-    def write(self, data: bytes) -> None:
-        if self._left > 0:
-            self._left -= len(data)
-            with contextlib.suppress(OSError):  # a full disk stops the log, never the script
-                os.write(self._fd, data)

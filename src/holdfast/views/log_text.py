@@ -29,7 +29,7 @@ def as_json_line(record: Sample | Event, attempt: int) -> str:
     """`value` is null where it is missing and where it is no finite number; `reason` says which."""
     about: dict[str, Any] = {"at": utc_time(record.at), "attempt": attempt}
     if isinstance(record, Event):
-        about |= {"kind": "event", "event": record.kind, "data": _finite(record.data)}
+        about |= {"kind": "event", "event": record.kind, "data": finite(record.data)}
     else:
         value, reason = record.value, record.reason
         if value is not None and not math.isfinite(value):
@@ -104,12 +104,12 @@ def _short(value: object) -> str:
     return text if len(text) <= TEXT_CHARACTERS else f"{text[: TEXT_CHARACTERS - 1]}…"
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
     """JSON has no NaN: null stands for it, as for everything that is not known."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, Mapping):
-        return {str(key): _finite(item) for key, item in value.items()}
+        return {str(key): finite(item) for key, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_finite(item) for item in value]
+        return [finite(item) for item in value]
     return value

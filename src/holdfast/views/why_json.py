@@ -6,6 +6,7 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
+from holdfast.masking import masked_text
 from holdfast.recorded_events import RecordedAction
 from holdfast.views.resuming import resume_command
 from holdfast.views.why_text import not_working
@@ -32,6 +33,19 @@ def as_json(run: str, window: Window, diagnosis: Diagnosis) -> str:
 
 def log_as_json(name: str, diagnosis: Diagnosis) -> str:
     return as_json(name, Window(), diagnosis)
+
+
+def masked_json(text: str) -> str:
+    """With tokens and passwords masked wherever they stand: evidence quotes what a script printed."""
+    return json.dumps(masked(json.loads(text)))
+
+
+def masked(value: Any) -> Any:
+    if isinstance(value, str):
+        return masked_text(value)
+    if isinstance(value, dict):
+        return {key: masked(item) for key, item in value.items()}
+    return [masked(item) for item in value] if isinstance(value, list) else value
 
 
 def _cause(cause: Cause) -> dict[str, Any]:
