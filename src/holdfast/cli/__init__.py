@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from holdfast import __version__
 from holdfast.cli.errors import UserError
 
-VERBS = ("run", "why", "log", "stacks", "runs")
+VERBS = ("run", "why", "log", "stacks", "runs", "check")
 
 USAGE = """\
 usage: holdfast VERB …
@@ -22,6 +22,7 @@ Keeps neural-network training alive, and says why it died.
   holdfast log                     what was recorded of it, line by line
   holdfast stacks                  where every thread of a running job stands
   holdfast runs                    the runs recorded here
+  holdfast check                   is this machine fit to train, and what to mend
 
 `holdfast VERB --help` tells more. `holdfast --version` prints the version."""
 
@@ -66,6 +67,8 @@ def _dispatch(verb: str, words: list[str]) -> int:
         from holdfast.cli.log import LogVerb as Verb  # type: ignore[assignment] # noqa: PLC0415
     elif verb == "stacks":
         from holdfast.cli.stacks import StacksVerb as Verb  # type: ignore[assignment] # noqa: PLC0415
+    elif verb == "check":
+        from holdfast.cli.check import CheckVerb as Verb  # type: ignore[assignment] # noqa: PLC0415
     elif verb == "beside":
         from holdfast.cli.watch_beside import WatchBesideVerb as Verb  # type: ignore[assignment] # noqa: PLC0415
     else:

@@ -22,6 +22,7 @@ from holdfast.recorded_events import Exit, RecordedAction, RecordedDecision, Rec
 from holdfast.supervisor import known_micro_batches, notices
 from holdfast.supervisor.guard_questions import GuardQuestions
 from holdfast.supervisor.journal_thread import JournalThread
+from holdfast.supervisor.machine_check import MachineCheck
 from holdfast.supervisor.run_spec import RunSpec
 from holdfast.supervisor.run_start import opening_events, started_at
 from holdfast.supervisor.sources import Sources
@@ -37,7 +38,14 @@ class Watch:
     """Watches and records one run: in the watcher or, where that was killed, in the relay."""
 
     def __init__(
-        self, spec: RunSpec, stream: str, script_pid: int, say: Callable[[str], bool], read_at_the_end: Reads = NOTHING
+        self,
+        spec: RunSpec,
+        stream: str,
+        script_pid: int,
+        say: Callable[[str], bool],
+        read_at_the_end: Reads = NOTHING,
+        *,
+        check_machine: bool = False,
     ) -> None:
         """`read_at_the_end`: what is asked of an attempt's window once it is over, by whoever judges it."""
         self._spec = spec
@@ -47,6 +55,7 @@ class Watch:
         self._detectors = DetectorRunner(detectors.WHILE_RUNNING)
         self._last_detectors = DetectorRunner(detectors.ONCE_AFTER_EXIT)
         self.guard_questions = GuardQuestions()
+        self._machine = MachineCheck(spec) if check_machine else None
         self.end_job: Callable[[Decision], str] = lambda _: "left to whoever started it"  # the watcher can do more
         self._decided_at: dict[str, float] = {}
         self._told: dict[str, Finding] = {}
@@ -61,6 +70,8 @@ class Watch:
     def tick(self, now: float) -> float:
         """Returns the seconds until the next one."""
         readings = self._sources.read(now)
+        if self._machine is not None:
+            readings += self._machine.look(now)
         events = self._record(readings, now)
         window = self._window.window(detectors.READ_WHILE_RUNNING)
         findings = self._detectors.find(window)
