@@ -36,7 +36,7 @@ def test_inodes(free: int | None, total: int | None, status: list[str]) -> None:
 def test_what_lies_on_one_file_system_is_one_line(here: Here) -> None:
     found = [line for line in disks.look(here) if line.id == "disk-space"]
     assert len(found) == 1
-    assert "/work (runs and the working directory and temporary files)" in found[0].text
+    assert "/work (runs, the working directory, temporary files)" in found[0].text
 
 
 def refuse_writing(monkeypatch: pytest.MonkeyPatch, machine: FakeMachine, *folders: str) -> None:

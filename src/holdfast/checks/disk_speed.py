@@ -15,7 +15,7 @@ MIB = 1 << 20
 PIECE_BYTES = 4 * MIB
 WRITE_S, READ_S = 0.4, 0.2
 AT_MOST_BYTES = 256 * MIB
-SLOW_WRITE, SLOW_READ = 20 * MIB, 40 * MIB  # a second: a checkpoint of 1 GiB takes a minute
+SLOW_WRITE, SLOW_READ = 10 * MIB, 20 * MIB  # a second: a checkpoint of 1 GiB takes two minutes
 ELSEWHERE = "keep runs and data on a local disk: holdfast run --dir /local/disk …, and copy the data there first"
 
 

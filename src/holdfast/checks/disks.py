@@ -45,7 +45,7 @@ def look(here: Here) -> Iterator[Line]:
         if not os.access(path, os.W_OK):
             read_only[what] = folder
     for folder, room, whats in rooms.values():
-        about = f"{folder} ({' and '.join(whats)})"
+        about = f"{folder} ({', '.join(whats)})"
         yield space(about, room)
         yield from inodes(about, room)
     yield from _not_writable(read_only)

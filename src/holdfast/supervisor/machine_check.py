@@ -7,27 +7,33 @@ from collections import deque
 from pathlib import Path
 
 from holdfast.supervisor.run_spec import RunSpec
-from holdfast.vocabulary import Event
+from holdfast.vocabulary import Event, Sample
 
-BEGIN_AFTER_S = 1.0  # the script has the machine to itself while it starts; what is over sooner trains nothing
+BEGIN_AFTER_S = (
+    0.9  # at the second turn: the script has the machine to itself while it starts; what is over sooner trains nothing
+)
 PATIENCE_S = 10.0  # for what may be slow: a driver that sleeps, a disk that others use
 KIND = "check.bad"
 
 
 class MachineCheck:
-    def __init__(self, spec: RunSpec) -> None:
+    def __init__(self, spec: RunSpec, asked_for: bool) -> None:
         self._spec = spec
         self._found: deque[tuple[str, str, str]] = deque()
         self._first_look: float | None = None
-        self._begun = False
+        self._begun = not asked_for
 
-    def look(self, now: float) -> list[Event]:
+    def look(self, now: float) -> list[Sample | Event]:
         if self._first_look is None:
             self._first_look = now
         elif not self._begun and now - self._first_look >= BEGIN_AFTER_S:
             self._begun = True
             self._begin()
-        events = []
+        return self.found(now)
+
+    def found(self, now: float) -> list[Sample | Event]:
+        """What was not told yet."""
+        events: list[Sample | Event] = []
         while self._found:
             id, text, fix = self._found.popleft()
             events.append(Event(KIND, now, {"id": id, "text": text, "fix": fix}))

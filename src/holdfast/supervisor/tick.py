@@ -55,7 +55,7 @@ class Watch:
         self._detectors = DetectorRunner(detectors.WHILE_RUNNING)
         self._last_detectors = DetectorRunner(detectors.ONCE_AFTER_EXIT)
         self.guard_questions = GuardQuestions()
-        self._machine = MachineCheck(spec) if check_machine else None
+        self._machine = MachineCheck(spec, asked_for=check_machine)
         self.end_job: Callable[[Decision], str] = lambda _: "left to whoever started it"  # the watcher can do more
         self._decided_at: dict[str, float] = {}
         self._told: dict[str, Finding] = {}
@@ -69,10 +69,7 @@ class Watch:
 
     def tick(self, now: float) -> float:
         """Returns the seconds until the next one."""
-        readings = self._sources.read(now)
-        if self._machine is not None:
-            readings += self._machine.look(now)
-        events = self._record(readings, now)
+        events = self._record(self._sources.read(now) + self._machine.look(now), now)
         window = self._window.window(detectors.READ_WHILE_RUNNING)
         findings = self._detectors.find(window)
         events += self._record(self._detectors.switched_off(now), now)
@@ -83,7 +80,7 @@ class Watch:
 
     def closing_look(self, now: float) -> None:
         """The last turn, right after the script has ended."""
-        events = self._record(self._sources.read_at_the_end(now), now)
+        events = self._record(self._sources.read_at_the_end(now) + self._machine.found(now), now)
         findings = self._last_detectors.find(self._window.window(detectors.READ_WHILE_RUNNING))
         events += self._record(self._last_detectors.switched_off(now), now)
         for decision in self._decide(findings, events, now):

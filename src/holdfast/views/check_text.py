@@ -36,5 +36,5 @@ def _wrapped(text: str, width: int) -> list[str]:
 def _summary(lines: Sequence[Line], took_s: float) -> str:
     count = Counter(line.status for line in lines)
     said = f"{count['ok']} ok, {count['warn']} to look at, {count['bad']} bad, in {took_s:.1f} s"
-    verdict = "this machine will end or cripple a run" if count["bad"] else "this machine is fit to train"
+    verdict = "this machine is not fit to train as it is" if count["bad"] else "this machine is fit to train"
     return f"{verdict}: {said}"
