@@ -22,10 +22,10 @@ DEAD_MOUNT = "a dead mount? `umount -l` it, or run elsewhere"
 BUSY = "try again when the machine is less busy"
 
 CHECKS = (
-    Check("memory", memory.look, "warn", BUSY),
-    Check("swap", swap.look, "warn", BUSY),
+    Check("memory", memory.look, "warn", BUSY, beside_a_run=False),
+    Check("swap", swap.look, "warn", BUSY, beside_a_run=False),
     Check("limits", limits.look, "warn", BUSY),
-    Check("cgroup-memory", control_groups.look, "warn", BUSY),
+    Check("cgroup-memory", control_groups.look, "warn", BUSY, beside_a_run=False),
     Check("shm", shared_memory.look, "warn", BUSY),
     Check("disk-space", disks.look, "bad", DEAD_MOUNT),
     Check("disk-speed", disk_speed.look, "warn", DEAD_MOUNT, beside_a_run=False),

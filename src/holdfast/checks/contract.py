@@ -68,4 +68,6 @@ class Check(NamedTuple):
     look: Look
     unanswered: Status
     fix: str
-    beside_a_run: bool = True  # False: takes time or a process of its own, so only `holdfast check` does it
+    # False: takes time or a process of its own, or judges what is left, which the job's own use makes less: the probes and
+    # detectors of a run watch that, with its trend.
+    beside_a_run: bool = True

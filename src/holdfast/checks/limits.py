@@ -56,7 +56,7 @@ def _open_files(soft: dict[str, int]) -> Iterator[Line]:
 
 def _processes(here: Here, soft: dict[str, int]) -> Iterator[Line]:
     limit = soft.get("processes")
-    if limit is None or here.uid == ROOT:
+    if limit is None or here.uid == ROOT or here.job_runs:  # it may have started them itself
         return
     used = _threads_of(here)
     if limit - used < PROCESSES_LEFT[1]:
