@@ -21,6 +21,7 @@ VERBS = {
     "top": ("top", "TopVerb"),
     "serve": ("serve", "ServeVerb"),
     "runs": ("runs", "RunsVerb"),
+    "check": ("check", "CheckVerb"),
 }
 INTERNAL = {  # started by Holdfast itself
     "beside": ("watch_beside", "WatchBesideVerb"),
@@ -41,6 +42,7 @@ Keeps neural-network training alive, and says why it died.
   holdfast top                     how a run stands, live in the terminal
   holdfast serve                   the same in a browser: charts, live, two runs side by side
   holdfast runs                    the runs recorded here
+  holdfast check                   is this machine fit to train, and what to mend
 
 `holdfast VERB --help` tells more. `holdfast --version` prints the version."""
 

@@ -63,6 +63,7 @@ class Room:
     free_bytes: int
     total_bytes: int
     free_inodes: int | None  # None where the file system has no fixed number (btrfs)
+    total_inodes: int | None = None
 
     @property
     def full(self) -> bool:
@@ -204,7 +205,7 @@ class Disk:
         rooms = []
         for device, point in points.items():
             try:
-                rooms.append((device, point, _room(self._base + point)))
+                rooms.append((device, point, room_at(self._base + point)))
             except OSError:
                 continue
         return rooms
@@ -212,7 +213,7 @@ class Disk:
     def _room_samples(self, point: str, now: float) -> list[Sample]:
         free, total, inodes = (f"disk[{point}].{what}" for what in ("free_bytes", "total_bytes", "free_inodes_count"))
         try:
-            room = _room(self._base + point)
+            room = room_at(self._base + point)
         except OSError as error:
             return missing((free, total, inodes), now, why(error))
         no_inodes = "" if room.free_inodes is not None else "this file system has no fixed number"
@@ -236,9 +237,10 @@ class Disk:
         return [Sample(name, value, now) for name, value in zip(names, values, strict=True)]
 
 
-def _room(path: str) -> Room:
+def room_at(path: str) -> Room:
     at = os.statvfs(path)
-    return Room(at.f_bavail * at.f_frsize, at.f_blocks * at.f_frsize, at.f_favail if at.f_files else None)
+    inodes = (at.f_favail, at.f_files) if at.f_files else (None, None)
+    return Room(at.f_bavail * at.f_frsize, at.f_blocks * at.f_frsize, *inodes)
 
 
 def _can_fill(mount: Mount) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from holdfast.probes.contract import Missing, Reading, Scope
 from holdfast.probes.kernel_files import missing, pid_namespace, read
@@ -31,12 +31,44 @@ class Lost(Exception):
     """The GPU does not respond any more."""
 
 
+class NoSession(Missing):
+    """A driver is here, but NVML or a GPU is not to be had. `code` is NVML's own, where it gave one."""
+
+    def __init__(self, reason: str, code: int | None = None) -> None:
+        super().__init__(reason, tell=code is not None)
+        self.code = code
+
+
+class Session(NamedTuple):
+    nvml: Any  # the module
+    driver: str
+    handles: list[Any]
+
+
+def open_session() -> Session:
+    """A wedged driver can block this for ever. Whoever opens it calls nvmlShutdown."""
+    try:
+        import pynvml as nvml  # noqa: PLC0415 -- 4 MiB, and nvmlInit 15 more, of which 10 come back
+    except ImportError:
+        raise NoSession("an NVIDIA driver is here, but nvidia-ml-py is not installed") from None
+    try:
+        nvml.nvmlInit()
+        driver = text(nvml.nvmlSystemGetDriverVersion())
+        handles = [nvml.nvmlDeviceGetHandleByIndex(i) for i in range(nvml.nvmlDeviceGetCount())]
+    except nvml.NVMLError as error:
+        reason = f"an NVIDIA driver is here, but NVML does not answer: {error}"
+        raise NoSession(reason, error.value) from None
+    if not handles:
+        raise NoSession("an NVIDIA driver is here, but no GPU")
+    return Session(nvml, driver, handles)
+
+
 class Gpu:
     name = "gpu"
     every_s = 0.0
 
     def __init__(self, scope: Scope) -> None:
-        _expect_driver(scope.root)
+        expect_driver(scope.root)
         self._scope = scope
         self._nvml: Any = None
         self._cards: list[Card] = []
@@ -65,19 +97,7 @@ class Gpu:
 
     def _start(self, now: float) -> list[Reading]:
         """Not in the constructor: a wedged driver can block nvmlInit for ever."""
-        try:
-            import pynvml as nvml  # noqa: PLC0415 -- 4 MiB, and nvmlInit 15 more, of which 10 come back
-        except ImportError:
-            raise Missing("an NVIDIA driver is here, but nvidia-ml-py is not installed") from None
-        try:
-            nvml.nvmlInit()
-            driver = _text(nvml.nvmlSystemGetDriverVersion())
-            handles = [nvml.nvmlDeviceGetHandleByIndex(i) for i in range(nvml.nvmlDeviceGetCount())]
-        except nvml.NVMLError as error:
-            raise Missing(f"an NVIDIA driver is here, but NVML does not answer: {error}", tell=True) from None
-        if not handles:
-            raise Missing("an NVIDIA driver is here, but no GPU")
-        self._nvml = nvml
+        self._nvml, driver, handles = open_session()
         self._cards = [Card(index, handle) for index, handle in enumerate(handles)]
         self._slow_every_s = SLOW_EVERY_S * max(1.0, len(handles) / GPUS_AT_FULL_RATE)
         self._register_xids()
@@ -86,7 +106,7 @@ class Gpu:
     def _found(self, card: Card, driver: str, now: float) -> Event:
         name = total = None
         try:
-            name = _text(self._nvml.nvmlDeviceGetName(card.handle))
+            name = text(self._nvml.nvmlDeviceGetName(card.handle))
             total = self._nvml.nvmlDeviceGetMemoryInfo(card.handle).total
         except self._nvml.NVMLError:
             pass  # the event still says that the GPU exists; the samples say what is wrong
@@ -191,7 +211,8 @@ def _sample(card: Card, what: str, answer: Any, now: float, scale: float = 1) ->
     return [Sample(name, None, now, str(answer))]
 
 
-def _expect_driver(root: Path) -> None:
+def expect_driver(root: Path) -> None:
+    """Asks no driver: raises Missing where there is none of NVIDIA's."""
     if any((root / path).exists() for path in ("dev/nvidiactl", "proc/driver/nvidia/version", "dev/dxg")):
         return
     other = _other_maker(root)
@@ -214,5 +235,5 @@ def _other_maker(root: Path) -> str:
     return "AMD" if (root / "dev/kfd").exists() else ""
 
 
-def _text(value: bytes | str) -> str:
+def text(value: bytes | str) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value

@@ -47,7 +47,7 @@ class RunQueue:
         self._before, self._before_at = threads, now
         if now >= self._cores_due:
             self._cores_due = now + CORES_EVERY_S
-            self._cores = _cores(self._scope)
+            self._cores = usable_cores(self._scope)
         return [*samples, Sample("job.cores_count", self._cores, now, "" if self._cores else "not known")]
 
     def _threads(self) -> dict[int, tuple[int, int]]:
@@ -68,7 +68,7 @@ class RunQueue:
         return found
 
 
-def _cores(scope: Scope) -> float | None:
+def usable_cores(scope: Scope) -> float | None:
     """By affinity, or by a container's quota where that is lower."""
     try:
         cores = float(len(os.sched_getaffinity(scope.script_pid)))

@@ -23,6 +23,7 @@ from holdfast.supervisor import known_micro_batches, notices
 from holdfast.supervisor.closing_words import Happenings
 from holdfast.supervisor.guard_questions import GuardQuestions
 from holdfast.supervisor.journal_thread import JournalThread
+from holdfast.supervisor.machine_check import MachineCheck
 from holdfast.supervisor.run_spec import RunSpec
 from holdfast.supervisor.run_start import opening_events, started_at
 from holdfast.supervisor.sources import Sources
@@ -38,7 +39,14 @@ class Watch:
     """Watches and records one run: in the watcher or, where that was killed, in the relay."""
 
     def __init__(
-        self, spec: RunSpec, stream: str, script_pid: int, say: Callable[[str], bool], read_at_the_end: Reads = NOTHING
+        self,
+        spec: RunSpec,
+        stream: str,
+        script_pid: int,
+        say: Callable[[str], bool],
+        read_at_the_end: Reads = NOTHING,
+        *,
+        check_machine: bool = False,
     ) -> None:
         """`read_at_the_end`: what is asked of an attempt's window once it is over, by whoever judges it."""
         self._spec = spec
@@ -49,6 +57,7 @@ class Watch:
         self._last_detectors = DetectorRunner(detectors.ONCE_AFTER_EXIT)
         self.guard_questions = GuardQuestions()
         self.happenings = Happenings()
+        self._machine = MachineCheck(spec, asked_for=check_machine)
         self.end_job: Callable[[Decision], str] = lambda _: "left to whoever started it"  # the watcher can do more
         self._decided_at: dict[str, float] = {}
         self._told: dict[str, Finding] = {}
@@ -62,8 +71,7 @@ class Watch:
 
     def tick(self, now: float) -> float:
         """Returns the seconds until the next one."""
-        readings = self._sources.read(now)
-        events = self._record(readings, now)
+        events = self._record(self._sources.read(now) + self._machine.look(now), now)
         window = self._window.window(detectors.READ_WHILE_RUNNING)
         findings = self._detectors.find(window)
         events += self._record(self._detectors.switched_off(now), now)
@@ -74,7 +82,7 @@ class Watch:
 
     def closing_look(self, now: float) -> None:
         """The last turn, right after the script has ended."""
-        events = self._record(self._sources.read_at_the_end(now), now)
+        events = self._record(self._sources.read_at_the_end(now) + self._machine.found(now), now)
         findings = self._last_detectors.find(self._window.window(detectors.READ_WHILE_RUNNING))
         events += self._record(self._last_detectors.switched_off(now), now)
         for decision in self._decide(findings, events, now):

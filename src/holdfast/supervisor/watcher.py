@@ -74,7 +74,7 @@ class Watcher:
         self._selector.register(link, selectors.EVENT_READ, None)
         self._listen_to_signals()
         self._watch = Watch(
-            spec, "watcher", script_pid, lambda text: link.tell("say", text=text), read_at_the_end=READ_AT_THE_END
+            spec, "watcher", script_pid, lambda text: link.tell("say", text=text), READ_AT_THE_END, check_machine=True
         )
         self._watch.end_job = self._end_job
         self._attempts = Attempts(spec, launcher)
