@@ -18,6 +18,7 @@ GAVE_UP = "numerics.gave_up"
 
 # Where something non-finite was seen, and where it came from.
 LOSS, GRADIENT, WEIGHTS, METRIC, SLOT, OUTPUT = "loss", "gradient", "weights", "metric", "slot", "output"
+STATISTICS = "statistics"  # of a normalisation
 INPUT, TARGET, FORWARD, BACKWARD, UPDATE, UNKNOWN = "input", "target", "forward", "backward", "update", "unknown"
 # How a run went on.
 BATCH_SKIPPED, ROWS_LEFT_OUT, ROLLED_BACK = "batch-skipped", "rows-left-out", "rolled-back"
