@@ -119,6 +119,9 @@ class Health(TypedDict, total=False):
     correct: Number
     spread: Number
     scale: Number
+    # Weights that the loss depends on, that no optimizer was seen to have, and that are as they were at the start:
+    left_out: List[str]
+    unregistered: List[str]  # in a plain list or dict, so that the model does not know them as its parameters
 
 
 class BadInput(TypedDict, total=False):
