@@ -95,6 +95,9 @@ def part(name: str, **changes: Any) -> dict[str, Any]:
 LOGITS = {"from_logits": True, "name": "cross_entropy"}
 RAW = {"min": -2.0, "max": 3.0, "between_0_and_1": False, "rows_sum_to_1": False}
 PIXELS = [{**INPUT, "min": 0.0, "max": 255.0}]
+INCOMES = [{**INPUT, "min": 22.0, "max": 99_917.0}]
+PRICES = REGRESSION | {"targets": {"shape": [32, 1], "min": 5e4, "max": 9e5, "mean": 2e5, "std": 1e5}}
+NO_GRADIENT_AT_FIRST = [["layer_0", 10.4, 0.0, 0.0, 1.0, 64], *groups()[1:]]
 SICK: dict[str, tuple[str, list[Event]]] = {
     "softmax over one unit": ("output-loss-mismatch", [setup(output={**PROBABILITIES, "shape": [32, 1]})]),
     "softmax, then again in the loss": ("output-loss-mismatch", [setup(loss={**SPARSE, **LOGITS})]),
@@ -131,7 +134,7 @@ SICK: dict[str, tuple[str, list[Event]]] = {
     "prices in dollars": (
         "unscaled-target",
         [
-            setup(**REGRESSION | {"targets": {"shape": [32, 1], "min": 5e4, "max": 9e5, "mean": 2e5, "std": 1e5}}),
+            setup(**PRICES),
             *health([5e10 - 1e6 * n for n in range(20)], scale=3.0),
         ],
     ),
@@ -142,7 +145,30 @@ SICK: dict[str, tuple[str, list[Event]]] = {
     "nothing is trainable": ("parameters-not-trained", [setup(**part("weights", trainable=0, frozen=1000))]),
     "only the head was given to the optimizer": (
         "parameters-not-trained",
-        [setup(**part("optimizer", not_given=["layer_0.weight"])), *health(FALLS)],
+        [setup(**part("optimizer", not_given=["layer_0.weight"])), *health(FLAT)],
+    ),
+    "the tape was not asked for the encoder": (
+        "parameters-not-trained",
+        [setup(), *health(FLAT, left_out=["encoder/kernel"])],
+    ),
+    "layers in a plain list": (
+        "parameters-not-trained",
+        [setup(), *health(FALLS, unregistered=["hidden[0].weight"])],
+    ),
+    "incomes into tanh": (
+        "unscaled-input",
+        [setup(inputs=INCOMES), *health(FALLS, groups=NO_GRADIENT_AT_FIRST, units=[["layer_0", "tanh", 0.7, 1.0]])],
+    ),
+    "prices whose errors threw the weights away": (
+        "unscaled-target",
+        [
+            setup(**PRICES, optimizer={**ADAM, "name": "SGD", "rate": 0.01}),
+            *health([1e11, *[1e18 * 0.8**n for n in range(19)]], scale=1e9, groups=groups(update=5e4)),
+        ],
+    ),
+    "a rate of 0.5 for a transformer": (
+        "learning-rate-too-high",
+        [setup(**part("optimizer", rate=0.5)), *health([2.3, 9.0, 12.0, 8.0, *[2.4] * 16], rate=0.5)],
     ),
     "features were detached": (
         "parameters-not-trained",
@@ -204,7 +230,7 @@ HEALTHY: dict[str, list[Event]] = {
         *health([90.0, *FLAT[1:]]),
     ],
     "large targets that are reached": [
-        setup(**REGRESSION | {"targets": {"shape": [32, 1], "min": 5e4, "max": 9e5, "mean": 2e5, "std": 1e5}}),
+        setup(**PRICES),
         *health([5e10 * 0.7**n for n in range(20)], scale=2e5),
     ],
     "one layer that begins at zero": [setup(**part("weights", zero=["layer_2"])), *health(FALLS)],
@@ -230,6 +256,26 @@ HEALTHY: dict[str, list[Event]] = {
     "values of the actions taken": [
         setup(**REGRESSION | {"output": {"shape": [32, 2]}, "targets": {"shape": [32], "min": 0, "max": 1}}),
         *health(FALLS),
+    ],
+    "a head on features that are good enough": [
+        setup(**part("optimizer", not_given=["layer_0.weight"])),
+        *health(FALLS, left_out=["layer_0.weight"]),
+    ],
+    "counts of words, most of them zero": [
+        setup(inputs=INCOMES),
+        *health(FALLS, groups=[["layer_0", 5.0, 0.3, 0.005, 0.995, 4000]], units=[["layer_0", "relu", 0.1, 0.0]]),
+    ],
+    "units that saturate behind ordinary input": [
+        setup(),
+        *health(FALLS, groups=NO_GRADIENT_AT_FIRST, units=[["layer_0", "tanh", 0.7, 1.0]]),
+    ],
+    "prices that are learned after the first errors": [
+        setup(**PRICES, optimizer={**ADAM, "name": "SGD", "rate": 0.01}),
+        *health([1e11, 1e13, *[1e11 * 0.5**n for n in range(18)]], scale=2e5, groups=groups(update=50.0)),
+    ],
+    "a high rate that shakes off its start": [
+        setup(**part("optimizer", rate=0.5)),
+        *health([2.3, 9.0, 12.0, 8.0, *[2.2 * 0.8**n for n in range(16)]], rate=0.5),
     ],
     "tiny losses": [setup(**REGRESSION), *health([1e-12 * 0.9**n for n in range(20)])],
     "spiky": [setup(), *health([50.0 if n % 7 == 6 else loss for n, loss in enumerate(FALLS)])],
@@ -303,6 +349,22 @@ INCIDENTS: dict[str, tuple[str, str, list[Event]]] = {
         "bad-input-values",
         "4.7e+28 squared",
         [setup(), incident(origin="loss", before={**STEADY, "largest_weight": 0.4}, values="4.7e+28 squared", place={"op": "Square"})],
+    ),
+    "a code for broken, in three rows": (
+        "bad-input-values",
+        "x holds 1e+30 in 3 rows (rows 8, 9, 10 of the batch; 1000, 1001, 1002 of the data set), column 5",
+        [
+            setup(),
+            incident(
+                origin="loss", before=STEADY, values="4.7e+18 squared", place={"op": "Square"},
+                input={"name": "x", "what": "1e+30", "rows": [8, 9, 10], "row_count": 3, "columns": [5], "indices": [1000, 1001, 1002]},
+            ),
+        ],
+    ),
+    "statistics that took in a batch which the script left out": (
+        "bad-input-values",
+        "running statistics of a normalisation became NaN or infinite in step 41",
+        [setup(), incident(origin="input", seen_in="statistics", input={"rows": [9], "row_count": 1, "what": "NaN"})],
     ),
     "attention without anything to attend to": (
         "invalid-math",

@@ -20,6 +20,7 @@ from keras import layers, ops
 
 from holdfast.inside import never_raise
 from holdfast.inside.keras import adapter
+from holdfast.inside.keras.numerics import left_out
 from holdfast.inside.telemetry import Recorder
 from holdfast.inside.tensorflow import adapter as tensorflow_adapter
 from tests.inside import tape_numerics
@@ -131,6 +132,50 @@ def terminates_on_nan() -> Any:
     return fit(dense(activation="linear"), holed(X, BAD_ROWS), callbacks=[keras.callbacks.TerminateOnNaN()])
 
 
+def steep_loss(y: Any, given: Any) -> Any:
+    return ops.mean(ops.power(100.0 * (y - given), 4))
+
+
+def steep() -> Any:
+    """No rate that is tried holds it: its gradient has to be clipped."""
+    return fit(dense(steep_loss), epochs=4)
+
+
+def broken_sensor() -> Any:
+    return fit(dense(), holed(X, BAD_ROWS, 1e30))
+
+
+class Averaging(keras.optimizers.SGD):
+    """Its slots are for looking at: nothing of them goes into the weights."""
+
+    def build(self, variables: Any) -> None:
+        super().build(variables)
+        self.averages = [self.add_variable_from_reference(one, name="average") for one in variables]
+
+    def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
+        average = self.averages[self._get_variable_index(variable)]
+        self.assign(average, 0.9 * average + ops.log(ops.abs(gradient)))
+        super().update_step(gradient, variable, learning_rate)
+
+
+def slot_alone() -> Any:
+    x = X.copy()
+    x[80:96] = 0.0  # no gradient for a kernel in the sixth batch
+    model = keras.Sequential([layers.Input((6,)), layers.Dense(1)])
+    model.compile(Averaging(0.01), "mse")
+    return fit(model, x)
+
+
+def log_of_largest(y: Any, given: Any) -> Any:
+    return ops.log(ops.max(ops.abs(y))) + 0.0 * ops.mean(given)
+
+
+def metric_alone() -> Any:
+    y = Y.copy()
+    y[48:64] = 0.0
+    return fit(dense(metrics=[log_of_largest]), X, y)
+
+
 def always_bad() -> Any:
     return fit(dense(loss_by_average), X, np.zeros_like(Y))
 
@@ -139,7 +184,7 @@ SICK: dict[str, Callable[[], Any]] = {
     one.__name__: one
     for one in (
         hidden_rows, shuffled_rows, inf_column, bad_targets, log_of_zero, root_gradient, bad_average, own_layer, own_step,
-        rate_too_high, augmented, terminates_on_nan, always_bad,
+        rate_too_high, augmented, terminates_on_nan, always_bad, steep, broken_sensor, slot_alone, metric_alone,
     )
 }  # fmt: skip
 
@@ -243,6 +288,7 @@ def main(cases: list[str]) -> None:
         bare[name] = (state_of(model), getattr(model, "calls_seen", 0))
     events = Events()
     settings = {"policy": "advise"}
+    left_out.STEPS = 20
     never_raise.on_failure(lambda place, reason: events.text("inside.failed", 0, place=place, reason=reason))
     recorder = Recorder(events, settings)  # type: ignore[arg-type]
     tensorflow_adapter.install(recorder)

@@ -43,6 +43,26 @@ def compiled_loop(x: Any = X, y: Any = Y, rate: float = 0.01, own: Callable[...,
     return {"losses": losses, "model": model}
 
 
+def head_alone() -> dict[str, Any]:
+    """The body is no pretrained one, and nobody trains it. Another one is frozen, and a teacher is only compared with: both are
+    meant to stay."""
+    body = keras.Sequential([layers.Dense(8, activation="tanh", name="dense")], name="body")
+    frozen = layers.Dense(8, trainable=False)
+    head, optimizer, teacher = layers.Dense(1, name="head"), keras.optimizers.SGD(0.01), layers.Dense(1)
+
+    @tf.function
+    def train_step(images: Any, labels: Any) -> Any:
+        with tf.GradientTape() as tape:
+            given = head(body(images)) + frozen(images)[:, :1]
+            loss = tf.reduce_mean(tf.square(given - labels)) + tf.reduce_mean(tf.square(given - teacher(images)))
+        grads = tape.gradient(loss, head.trainable_variables)
+        optimizer.apply_gradients(zip(grads, head.trainable_variables, strict=True))
+        return loss
+
+    data = tf.data.Dataset.from_tensor_slices((X, Y)).batch(BATCH)
+    return {"losses": [float(train_step(*batch)) for _ in range(EPOCHS) for batch in data], "model": None}
+
+
 def eager_loop(x: Any = X) -> dict[str, Any]:
     model, optimizer = small_model(), keras.optimizers.SGD(0.01)
     losses = []
@@ -66,6 +86,7 @@ HEALTHY: dict[str, Callable[[], Any]] = {
 }
 SICK: dict[str, Callable[[], dict[str, Any]]] = {
     "loop_with_bad_rows": lambda: compiled_loop(holed(X, BAD_ROWS)),
+    "head_alone": head_alone,
     "loop_with_own_loss": lambda: compiled_loop(own=root_of),
     "eager_loop_with_bad_rows": lambda: eager_loop(holed(X, BAD_ROWS)),
 }

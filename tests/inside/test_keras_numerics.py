@@ -37,7 +37,8 @@ CASES = (
     *HEALTHY, *LOOPS, "loop_with_bad_rows", "loop_with_own_loss", "eager_loop_with_bad_rows", "loop_with_bad_rows:protect",
     *ORIGINS, "shuffled_rows", "augmented", "terminates_on_nan", "rate_too_high",
     "hidden_rows:protect", "bad_targets:protect", "root_gradient:protect", "bad_average:protect", "rate_too_high:protect",
-    "terminates_on_nan:protect", "always_bad:protect",
+    "terminates_on_nan:protect", "always_bad:protect", "steep:protect", "broken_sensor", "broken_sensor:protect",
+    "slot_alone", "metric_alone", "metric_alone:protect", "head_alone",
 )  # fmt: skip
 
 
@@ -111,6 +112,35 @@ def test_rows_columns_and_their_place_in_the_data_are_named() -> None:
     assert set(incident("shuffled_rows")["input"]["indices"]) <= {70, 75, 77}
 
 
+def test_rows_that_are_finite_and_out_of_all_proportion_are_named_too() -> None:
+    fact = incident("broken_sensor")
+    assert fact["step"] == 5 and "squared" in fact["values"]
+    assert fact["input"] == {
+        "name": "x", "rows": [6, 11, 13], "row_count": 3, "columns": [2], "what": "1e+30", "indices": [70, 75, 77],
+        "source_clean": False,
+    }  # fmt: skip
+    losses = found()["broken_sensor:protect"]["history"]["loss"]
+    assert all(math.isfinite(loss) for loss in losses) and losses[1] < losses[0]
+
+
+def test_what_is_in_a_slot_or_in_a_metric_alone_is_noticed_at_its_step() -> None:
+    slot = incident("slot_alone")
+    assert (slot["step"], slot["seen_in"], slot["origin"]) == (6, "slot", "update")
+    assert slot["place"]["op"] == "Log" and "ops.log" in slot["place"]["code"]
+    metric = incident("metric_alone")
+    assert (metric["step"], metric["seen_in"], metric["values"]) == (4, "metric", "log of 0.0")
+    for case in ("slot_alone", "metric_alone"):
+        assert [math.isfinite(loss) for loss in found()[case]["history"]["loss"]] == [True, True]
+    assert told("metric_alone:protect", "numerics.went_on") == [], "no weight is touched by it"
+
+
+def test_variables_that_the_tape_was_not_asked_for_are_told_once_they_stayed_the_same() -> None:
+    samples = told("head_alone", "numerics.health")
+    names = [sample.get("left_out") for sample in samples]
+    assert not any(names[:5]) and names[-1] == ["body/dense/kernel", "body/dense/bias"]
+    assert not any(sample.get("left_out") for sample in told("compiled_loop", "numerics.health"))
+
+
 def test_a_clean_source_and_a_bad_batch_are_told_apart() -> None:
     assert incident("augmented")["input"]["source_clean"] is True
 
@@ -147,7 +177,8 @@ def test_under_protect_a_batch_is_left_out_or_the_rate_lowered() -> None:
     assert told("root_gradient:protect", "numerics.went_on")[0]["how"] == "rows-left-out"
     assert told("bad_average:protect", "numerics.went_on")[0]["how"] == "batch-skipped"
     assert told("rate_too_high:protect", "numerics.went_on")[0]["how"] == "rate-lowered"
-    for case in ("root_gradient:protect", "bad_average:protect", "rate_too_high:protect"):
+    assert [one["how"] for one in told("steep:protect", "numerics.went_on")] == ["clipped"]
+    for case in ("root_gradient:protect", "bad_average:protect", "rate_too_high:protect", "steep:protect"):
         losses = found()[case]["history"]["loss"]
         assert all(math.isfinite(loss) for loss in losses) and losses[-1] <= losses[0]
 

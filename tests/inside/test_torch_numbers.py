@@ -137,6 +137,53 @@ def test_weights_that_are_bad_already_are_put_back_with_the_optimizer() -> None:
     assert [math.isfinite(value) for value in losses[STEP:]] == [True] * (30 - STEP) and losses[-1] < losses[0]
 
 
+def test_what_a_spoiled_slot_makes_of_the_weights_is_noticed_in_the_next_step() -> None:
+    incident = _incident("advise", "slot_is_spoiled")
+    assert (incident["origin"], incident["step"], incident["seen_at"]) == ("weights", STEP, STEP + 1)
+    (went_on,) = _told("protect", "slot_is_spoiled", "numerics.went_on")
+    assert went_on["how"] == "rolled-back"
+    assert math.isfinite(_losses("protect", "slot_is_spoiled")[-1])
+
+
+@pytest.mark.parametrize(
+    ("name", "step"), [("statistics_take_in_what_is_dropped", STEP), ("statistics_before_an_evaluation", 30)]
+)
+def test_statistics_that_took_in_a_dropped_batch_are_told_at_its_step_and_put_back(name: str, step: int) -> None:
+    for policy in ("advise", "protect"):
+        incident = _incident(policy, name)
+        assert (incident["step"], incident["seen_in"], incident["origin"]) == (step, "statistics", "input")
+        assert (incident["input"]["rows"], incident["input"]["columns"]) == ([3], [1])
+        assert "1.running_mean" in incident["values"]
+    assert math.isnan(_losses("advise", name)[-1]) and not _told("advise", name, "numerics.went_on")
+    assert math.isfinite(_losses("protect", name)[-1])
+    assert _losses("protect", name)[:-1] == _losses("advise", name)[:-1], "the training itself is as it was"
+
+
+@pytest.mark.parametrize("policy", ["advise", "protect"])
+def test_buffers_may_hold_infinities_and_nan_on_purpose(policy: str) -> None:
+    assert not _told(policy, "buffers_without_numbers_on_purpose", "numerics.non_finite")
+
+
+@pytest.mark.parametrize(
+    ("name", "left_out", "unregistered"),
+    [
+        ("layers_in_a_plain_list", None, ["hidden[0].weight", "hidden[0].bias", "hidden[1].weight", "hidden[1].bias"]),
+        ("a_teacher_hidden_in_a_list", None, None),
+        ("listed_layers_that_are_trained", None, None),
+        ("head_alone", ["0.weight", "0.bias"], None),
+        ("head_put_there_too_late", ["0.weight", "0.bias", "2.weight", "2.bias"], None),
+        ("two_optimizers", None, None),
+        ("a_teacher_and_a_measure", None, None),
+    ],
+)
+def test_parameters_that_nobody_trains_are_told_after_some_steps(name: str, left_out: Any, unregistered: Any) -> None:
+    samples = _told("advise", name, "numerics.health")
+    assert [sample.keys() & {"left_out", "unregistered"} for sample in samples[:6]] == [set()] * 6
+    for key, expected in (("left_out", left_out), ("unregistered", unregistered)):
+        found = samples[-1].get(key)
+        assert (sorted(found) if found else None) == (sorted(expected) if expected else None)
+
+
 def test_a_run_that_is_never_finite_is_stopped_after_five_times() -> None:
     assert _ran("protect")["never_finite"]["error"].startswith("NumbersGoneBad: ")
     (gave_up,) = _told("protect", "never_finite", "numerics.gave_up")

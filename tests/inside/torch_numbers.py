@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -18,15 +17,14 @@ from torch.nn import functional as F
 from holdfast.inside.telemetry import Recorder
 from holdfast.inside.torch import step
 from holdfast.inside.torch.compile_phase import Compiling
-from holdfast.inside.torch.numerics.hooks import Looks, _note_calls, aspect_of
+from holdfast.inside.torch.numerics import left_out
+from holdfast.inside.torch.numerics.hooks import Looks, _look_before_evaluations, _note_calls, aspect_of
 from holdfast.inside.torch.outermost_call import begin_noting
 from holdfast.inside.torch.telemetry import Telemetry
 from holdfast.inside.torch.usual_step import UsualStep
 from holdfast.inside.torch.wrapped_calls import telling
-
-Loop = Callable[[], list[float]]
-LOOPS: dict[str, Loop] = {}
-STEPS, BAD = 30, 12
+from tests.inside import torch_untrained
+from tests.inside.torch_number_loops import BAD, LOOPS, STEPS, data, loop, network
 
 
 class Ring:
@@ -42,20 +40,6 @@ class Ring:
     def value(self, *_: Any) -> None: ...
 
     def command(self) -> None: ...
-
-
-def loop(function: Loop) -> Loop:
-    LOOPS[function.__name__] = function
-    return function
-
-
-def data(classes: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
-    x = torch.randn(STEPS, 16, 6)
-    return x, (x.sum(2) > 0).long() if classes else x.sum(2, keepdim=True)
-
-
-def network(out: int = 1, *last: nn.Module) -> nn.Sequential:
-    return nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, out), *last)
 
 
 @loop
@@ -328,21 +312,40 @@ def softmax_before_cross_entropy() -> list[float]:
     return losses
 
 
+@loop
+def slot_is_spoiled() -> list[float]:
+    x, y = data()
+    model, losses = network(), []
+    optimizer = torch.optim.Adam(model.parameters(), 0.01)
+    for number in range(STEPS):
+        xb, yb = x[number], y[number]
+        optimizer.zero_grad()
+        loss = F.mse_loss(model(xb), yb)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+        if number == BAD - 1:
+            optimizer.state[model[0].weight]["exp_avg"][2, 1] = math.nan
+    return losses
+
+
 def main(policy: str) -> None:
     torch.set_num_threads(1)
+    left_out.STEPS = 20
     ring = Ring()
     recorder = Recorder(ring, {"policy": policy})  # type: ignore[arg-type]
     telemetry = Telemetry(recorder, torch, Compiling(recorder))
     looks = Looks(recorder, torch, telemetry)
     begin_noting()
     _note_calls(torch)
+    _look_before_evaluations(torch, looks)
     step.take_over(
         torch,
         [telling(telemetry), aspect_of(looks, torch)],
         lambda: UsualStep(torch, telemetry, None, None, None, looks),
     )
-    found = {}
-    for name, function in LOOPS.items():
+    found: dict[str, Any] = {}
+    for name, function in {**LOOPS, **torch_untrained.LOOPS}.items():
         torch.manual_seed(0)
         recorder.steps, ring.told, error = 0, [], ""
         looks.__init__(recorder, torch, telemetry)  # type: ignore[misc]

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from holdfast.checks.contract import Here, Line, bad, ok, warn
 from holdfast.checks.memory import LITTLE_BYTES, TOO_LITTLE_BYTES
 from holdfast.checks.samples import read_once
-from holdfast.detectors.units import amount
 from holdfast.probes import Missing
 from holdfast.probes.cgroup import Cgroup
 from holdfast.probes.cgroup_paths import hierarchy_of, membership
 from holdfast.probes.kernel_files import read
+from holdfast.units import amount
 
 PROCESSES_LEFT = (32, 256)  # bad below the first, worth a look below the second
 MORE_MEMORY = "docker run --memory=16g …, resources.limits.memory in Kubernetes, --mem under Slurm"

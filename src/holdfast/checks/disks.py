@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from holdfast.checks.contract import Here, Line, bad, ok, warn
-from holdfast.detectors.units import amount
 from holdfast.probes.disk import Room, room_at
 from holdfast.probes.kernel_files import under, why
+from holdfast.units import amount
 
 GIB = 1 << 30
 TOO_LITTLE_BYTES, LITTLE_BYTES = GIB, 5 * GIB

@@ -7,10 +7,10 @@ from typing import Any
 
 from holdfast.checks.contract import Here, Line, bad, ok, warn
 from holdfast.checks.samples import scope_of
-from holdfast.detectors.units import amount
 from holdfast.probes.gpu import Session, text
 from holdfast.probes.kernel_files import pid_namespace, read, under
 from holdfast.probes.tree import belongs
+from holdfast.units import amount
 
 # Bits of nvmlDeviceGetCurrentClocksThrottleReasons. A power cap (0x4) is what every busy card runs at.
 HARDWARE = {0x40: "it is too hot", 0x80: "its power supply asks it to (power brake)", 0x8: "the hardware asks it to"}

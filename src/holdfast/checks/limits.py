@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from holdfast.checks.contract import Here, Line, Status, ok, warn
-from holdfast.detectors.units import amount
 from holdfast.probes.kernel_files import read, under, why
 from holdfast.probes.tree import stat_of
+from holdfast.units import amount
 
 MIB, GIB = 1 << 20, 1 << 30
 ROW = re.compile(r"^Max (?P<name>[a-z ]+?) {2,}(?P<soft>\S+) +\S+", re.MULTILINE)

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from holdfast.checks.contract import Here, Line, bad, ok, warn
 from holdfast.checks.samples import read_once
-from holdfast.detectors.units import amount
 from holdfast.probes.host_memory import HostMemory
 from holdfast.probes.kernel_files import numbers, read, under
+from holdfast.units import amount
 
 MIB, GIB = 1 << 20, 1 << 30
 TOO_LITTLE_BYTES = 128 * MIB  # `import torch` holds 220 MiB, `import tensorflow` 620

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from holdfast.checks.contract import Here, Line, bad, ok, warn
 from holdfast.checks.samples import read_once
-from holdfast.detectors.units import amount
 from holdfast.probes import Missing
 from holdfast.probes.shm import SharedMemory
+from holdfast.units import amount
 
 MIB = 1 << 20
 TOO_SMALL_BYTES, TOO_FULL_BYTES = 128 * MIB, 16 * MIB

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from holdfast.checks.contract import Here, Line, ok, warn
 from holdfast.checks.samples import read_once
-from holdfast.detectors.units import amount
 from holdfast.probes.disk import REMOTE
 from holdfast.probes.host_memory import HostMemory
 from holdfast.probes.kernel_files import read, under
 from holdfast.probes.mounts import holding, mounts_of
+from holdfast.units import amount
 
 MUCH_RATIO = 0.5
 MUCH_BYTES = 1 << 30

@@ -90,6 +90,8 @@ class Health:
     correct: float | None
     spread: float | None
     scale: float | None
+    left_out: tuple[str, ...] = ()
+    unregistered: tuple[str, ...] = ()
 
     @property
     def moved(self) -> float | None:
@@ -116,6 +118,8 @@ class Health:
             finite(data.get("correct")),
             finite(data.get("spread")),
             finite(data.get("scale")),
+            tuple(str(name) for name in data.get("left_out") or ()),
+            tuple(str(name) for name in data.get("unregistered") or ()),
         )
 
 
@@ -201,6 +205,13 @@ class Setup:
         if self.first_layer.lower().startswith("embedding"):
             return 0.0
         return max((abs(v) for one in self.inputs for v in (one.number("min"), one.number("max")) if v), default=0.0)
+
+    @property
+    def target_scale(self) -> float:
+        """Of the quantities to be predicted; 0 of classes."""
+        if self.family != "regression":
+            return 0.0
+        return abs(self.targets.number("mean") or 0.0) + (self.targets.number("std") or 0.0)
 
     @property
     def rate(self) -> float | None:

@@ -20,6 +20,8 @@ class Thresholds:
     adaptive_rate: float = 0.05
     plain_rate: float = 5.0
     grown: float = 3.0  # times the first loss
+    blown_up: float = 3.0  # times the loss of a guess
+    target_scale: float = 1e3
     low_ratio: float = 3e-5
     low_steps: int = 100
     low_change: float = 0.02  # of the loss, over all steps seen
@@ -52,7 +54,14 @@ def find_high(window: Window, thresholds: Thresholds = Thresholds()) -> Finding 
             "the loss does not fall: " + _told(course),
             0.8 if absurd and (shakes or rate >= 10 * thresholds.adaptive_rate) else 0.7,
         )
-    elif (worse := course.hopeless()) is not None and worse >= 100.0 and course.steps >= 2 * thresholds.steps:
+    elif absurd and _blew_up(course, thresholds):
+        effect, confidence = "the loss rose, and after that it is no better than a guess: " + _told(course), 0.8
+    elif (
+        (worse := course.hopeless()) is not None
+        and worse >= 100.0
+        and course.steps >= 2 * thresholds.steps
+        and course.setup.target_scale < thresholds.target_scale  # errors of that size throw weights away at any rate
+    ):
         effect, confidence = f"the error is {figure(worse)} times that of always saying 0", 0.7
     elif grows and not course.setup.recurrent and _diverges(course):
         effect, confidence = "the loss grows from sample to sample: " + _told(course), 0.75
@@ -70,6 +79,14 @@ def _grows(course: Course, thresholds: Thresholds) -> bool:
         return False
     first, last = median(losses[:3]), median(losses[-3:])
     return first > 0 and last >= thresholds.grown * first
+
+
+def _blew_up(course: Course, thresholds: Thresholds) -> bool:
+    """Classes that were guessed, until updates of this size made it worse than that; and they still are guessed."""
+    losses = [loss for loss in course.losses() if math.isfinite(loss)]
+    if course.setup is None or not course.at_chance() or course.steps < 2 * thresholds.steps:
+        return False
+    return max(losses) >= thresholds.blown_up * course.setup.chance_loss and losses[0] < max(losses)
 
 
 def _diverges(course: Course) -> bool:

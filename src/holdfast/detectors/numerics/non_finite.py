@@ -124,6 +124,8 @@ def _cause(incident: Incident, setup: Setup | None, thresholds: Thresholds) -> t
         return "invalid-math", 0.4  # a metric may be undefined by design: of a class that is not there, say
     if incident.origin in ("input", "target"):
         return "bad-input-values", 0.95
+    if incident.input["rows"] and not _runs_away(incident, setup, thresholds):
+        return "bad-input-values", 0.85  # finite, and out of all proportion to the other rows of the batch
     if setup is not None and _labels_too_large(setup) and incident.origin in ("loss", "forward", "unknown"):
         return "label-out-of-range", 0.9
     if incident.skipped or (incident.half == "float16" and not _runs_away(incident, setup, thresholds)):
@@ -192,7 +194,7 @@ def _growth(incident: Incident, setup: Setup | None, thresholds: Thresholds) -> 
         return "learning-rate-too-high", 0.9
     if setup is not None and setup.input_scale >= thresholds.input_scale and not setup.normalised:
         return "unscaled-input", 0.8
-    if setup is not None and setup.family == "regression" and _target_scale(setup) >= thresholds.target_scale:
+    if setup is not None and setup.target_scale >= thresholds.target_scale:
         return "unscaled-target", 0.8
     if setup is not None and setup.recurrent and not _is_absurd(_rate(incident, setup), setup, thresholds):
         return "exploding-gradients", 0.85
@@ -206,14 +208,11 @@ def _growth(incident: Incident, setup: Setup | None, thresholds: Thresholds) -> 
     return "exploding-gradients", 0.6
 
 
-def _target_scale(setup: Setup) -> float:
-    return abs(setup.targets.number("mean") or 0.0) + (setup.targets.number("std") or 0.0)
-
-
 def _headline(incident: Incident) -> str:
     whole = {"loss": "The loss", "gradient": "A gradient", "weights": "The weights", "metric": "A metric",
-             "slot": "The optimizer's memory", "output": "The model's output"}  # fmt: skip
-    verb = "are" if incident.seen_in == "weights" else "is"
+             "slot": "The optimizer's memory", "output": "The model's output",
+             "statistics": "The running statistics"}  # fmt: skip
+    verb = "are" if incident.seen_in in ("weights", "statistics") else "is"
     return f"{whole.get(incident.seen_in, 'A value')} {verb} not finite from step {incident.step} on"
 
 
@@ -226,6 +225,8 @@ def _evidence(
     incident: Incident, setup: Setup | None, sample: Health | None, went_on: Sequence[Event]
 ) -> tuple[Evidence, ...]:
     texts = [_first_line(incident)]
+    if incident.input["rows"] and incident.origin not in ("input", "target"):
+        texts.append(f"of that batch, {_of_data(incident)}; the other rows hold less than a millionth of it")
     if incident.place:
         texts.append(_where(incident))
     half = incident.half or (setup.half if setup is not None else "")
@@ -238,7 +239,10 @@ def _evidence(
         texts.append(incident.replay)
     told = [Evidence(text, "telemetry", incident.at, float(incident.step)) for text in texts if text]
     told += [Evidence(WentOn.of(event).text, "telemetry", event.at) for event in went_on]
-    return tuple(dict.fromkeys(told[:10]))
+    first: dict[str, Evidence] = {}  # of each text: the same rows may come again in each epoch
+    for one in told:
+        first.setdefault(one.text, one)
+    return tuple(first.values())[:10]
 
 
 def _largest_gradient(sample: Health) -> list[str]:
@@ -252,7 +256,8 @@ def _largest_gradient(sample: Health) -> list[str]:
 def _first_line(incident: Incident) -> str:
     late = f" (noticed at step {incident.seen_at})" if incident.seen_at > incident.step else ""
     seen = {"loss": "the loss", "gradient": "a gradient", "weights": "weights", "metric": "a metric",
-            "slot": "the optimizer's running means", "output": "the model's output"}.get(incident.seen_in, "a value")  # fmt: skip
+            "slot": "the optimizer's running means", "output": "the model's output",
+            "statistics": "running statistics of a normalisation"}.get(incident.seen_in, "a value")  # fmt: skip
     begun = f"{seen} became NaN or infinite in step {incident.step}{late}"
     if incident.origin in ("input", "target"):
         return f"{begun}: {_of_data(incident)}"
@@ -322,7 +327,7 @@ def _course(incident: Incident, setup: Setup | None) -> list[str]:
         texts.append(f"the learning rate: {figure(rate)}{changed}{moved}")
     if setup is not None and setup.input_scale >= 1e3:
         texts.append(f"the input reaches {figure(setup.input_scale)}")
-    if setup is not None and setup.family == "regression" and _target_scale(setup) >= 1e3:
+    if setup is not None and setup.target_scale >= 1e3:
         texts.append(
             f"the targets reach {figure(setup.targets.number('max'))} (mean {figure(setup.targets.number('mean'))})"
         )

@@ -21,6 +21,10 @@ class Thresholds:
     target_scale: float = 50.0
     missed: float = 20.0  # times the spread of the outputs
     left: float = 0.7  # of the first loss, when enough steps are over
+    no_gradient: float = 0.99  # of the first layer's weights
+    overshot: float = 1e3  # a scale of targets whose first errors make updates that no weight stands…
+    moved: float = 0.5  # …of the weights, in one of the first updates…
+    plain_rate: float = 1.0  # …at a rate below this, of an optimizer whose updates grow with the error
 
 
 @reads(READS)
@@ -54,6 +58,9 @@ def _suffers(course: Course, setup: Setup, thresholds: Thresholds) -> tuple[floa
     worse = course.hopeless()
     if course.steps >= thresholds.steps and worse is not None and worse >= thresholds.worse:
         return 0.8, f"after {course.steps} steps the error is {figure(worse)} times that of always saying 0"
+    still = _first_layer_stands_still(course, thresholds)
+    if still is not None:
+        return 0.8, still
     if course.steps < thresholds.steps or learns is None or learns:
         return None
     dead = max((unit.dead + unit.saturated for sample in course.samples for unit in sample.units), default=0.0)
@@ -62,6 +69,24 @@ def _suffers(course: Course, setup: Setup, thresholds: Thresholds) -> tuple[floa
     if _apart(setup) >= thresholds.apart or setup.input_scale >= 10 * thresholds.input_scale:
         return 0.7, f"the loss has not fallen in {course.steps} steps"
     return None
+
+
+def _first_layer_stands_still(course: Course, thresholds: Thresholds) -> str | None:
+    """Its units are saturated or dead from the start and it gets no gradient: later layers may still learn something of what is
+    left, so the loss need not stay where it is."""
+    samples = [sample for sample in course.samples if sample.groups]
+    if len(samples) < 6 or course.steps < thresholds.steps:
+        return None
+    name = samples[-1].groups[0].name
+    shares = [g.zero_share or 0.0 for s in samples[2:] for g in s.groups if g.name == name and g.gradient is not None]
+    units = [unit for sample in samples for unit in sample.units if unit.layer == name]
+    if len(shares) < 4 or not units or sorted(shares)[len(shares) // 10] < thresholds.no_gradient:
+        return None
+    stuck = min(max(unit.saturated, unit.dead) for unit in units)
+    if stuck < thresholds.no_gradient:
+        return None
+    kind = units[-1].activation or "activation"
+    return f"{stuck:.0%} of the units of {name} are saturated or dead ({kind}): it gets no gradient in {course.steps} steps"
 
 
 def _apart(setup: Setup) -> float:
@@ -91,16 +116,17 @@ def find_target(window: Window, thresholds: Thresholds = Thresholds()) -> Findin
     """A quantity far beyond what the outputs can reach in the steps taken."""
     course = read(window)
     setup = course.setup
-    if setup is None or setup.family != "regression" or course.steps < thresholds.steps:
+    if setup is None or setup.target_scale < thresholds.target_scale or course.steps < thresholds.steps:
         return None
     mean, spread = setup.targets.number("mean"), setup.targets.number("std")
-    if mean is None or spread is None or abs(mean) + spread < thresholds.target_scale:
-        return None
+    thrown = _thrown_away(course, setup, thresholds)
+    if thrown is not None:
+        return thrown
     scales = [sample.scale for sample in course.samples if sample.scale is not None]
     losses = [loss for loss in course.losses() if math.isfinite(loss)]
     if len(scales) < 5 or len(losses) < 6:
         return None
-    wanted, reached = abs(mean) + spread, median(scales[-3:])
+    wanted, reached = setup.target_scale, median(scales[-3:])
     left = median(losses[-3:]) / (median(losses[:3]) or 1.0)
     if reached * thresholds.missed > wanted or left < thresholds.left:
         return None
@@ -109,3 +135,21 @@ def find_target(window: Window, thresholds: Thresholds = Thresholds()) -> Findin
         f"reach {figure(reached)}: {left:.0%} of the first loss is left"
     )
     return Finding("unscaled-target", 0.8, (Evidence(text, "telemetry", course.samples[-1].at, wanted),))
+
+
+def _thrown_away(course: Course, setup: Setup, thresholds: Thresholds) -> Finding | None:
+    """Errors of this size made the first updates many times as large as the weights: what is left does not learn, or takes very
+    long to come back. A rate beyond any sane one is told as that."""
+    worse = course.hopeless()
+    first = [ratio for sample in course.samples[:3] if (ratio := sample.moved) is not None]
+    absurd = setup.adaptive or (setup.rate or 0.0) >= thresholds.plain_rate
+    if worse is None or worse < thresholds.worse or setup.target_scale < thresholds.overshot or absurd:
+        return None
+    if max(first, default=0.0) < thresholds.moved:
+        return None
+    mean, spread = setup.targets.number("mean"), setup.targets.number("std")
+    text = (
+        f"the targets are about {figure(mean)} (deviation {figure(spread)}), and the first updates were {figure(max(first))} times as "
+        f"large as the weights: after {course.steps} steps the error is {figure(worse)} times that of always saying 0"
+    )
+    return Finding("unscaled-target", 0.8, (Evidence(text, "telemetry", course.samples[-1].at, setup.target_scale),))

@@ -19,7 +19,7 @@ class Thresholds:
 def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
     course = read(window)
     setup = course.setup
-    found = _nothing_moves(course, thresholds) or _same_epochs(course, thresholds)
+    found = _left_out(course) or _nothing_moves(course, thresholds) or _same_epochs(course, thresholds)
     if setup is not None:
         found = _frozen(setup) or _not_given(setup, course, thresholds) or _cut_off(course, thresholds) or found
     if found is None:
@@ -27,6 +27,25 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | Non
     confidence, text = found
     at = setup.at if setup is not None else course.samples[-1].at if course.samples else None
     return Finding("parameters-not-trained", confidence, (Evidence(text, "telemetry", at),))
+
+
+def _left_out(course: Course) -> tuple[float, str] | None:
+    """Whoever trains a head on features that are good enough does so on purpose: then the loss falls. Layers in a plain list are never
+    meant to be there."""
+    if not course.samples:
+        return None
+    own, unregistered = course.samples[-1].left_out, course.samples[-1].unregistered
+    if unregistered:
+        return 0.8, (
+            f"the loss depends on {_some(list(unregistered))}, and in {course.steps} steps they stay as they are: they stand in a plain "
+            "list or dict, so the model does not count them among its parameters, and no optimizer has them"
+        )
+    if own and course.learns() is False:
+        return 0.85, (
+            f"the loss depends on {_some(list(own))}, and no optimizer has them: they stay as they are in {course.steps} steps in which "
+            "the loss does not fall"
+        )
+    return None
 
 
 def _nothing_moves(course: Course, thresholds: Thresholds) -> tuple[float, str] | None:
@@ -60,8 +79,9 @@ def _frozen(setup: Setup) -> tuple[float, str] | None:
 
 
 def _not_given(setup: Setup, course: Course, thresholds: Thresholds) -> tuple[float, str] | None:
+    """A head alone may be trained on purpose: then the loss falls."""
     missing = [str(name) for name in setup.optimizer["not_given"] or ()]
-    if not missing or course.steps < thresholds.steps:
+    if not missing or course.steps < thresholds.steps or course.learns() is not False:
         return None
     still = _unmoved(course)
     if still is not None and not any(_belongs(name, still) for name in missing):

@@ -18,6 +18,7 @@ GAVE_UP = "numerics.gave_up"
 
 # Where something non-finite was seen, and where it came from.
 LOSS, GRADIENT, WEIGHTS, METRIC, SLOT, OUTPUT = "loss", "gradient", "weights", "metric", "slot", "output"
+STATISTICS = "statistics"  # of a normalisation
 INPUT, TARGET, FORWARD, BACKWARD, UPDATE, UNKNOWN = "input", "target", "forward", "backward", "update", "unknown"
 # How a run went on.
 BATCH_SKIPPED, ROWS_LEFT_OUT, ROLLED_BACK = "batch-skipped", "rows-left-out", "rolled-back"
@@ -118,6 +119,9 @@ class Health(TypedDict, total=False):
     correct: Number
     spread: Number
     scale: Number
+    # Weights that the loss depends on, that no optimizer was seen to have, and that are as they were at the start:
+    left_out: List[str]
+    unregistered: List[str]  # in a plain list or dict, so that the model does not know them as its parameters
 
 
 class BadInput(TypedDict, total=False):

@@ -13,11 +13,11 @@ from .. import seams
 DEPTH = 20  # of a data set's stages
 
 
-def searched(bad: BadInput, batch: Any, epoch_iterator: Any) -> None:
-    """Adds the rows' indices, or that the source is clean and the batch is not."""
+def searched(bad: BadInput, batch: Any, epoch_iterator: Any, finite: bool = False) -> None:
+    """Adds the rows' indices, or that the source is clean and the batch is not. `finite`: the rows are too large instead."""
     clean = []
     for source in sources(epoch_iterator):
-        indices, is_clean = indices_in(source, batch, bad.get("rows", []))
+        indices, is_clean = indices_in(source, batch, bad.get("rows", []), finite)
         if indices:
             bad["indices"], bad["source_clean"] = indices, False
             return

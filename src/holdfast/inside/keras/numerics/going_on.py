@@ -12,6 +12,7 @@ from ...never_raise import guarded
 from ...numerics.bound import Bound, NumbersGoneBad
 from ...numerics.events import (
     BATCH_SKIPPED,
+    CLIPPED,
     RATE_LOWERED,
     ROWS_LEFT_OUT,
     SLOT,
@@ -30,12 +31,13 @@ from ...tensorflow.numerics.step_watch import Outcome
 from .. import seams
 from .examination import as_tensors, leaves_of
 from .incidents import Found, Incidents, batch_losses
-from .state import optimizer_of
+from .state import CLIPS, optimizer_of
 from .watch import ModelWatch
 
 FACTORS = (0.5, 0.1, 0.01, 0.001)  # of the learning rate, tried on the batches that failed
 NEAR = 1.5  # times the lowest mean loss between two checks
 GROWN = 3.0  # times the loss before: it still diverges
+CLIPPED_TO = 1.0  # the customary norm
 TRIAL = 30  # steps that a rate must stand, on the batches at hand again and again
 ROWS_TIMES = 100  # that bad rows are left out in 1,000 steps: all else is trained as it would have been
 FEW = 0.25  # of a batch: so many rows are outliers, more are a training that diverges
@@ -83,6 +85,7 @@ class GoingOn:
             if self._may_act(flight, found):
                 ending = self._mend(flight, found, step)
                 if ending is not None:
+                    watch.sick = True
                     return Outcome(logs, ending)
                 mended = self._logs is not None
         finally:
@@ -165,9 +168,9 @@ class GoingOn:
         elif examined.undefined or examined.origin == UPDATE:
             ways += [self._without_batch, self._with_lower_rate]
         else:
-            ways += [self._with_lower_rate, self._without_batch]
+            ways += [self._with_lower_rate, self._with_clipped_gradients, self._without_batch]
         if not examined.rows and failing.step - self._skipped_at < AGAIN_WITHIN:
-            ways = [self._with_lower_rate, self._without_batch]
+            ways = [self._with_lower_rate, self._with_clipped_gradients, self._without_batch]
         for one in ways:
             way = one(flight, failing, examined)
             if way is not None:
@@ -189,7 +192,7 @@ class GoingOn:
         if flight.bad_in(state) is not None or not is_finite(self._incidents.loss_of(logs)):
             return None
         self._after(flight, failing, state)
-        if examined.input is not None:
+        if examined.input is not None and examined.leaf is not None:
             self._screened.add(examined.input["name"])
             self._watch.screen = guarded(self._screen)
         return Way(ROWS_LEFT_OUT, f"{len(bad)} of {rows} rows of the batch of step {failing.step} left out", 0)
@@ -237,26 +240,76 @@ class GoingOn:
         entries = list(flight.entries)
         rate_variable = seams.value_of(optimizer.learning_rate)
         kept = [one for one in entries if not (type(one) is Assigned and one.variable is rate_variable)]
-        times = -(-TRIAL // max(1, len(kept)))
+        factor = self._best_factor(flight, kept, rate)
+        if factor is not None and self._goes(flight, kept, rate * factor):
+            del flight.entries[:]
+            lost = good.step - sound.step
+            text = f"learning rate {words(rate)} lowered to {words(rate * factor)}"
+            if lost > 0:
+                text += f", from the state {lost} steps before the last good one"
+            return Way(RATE_LOWERED, text, max(0, lost))
+        self._as_before(flight, good, entries)
+        return None
+
+    def _best_factor(self, flight: FlightRecorder, kept: List[Any], rate: float) -> Optional[float]:
+        """The first that does not diverge again may still only bounce: the next is taken where it comes further."""
+        best: Optional[float] = None
+        lowest = math.inf
         for factor in FACTORS:
-            if self._goes(flight, kept * times, rate * factor) and self._goes(flight, kept, rate * factor):
-                del flight.entries[:]
-                lost = good.step - sound.step
-                text = f"learning rate {words(rate)} lowered to {words(rate * factor)}"
-                if lost > 0:
-                    text += f", from the state {lost} steps before the last good one"
-                return Way(RATE_LOWERED, text, max(0, lost))
+            goes = self._goes(flight, self._trial(kept), rate * factor)
+            reached = self._reached(flight) if goes else math.inf
+            if best is not None and not reached < lowest:
+                break
+            if goes:
+                best, lowest = factor, reached
+        return best
+
+    @staticmethod
+    def _trial(kept: List[Any]) -> List[Any]:
+        return kept * -(-TRIAL // max(1, len(kept)))
+
+    def _reached(self, flight: FlightRecorder) -> float:
+        losses = [loss for _, loss in batch_losses(flight, self._watch.model_ref()) if isinstance(loss, (int, float))]
+        return sorted(losses)[len(losses) // 2] if losses else 0.0
+
+    def _as_before(self, flight: FlightRecorder, good: Snapshot, entries: List[Any]) -> None:
         flight.begin(good)
         flight.entries += entries
         self._logs = None
-        return None
 
-    def _goes(self, flight: FlightRecorder, entries: List[Any], rate: float) -> bool:
-        """From the sound state with this learning rate: whether the loss stays where it was."""
+    def _with_clipped_gradients(self, flight: FlightRecorder, failing: Failing, _examined: Examined) -> Optional[Way]:
+        """With the script's own rate. The step is compiled anew: Keras reads what to clip while it traces."""
+        watch, model, good, sound = self._watch, self._watch.model_ref(), flight.good, self.sound
+        optimizer = optimizer_of(model)
+        if good is None or sound is None or not hasattr(optimizer, "global_clipnorm"):
+            return None
+        if any(getattr(optimizer, name, None) for name in CLIPS):
+            return None
+        failing.before.put_back()
+        rate = None if seams.schedule_of(optimizer) is not None else float(optimizer.learning_rate.numpy())
+        entries, run = list(flight.entries), watch.run
+        optimizer.global_clipnorm = CLIPPED_TO
+        watch.run = compiled_anew(model, watch.tf)
+        goes = False
+        try:
+            goes = self._goes(flight, self._trial(entries), rate) and self._goes(flight, entries, rate)
+        finally:
+            if not goes:
+                optimizer.global_clipnorm, watch.run = None, run
+        if not goes:
+            self._as_before(flight, good, entries)
+            return None
+        del flight.entries[:]
+        lost = max(0, good.step - sound.step)
+        return Way(CLIPPED, f"gradients clipped to a norm of {words(CLIPPED_TO)} from here on", lost)
+
+    def _goes(self, flight: FlightRecorder, entries: List[Any], rate: Optional[float]) -> bool:
+        """From the sound state with this learning rate, if it is not a schedule's: whether the loss stays where it was."""
         assert self.sound is not None
         model, step = self._watch.model_ref(), self.sound.step
         self.sound.put_back()
-        optimizer_of(model).learning_rate.assign(rate)
+        if rate is not None:
+            optimizer_of(model).learning_rate.assign(rate)
         flight.begin(Snapshot(flight.variables, step))
         flight.entries += entries
         return flight.replay(self._noting, self._incidents.loss_of) is None and self._falls(flight, model)
@@ -267,6 +320,14 @@ class GoingOn:
             return not losses
         lowest = self._lowest if math.isfinite(self._lowest) else 0.0
         return bool(losses[-1] <= GROWN * max(min(losses), lowest, 1e-12))
+
+
+def compiled_anew(model: Any, tf: Any) -> Callable[[Any], Any]:
+    """Its training step on one batch, as Keras compiles it."""
+    step = model.train_step
+    if not model.run_eagerly:
+        step = tf.function(step, reduce_retracing=True, jit_compile=model.jit_compile)
+    return lambda batch: step(as_tensors(batch, tf))
 
 
 def rows_in(batch: Any, tf: Any) -> int:

@@ -17,6 +17,7 @@ from ...tensorflow.numerics.finiteness import array_of, is_float, sum_of_squares
 from ...tensorflow.numerics.flight_recorder import FlightRecorder
 from .. import seams
 from ..late_values import layers_of_variables, short
+from .left_out import LeftOut, Noted
 from .loss_kinds import loss_facts
 from .probe import Probed, may_probe, probed
 from .setup_facts import activation_of, setup_facts
@@ -41,6 +42,7 @@ class Sampler:
         self._before: List[Any] = []  # the weights at the pending sample
         self._first: Optional[Dict[int, Any]] = None
         self._setup_told = False
+        self._left_out: Optional[LeftOut] = None
         self._probes = True
         self._units_at = 0.0
         self._gradients, self._losses = History(), History()
@@ -93,6 +95,9 @@ class Sampler:
             health["units"] = ends(units, UNITS)
         if found is not None:
             self._add_output(health, model, found)
+        names = self._left_out.still(step) if self._left_out is not None else []
+        if names:
+            health["left_out"] = names
         self._before = self._weights(model, flight)
         groups = self._groups(model, found)
         if found is not None and found.gradients:  # without them `None` would read as a layer that gets no gradient
@@ -115,11 +120,15 @@ class Sampler:
                 units.extend(unit_facts(layer, result))
 
         found: Optional[Probed]
-        found, error = outcome(self._probed, model, batch, self._tf, on_layer)
+        noted = None if self._setup_told else Noted(self._tf)  # the first time
+        found, error = outcome(self._probed, model, batch, self._tf, on_layer, noted)
         if error is not None:
             self._probes = False
             self._recorder.event("numerics.not_sampled", reason=f"{type(error).__name__}: {error}"[:300])
             return None
+        if noted is not None and found is not None:
+            given = [one.variable for one in found.gradients]
+            self._left_out = LeftOut(noted, given, self._recorder.steps + 1)
         return found
 
     # -- by layer

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Callable, List, NamedTuple, Optional
+from typing import Any, Callable, List, NamedTuple, Optional, Sequence
 
 from ...never_raise import outcome
-from ...numerics.events import UNKNOWN, WEIGHTS, Before, NonFinite, tell_non_finite
+from ...numerics.events import UNKNOWN, WEIGHTS, BadInput, Before, NonFinite, tell_non_finite
 from ...numerics.plain_numbers import told
+from ...tensorflow.numerics.bad_rows import far_out
 from ...tensorflow.numerics.examination import Examined, unknown
 from ...tensorflow.numerics.finiteness import array_of, is_float
 from ...tensorflow.numerics.flight_recorder import Failing, FlightRecorder
@@ -15,10 +16,12 @@ from ...tensorflow.numerics.snapshot import Snapshot
 from .. import seams
 from .data_source import searched
 from .examination import examined as examined_step
+from .examination import leaves_of
 from .state import loss_key, loss_tracker, rate_of
 from .watch import ModelWatch
 
 LOSSES = 10
+LOST = 1e-6  # of a sum in float32: what is added to it is rounded away
 
 
 class Found(NamedTuple):
@@ -68,10 +71,22 @@ class Incidents:
         examined: Examined = done
         if examined.input is not None and examined.leaf is not None:
             searched(examined.input, array_of(examined.leaf), self._epoch_iterator())
+        elif examined.rows and not examined.undefined:
+            examined = examined._replace(input=self._too_large(failing.batch, examined.rows))
         if not examined.reproduced:  # the compiled step does it
             text = "the compiled step does it again from the state before it; run operation by operation it does not"
             return examined._replace(reproduced=True, replay=text)
         return examined
+
+    def _too_large(self, batch: Any, rows: Sequence[int]) -> Optional[BadInput]:
+        """What these rows were given, where that alone sets them apart from the rest of the batch."""
+        for part, leaf in leaves_of(batch, self._watch.tf):
+            array = array_of(leaf.tensor) if part == "x" and is_float(leaf.tensor) else None
+            bad = None if array is None else far_out(leaf.name, array, rows)
+            if bad is not None:
+                searched(bad, array, self._epoch_iterator(), finite=True)
+                return bad
+        return None
 
     # -- what is told
 
@@ -134,7 +149,8 @@ def between(before: Snapshot, after: Snapshot, total: int, count: int) -> Option
 
     rows = at(after, count) - at(before, count)
     if rows > 0:
-        return (at(after, total) - at(before, total)) / rows
+        added = at(after, total) - at(before, total)
+        return None if 0.0 < abs(added) < LOST * abs(at(after, total)) else added / rows
     return at(after, total) / at(after, count) if at(after, count) else None
 
 

@@ -13,6 +13,7 @@ from .. import seams
 from ..batch_slices import cut, rows_of
 from ..undo import optimizers_of, replaced, replaced_here
 from .examination import as_tensors
+from .left_out import Noted
 
 ROWS, FEWEST, BYTES = 64, 4, 4 << 20  # rows of a probe: so many at most, and not many more than so many bytes
 
@@ -34,6 +35,7 @@ class Probed:
         self.last_layer: Any = None  # the layer that gave it
         self.first_layer: Any = None
         self.parts: Tuple[Any, Any, Any] = (None, None, None)  # x, y, sample_weight
+        self.latest: Any = None  # the innermost layer that gave a result last
 
 
 OnLayer = Callable[[Any, Any], None]
@@ -57,26 +59,30 @@ def some_rows(batch: Any, tf: Any) -> Any:
     return cut(data, 0, min(rows, ROWS, max(FEWEST, BYTES // row_bytes)), tf)
 
 
-def probed(model: Any, batch: Any, tf: Any, on_layer: Optional[OnLayer] = None) -> Probed:
+def probed(
+    model: Any, batch: Any, tf: Any, on_layer: Optional[OnLayer] = None, noted: Optional[Noted] = None
+) -> Probed:
     data = some_rows(batch, tf)
     found = Probed()
     found.model, found.parts = model, seams.unpack(data)
-    return probed_step(lambda: model.train_step(data), optimizers_of(model), found, tf, on_layer)
+    return probed_step(lambda: model.train_step(data), optimizers_of(model), found, tf, on_layer, noted)
 
 
 def probed_step(
-    step: Callable[[], Any], optimizers: Iterable[Any], found: Probed, tf: Any, on_layer: Optional[OnLayer] = None
-) -> Probed:
+    step: Callable[[], Any], optimizers: Iterable[Any], found: Probed, tf: Any, on_layer: Optional[OnLayer] = None,
+    noted: Optional[Noted] = None,
+) -> Probed:  # fmt: skip
     layer_class, loss_class = seams.layer_class(), seams.losses().Loss
     with contextlib.ExitStack() as stack:
         stack.enter_context(untouched())
         stack.enter_context(eagerly(tf))
+        if noted is not None:
+            stack.enter_context(noted.at_the_tapes())
         for optimizer in optimizers:
             stack.enter_context(replaced_here(optimizer, "apply", _catching(optimizer, found)))
         stack.enter_context(replaced(loss_class, "__call__", _noting_loss(loss_class.__call__, found)))
-        stack.enter_context(
-            replaced(layer_class, "__call__", _noting(layer_class.__call__, found, on_layer or _nothing))
-        )
+        call = _following(layer_class.__call__, noted) if noted is not None else layer_class.__call__
+        stack.enter_context(replaced(layer_class, "__call__", _noting(call, found, on_layer or _nothing)))
         step()
     return found
 
@@ -90,6 +96,7 @@ def _noting_loss(call: Callable[..., Any], found: Probed) -> Callable[..., Any]:
             found.loss = loss
             if found.parts[1] is None:
                 found.parts = (None, y_true, None)
+                found.given, found.last_layer = y_pred, found.latest  # a loop may call several models in turn
         return call(loss, y_true, y_pred, *args, **kwargs)
 
     return noted
@@ -110,9 +117,17 @@ def _catching(optimizer: Any, found: Probed) -> Callable[..., None]:
     return apply
 
 
-def _noting(call: Callable[..., Any], found: Probed, on_layer: OnLayer) -> Callable[..., Any]:
-    inner: List[Any] = [None, None]  # the layer that gave a result last, and the result
+def _following(call: Callable[..., Any], noted: Noted) -> Callable[..., Any]:
+    @functools.wraps(call)
+    def followed(layer: Any, *args: Any, **kwargs: Any) -> Any:
+        with noted.during(layer, [args, kwargs]) as result:
+            result.append(call(layer, *args, **kwargs))
+        return result[0]
 
+    return followed
+
+
+def _noting(call: Callable[..., Any], found: Probed, on_layer: OnLayer) -> Callable[..., Any]:
     @functools.wraps(call)
     def noted(layer: Any, *args: Any, **kwargs: Any) -> Any:
         if found.model is None:
@@ -123,10 +138,10 @@ def _noting(call: Callable[..., Any], found: Probed, on_layer: OnLayer) -> Calla
         result = call(layer, *args, **kwargs)
         if layer is model:
             if found.given is None:
-                found.given, found.last_layer = result, inner[0]
+                found.given, found.last_layer = result, found.latest
         else:
             if not list(getattr(layer, "layers", ())) and type(layer).__name__ != "InputLayer":
-                inner[:] = [layer, result]
+                found.latest = layer
             on_layer(layer, result)
         return result
 

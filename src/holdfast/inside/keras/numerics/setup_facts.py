@@ -14,11 +14,10 @@ from .examination import leaves_of
 from .incidents import half_of
 from .loss_kinds import loss_facts
 from .probe import Probed
-from .state import optimizer_of, rate_of
+from .state import CLIPS, optimizer_of, rate_of
 
 NAMES = 10
 RECURRENT = ("LSTM", "GRU", "RNN")
-CLIPS = ("clipnorm", "global_clipnorm", "clipvalue")
 
 
 def setup_facts(model: Any, batch: Any, probed: Optional[Probed], first: Dict[int, Any], step: int, tf: Any) -> Setup:

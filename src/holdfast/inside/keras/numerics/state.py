@@ -8,6 +8,8 @@ from ...numerics.events import METRIC, SLOT, WEIGHTS
 from .. import seams
 from ..saved_state import variables_of
 
+CLIPS = ("clipnorm", "global_clipnorm", "clipvalue")  # what an optimizer of Keras says of clipping
+
 
 def state_variables(model: Any, optimizers: List[Any]) -> Tuple[List[Any], List[str]]:
     """TensorFlow's variables, weights first, with their kinds. A model may hold optimizers of its own (a GAN's)."""

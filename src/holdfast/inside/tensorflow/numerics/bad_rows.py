@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, List, Optional, Tuple
+from typing import Any, List, Optional, Sequence, Tuple
 
 from ...numerics.events import ROWS, BadInput
-from ...numerics.plain_numbers import kind_of
+from ...numerics.plain_numbers import kind_of, words
 
 SEARCHED_BYTES = 256 << 20  # of the arrays that training was given
+FAR_OUT = 1e6  # times the largest of all other rows: no measurement, but a code for "broken" or "missing"
 
 
 def bad_rows(array: Any) -> Any:
@@ -39,13 +40,36 @@ def describe(name: str, array: Any) -> Optional[BadInput]:
     return found
 
 
-def indices_in(source: Any, batch: Any, rows: List[int]) -> Tuple[List[int], Optional[bool]]:
+def far_out(name: str, array: Any, rows: Sequence[int]) -> Optional[BadInput]:
+    """Of rows with finite values, one of which made something overflow: those that are out of all proportion to the rest of
+    the batch, with the columns in which they are. None where they are like the others."""
+    numpy: Any = sys.modules["numpy"]
+    if array.ndim < 2 or array.dtype.kind != "f" or not len(array) or not numpy.isfinite(array).all():
+        return None
+    sizes = numpy.abs(array.reshape(len(array), -1).astype("float64"))
+    limit = FAR_OUT * max(float(numpy.delete(sizes, list(rows), axis=0).max(initial=0.0)), 1.0)
+    beyond = sizes >= limit
+    found = [int(row) for row in numpy.flatnonzero(beyond.any(axis=1)) if row in set(rows)]
+    if not found or len(rows) >= len(array):
+        return None
+    bad: BadInput = {"name": name, "rows": found[:ROWS], "row_count": len(found)}
+    bad["what"] = words(float(array.reshape(-1)[sizes.argmax()]))
+    if array.ndim == 2:
+        bad["columns"] = [int(column) for column in numpy.flatnonzero(beyond.any(axis=0))[:ROWS]]
+    return bad
+
+
+def indices_in(source: Any, batch: Any, rows: List[int], finite: bool = False) -> Tuple[List[int], Optional[bool]]:
     """Where these rows of a batch lie in the source, and whether all of the source is finite. Nothing where it is too
-    large to be searched, or of another shape."""
+    large to be searched, or of another shape. `finite`: so are these rows."""
     numpy: Any = sys.modules["numpy"]
     if source.shape[1:] != batch.shape[1:] or source.nbytes > SEARCHED_BYTES or source.dtype.kind != "f":
         return [], None
-    candidates = bad_rows(source)
+    if finite:
+        least = min(float(numpy.abs(batch[row]).max()) for row in rows)
+        candidates = numpy.flatnonzero(numpy.abs(source).reshape(len(source), -1).max(axis=1) >= least)
+    else:
+        candidates = bad_rows(source)
     if not len(candidates):
         return [], True
     held, found = source[candidates].astype(batch.dtype), []

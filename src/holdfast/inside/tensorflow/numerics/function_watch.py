@@ -143,7 +143,7 @@ class TapeIncidents:
         finally:
             if done is None:
                 present.put_back()
-        watch.sick = done is None
+        watch.sick = done is None or done.ending is not None
         return done
 
     def first(self, flight: FlightRecorder, failing: Optional[Failing], given: Given, step: int, seen_in: str) -> None:

@@ -61,9 +61,9 @@ class LoopSamples:
     def _may_probe(self, _model: LoopModel) -> bool:
         return repeatable([self._function().python_function])
 
-    def _probe(self, model: LoopModel, given: Any, tf: Any, on_layer: Any) -> Probed:
+    def _probe(self, model: LoopModel, given: Any, tf: Any, on_layer: Any, noted: Any) -> Probed:
         args, kwargs = given
         found = Probed()
-        probed_step(lambda: self._function()(*args, **kwargs), [model.optimizer], found, tf, on_layer)
+        probed_step(lambda: self._function()(*args, **kwargs), [model.optimizer], found, tf, on_layer, noted)
         model.real, model.loss = found.model, found.loss
         return found

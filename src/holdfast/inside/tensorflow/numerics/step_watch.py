@@ -84,7 +84,7 @@ class StepWatch:
                 begin()
             if self.screen is not None:
                 batch = self.screen(batch) or batch
-            logs = step(batch)
+            logs = self.run(batch)
             if ordinary(batch, logs):
                 return logs
             outcome = look(batch, logs) if self.on else None

@@ -82,6 +82,15 @@ class GoingOn:
         if self.acts():
             self._noticed(facts, scene, explodes)
 
+    def after_bad_statistics(self, models: List[Any], layer: str, step: int) -> None:
+        """Weights are as they should be: only the statistics are put back."""
+        copies = self.good.copies
+        if not self.acts() or not copies or not self._bound_of_data.allows(step):
+            return
+        copies[-1].put_back_buffers(self._torch, models)
+        text = f"the running statistics of {layer} are those before step {copies[-1].step} again"
+        self._tell(step, events.ROLLED_BACK, text, 0, self._bound_of_data.count)
+
     def _noticed(self, facts: NonFinite, scene: Scene, explodes: bool) -> None:
         self.suspect, self._origin, self._models = True, facts["origin"], scene.models()
         self._explodes = explodes and facts["origin"] not in DATA

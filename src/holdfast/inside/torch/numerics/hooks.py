@@ -19,6 +19,7 @@ from .late_losses import LateLosses
 from .late_vector import LateVectors
 from .noticing import Noticing, models_of
 from .rows_left_out import shown_as
+from .running_statistics import RunningStatistics
 from .sampling import Sampling
 
 
@@ -27,6 +28,7 @@ def looking(recorder: Recorder, torch: Any, telemetry: Telemetry, calls_are_note
     if not calls_are_noted:
         _note_calls(torch)
     looks = Looks(recorder, torch, telemetry)
+    _look_before_evaluations(torch, looks)
     recorder.on_look(looks.now_and_then)
     return looks
 
@@ -49,6 +51,7 @@ class Looks:
         self.recorder = recorder
         self.going_on = GoingOn(recorder, torch)
         self.notices = Noticing(recorder, torch, telemetry, self.going_on)
+        self.statistics = RunningStatistics(self.notices)
         vectors = LateVectors(torch)
         self.sampling = Sampling(recorder, torch, vectors)
         self.late = LateLosses(self.notices, vectors)
@@ -66,6 +69,8 @@ class Looks:
 
     def gradient_is_fine(self, optimizer: Any) -> bool:
         """One of them, in the short cut of usual steps. Not where more is due, or where it is not finite."""
+        if len(here.calls) > self.statistics.usual_calls:
+            return False
         self.left = self.notices.every
         return self.notices.probe_is_fine(optimizer)
 
@@ -116,6 +121,9 @@ class Looks:
         if self.updating is not None:
             self.ready_to_update(self.updating)
 
+    def before_evaluation(self, model: Any) -> None:
+        self.statistics.before_evaluation(model)
+
     def before_update(self, optimizer: Any) -> None:
         """An optimizer that is given a closure makes its backward pass after this, and updates at once: then it is looked at
         again, after that pass."""
@@ -134,6 +142,8 @@ class Looks:
         if not going_on.suspect and not notices.lasting:
             self.left = notices.every
             notices.gradients(optimizer, self.late.gradient)
+            if len(here.calls) > self.statistics.usual_calls:
+                self.statistics.before_update()
             if self.plain and not going_on.suspect:
                 return
         if self.sampling.due:
@@ -142,7 +152,9 @@ class Looks:
             self.plain = False
             going_on.before_update(optimizer)
         elif going_on.good.is_due() and not notices.lasting:
-            going_on.keep(optimizer, notices.losses, models_of(here.calls))
+            models = models_of(here.calls)
+            if not self.statistics.look(models):
+                going_on.keep(optimizer, notices.losses, models)
 
     def after_update(self, optimizer: Any) -> None:
         if not self.plain and here.again:
@@ -191,6 +203,18 @@ def _backward(looks: Looks, inner: Call, torch: Any) -> Call:
         return result
 
     return backward
+
+
+def _look_before_evaluations(torch: Any, looks: Looks) -> None:
+    original, look, is_compiling = torch.nn.Module.eval, guarded(looks.before_evaluation), compiling(torch)
+
+    @functools.wraps(original)
+    def eval(self: Any) -> Any:
+        if not is_compiling():
+            look(self)
+        return original(self)
+
+    torch.nn.Module.eval = eval
 
 
 def _note_calls(torch: Any) -> None:

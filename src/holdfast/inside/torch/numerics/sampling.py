@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, List, Optional, Set, Tuple
+from typing import Any, Dict, List, Optional, Set, Tuple
 
 from ...numerics import events
 from ...numerics.schedule import Schedule
@@ -10,6 +10,7 @@ from ...telemetry import Recorder, now
 from ..outermost_call import here
 from .health import UNITS_EVERY_S, Sample, layers_of
 from .late_vector import LateVectors
+from .left_out import NAMES, LeftOut
 from .noticing import models_of
 from .origin import Scene
 from .setup_facts import SetupFacts
@@ -28,6 +29,7 @@ class Sampling:
         self._ready: List[Tuple[int, SetupFacts, Optional[bool]]] = []  # told once the other optimizers are known, too
         self._told: Set[Any] = set()
         self._given: Set[int] = set()  # parameters of the optimizers that were seen, by id
+        self._left_out: Dict[Any, LeftOut] = {}
         self._cost_s = 0.0
         self._units_at = 0.0
 
@@ -43,6 +45,8 @@ class Sampling:
             self._units_at = began + UNITS_EVERY_S
         self._cost_s += now() - began
         key = (tuple(sorted(map(id, models))), self._sample.loss_name)
+        if key not in self._left_out and len(self._left_out) < SETUPS and tensor.grad_fn is not None:
+            self._left_out[key] = LeftOut(self._torch, tensor, models, self.recorder.steps + 1)
         if len(self._told) < SETUPS and key not in self._told and tensor.numel() == 1:
             self._setup = (key, SetupFacts(self._torch, Scene(self._torch, tensor, frame, list(here.calls))))
 
@@ -75,6 +79,16 @@ class Sampling:
         if setup is not None and setup[1].is_chosen:  # an optimizer of its own was seen to update it
             self._told.add(setup[0])
             self._ready.append((self.recorder.steps, setup[1], sample.clips))
+        self._tell_left_out(sample)
         sample.after_update(was_made)
         self.schedule.looked(self.recorder.steps, self._cost_s + now() - began)
         self._cost_s = 0.0
+
+    def _tell_left_out(self, sample: Sample) -> None:
+        """By all optimizers seen until now: a step may have several."""
+        found = [each.still(self.recorder.steps, self._given) for each in self._left_out.values()]
+        own, hidden = ([name for names in each for name in names] for each in zip(*found)) if found else ([], [])
+        if own:
+            sample.facts["left_out"] = own[:NAMES]
+        if hidden:
+            sample.facts["unregistered"] = hidden[:NAMES]
