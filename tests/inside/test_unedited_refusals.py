@@ -46,9 +46,11 @@ def test_what_would_not_be_the_same_is_refused_with_its_reason(found: Any, name:
     assert found[f"{name} backward"]["failed"] == []
 
 
-def test_the_users_own_error_has_the_frames_it_always_had(found: Any) -> None:
+def test_the_users_own_error_has_its_frames_and_none_of_ours(found: Any) -> None:
     before, after = found["frames"]
-    assert before == after and len(before) > 3
+    passed_by = "_wrapped_call_impl"  # PyTorch's own, which only chooses what to call; ours does in inner calls
+    assert [name for name in before if name != passed_by] == [name for name in after if name != passed_by]
+    assert len(before) > 3
 
 
 @pytest.mark.parametrize("what", ["pickled", "compiled", "fx", "jit", "vmap"])

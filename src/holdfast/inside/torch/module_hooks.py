@@ -11,7 +11,6 @@ from ..out_of_memory import is_out_of_memory, tell_caught, wanted
 from ..rescue_engine import CannotSplit, attempted
 from ..settings import rescue_wanted
 from ..telemetry import Recorder
-from ..user_errors import show_without_ours
 from . import seams
 from .loop_rescue import LoopRescue, of_process
 from .outermost_call import here, left_alone
@@ -32,13 +31,9 @@ def _take_over_calls(torch: Any, rescue: LoopRescue) -> None:
     original, grad_enabled, is_compiling = rescue.original, torch.is_grad_enabled, compiling(torch)
 
     def outermost(module: Any, args: Any, kwargs: Any) -> Any:
-        try:
-            if not module.training or not grad_enabled() or rescue.forked:
-                return original(module, *args, **kwargs)
-            return rescue.call(module, args, kwargs)
-        except BaseException as error:
-            show_without_ours(error)
-            raise
+        if not module.training or not grad_enabled() or rescue.forked:
+            return original(module, *args, **kwargs)
+        return rescue.call(module, args, kwargs)
 
     call = seams.taken_over_call(original, is_compiling, here, outermost)
     torch.nn.Module.__call__ = functools.wraps(original)(call)

@@ -8,6 +8,7 @@ import sys
 from typing import Any, Callable, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
 from ..seams import CHECKPOINT, DETAIL, RESCUE, RESUME, TELEMETRY, Seam
+from ..user_errors import show_without_ours
 
 SEEN = "2.1 to 2.15"
 _LOADER = "torch.utils.data.dataloader"
@@ -57,7 +58,11 @@ def taken_over_call(original: Callable[..., Any], leave_alone: Callable[[], bool
     def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
         if leave_alone() or here.inside:
             return original(self, *args, **kwargs)
-        return outermost(self, args, kwargs)
+        try:
+            return outermost(self, args, kwargs)
+        except BaseException as error:
+            show_without_ours(error)
+            raise
 
     def shorter(self: Any, *args: Any, **kwargs: Any) -> Any:
         if leave_alone():
@@ -66,7 +71,11 @@ def taken_over_call(original: Callable[..., Any], leave_alone: Callable[[], bool
             if self._compiled_call_impl is None:
                 return self._call_impl(*args, **kwargs)
             return original(self, *args, **kwargs)
-        return outermost(self, args, kwargs)
+        try:
+            return outermost(self, args, kwargs)
+        except BaseException as error:
+            show_without_ours(error)
+            raise
 
     names = getattr(getattr(original, "__code__", None), "co_names", ())
     return shorter if set(names) == {"_compiled_call_impl", "_call_impl"} else __call__

@@ -9,7 +9,6 @@ from typing import Any, Callable
 
 from ...never_raise import guarded
 from ...telemetry import Recorder
-from ...user_errors import show_without_ours
 from .. import seams
 from ..outermost_call import begin_noting, here
 from ..step import Aspect, Call, compiling
@@ -222,18 +221,14 @@ def _note_calls(torch: Any) -> None:
     original, grad_enabled, is_compiling = torch.nn.Module.__call__, torch.is_grad_enabled, compiling(torch)
 
     def outermost(module: Any, args: Any, kwargs: Any) -> Any:
+        if not module.training or not grad_enabled():
+            return original(module, *args, **kwargs)
+        here.calls.append((module, args, kwargs))
+        here.inside = True
         try:
-            if not module.training or not grad_enabled():
-                return original(module, *args, **kwargs)
-            here.calls.append((module, args, kwargs))
-            here.inside = True
-            try:
-                return original(module, *args, **kwargs)
-            finally:
-                here.inside = False
-        except BaseException as error:
-            show_without_ours(error)
-            raise
+            return original(module, *args, **kwargs)
+        finally:
+            here.inside = False
 
     call = seams.taken_over_call(original, is_compiling, here, outermost)
     torch.nn.Module.__call__ = functools.wraps(original)(call)
