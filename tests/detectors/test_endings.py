@@ -41,6 +41,13 @@ def test_a_signal_that_was_handled_explains_nothing_by_itself() -> None:
     assert sure.confidence > 0.5 and "from slurmstepd (pid 7)" in sure.evidence[0].text
 
 
+def test_a_checkpoint_that_could_not_be_put_back_is_why_the_next_attempt_ended() -> None:
+    refused = Event("checkpoint.mismatch", START + 50, {"reason": "weights of (16, 8) were saved"})
+    (found,) = find_endings(story(2, None, events=[refused]))
+    assert found.cause == "checkpoint-mismatch" and "weights of (16, 8) were saved" in found.evidence[0].text
+    assert causes(0, None, events=[refused]) == []
+
+
 def test_a_signal_long_before_the_end_is_not_the_reason() -> None:
     told = Event("signal.received", START - 100, {"signal": 10, "sender_pid": 7, "sender_name": ""})
     assert causes(1, None, events=[told]) == []

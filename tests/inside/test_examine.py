@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.inside import examine
+from holdfast.inside import examine, held_containers
 from holdfast.inside.examine import Examiner, compare, first_count
 from holdfast.inside.telemetry import Recorder
 
@@ -21,6 +21,7 @@ KEPT: list[Any] = [0] * 4
 def _time_for_all_objects_of_a_test_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """There are more of them here than in a training process: each collected test is some."""
     monkeypatch.setattr(examine, "COUNT_S", 10.0)
+    monkeypatch.setattr(held_containers, "SECONDS", 10.0)
 
 
 class Keeper:

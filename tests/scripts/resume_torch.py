@@ -490,11 +490,28 @@ def own_generator():
     return [model], epoch
 
 
+def unnamed_loaders():
+    """A loader is made where its epoch begins; nobody but its iterator holds it, nor one of data without labels beside it."""
+    model = network()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    unlabelled = iter(DataLoader(TensorDataset(torch.randn(EPOCHS * SAMPLES // 2, 8)), 8, shuffle=True))
+    for epoch in range(EPOCHS):
+        for inputs, targets in DataLoader(Noisy(), BATCH, shuffle=True):
+            (others,) = next(unlabelled)
+            optimizer.zero_grad()
+            loss = F.mse_loss(model(inputs), targets) + 0.1 * model(others).square().mean()
+            loss.backward()
+            optimizer.step()
+            paced()
+    return [model], epoch
+
+
 KINDS = {
     one.__name__: one
     for one in (
         plain, accumulation, mixed_precision, gan, schedulers, own_sampler, stream, workers, validation, trainer_class,
         progress_bar, slices, steps_of_a_cycle, persistent_workers, folds, grown_list, cleared_late, two_loaders, own_generator,
+        unnamed_loaders,
     )
 }  # fmt: skip
 

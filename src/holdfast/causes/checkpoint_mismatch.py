@@ -1,7 +1,8 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, keras, rule, says, torch
+from holdfast.causes.form import CauseRecord, keras, rule, says, torch, words
 
+OURS = "the state could not be put back: "  # of a checkpoint that Holdfast has made
 OPTIMIZER_STATE = r"parameter group|optimizer\.load_state_dict|opt\w*\.load_state_dict"
 CHECKPOINT = (
     says(
@@ -179,10 +180,16 @@ CAUSE = CauseRecord(
     id="checkpoint-mismatch",
     family="data",
     title="The checkpoint is of another model",
-    meaning="Names or shapes in the saved weights differ from the model they are loaded into. Classes, layers or wrappers such as DataParallel make the difference.",
+    meaning="Names or shapes in what was saved differ from what it is loaded into. Classes, layers, wrappers such as DataParallel, or code that was edited since make the difference.",
     sure="The names or shapes that the message lists.",
     says_more_than=("shape-mismatch",),
     recipes=(
+        words(
+            "Go on with what was trained",
+            "undo what was changed in the script since, then\nholdfast run --resume COMMAND",
+            said=OURS,
+        ),
+        words("Or begin anew with the script as it is", "holdfast run COMMAND", said=OURS),
         torch(
             "Begin the optimizer's state anew, for the parameters there are now",
             "optimizer = torch.optim.Adam(model.parameters())  # not loaded",
@@ -191,14 +198,14 @@ CAUSE = CauseRecord(
         torch(
             "Take what fits, and see what does not",
             "fits = {k: v for k, v in saved.items() if k in own\n        and v.shape == own[k].shape}\nprint(model.load_state_dict(fits, strict=False))",
-            unsaid=OPTIMIZER_STATE,
+            unsaid=f"{OPTIMIZER_STATE}|{OURS}",
         ),
         torch(
             "Saved from DataParallel or DDP",
             'saved = {k.removeprefix("module."): v for k, v in saved.items()}',
-            unsaid=OPTIMIZER_STATE,
+            unsaid=f"{OPTIMIZER_STATE}|{OURS}",
         ),
-        keras("Take what fits", 'model.load_weights("old.weights.h5", skip_mismatch=True)'),
+        keras("Take what fits", 'model.load_weights("old.weights.h5", skip_mismatch=True)', unsaid=OURS),
     ),
     exceptions=(
         rule(0.95, *CHECKPOINT),

@@ -57,6 +57,7 @@ FOR_DIAGNOSIS: tuple[Detector, ...] = (
     _detector("guard-stop", "guard_stop.find"),
     _detector("asked-to-stop", "ended_from_outside.find_asked"),
     _detector("killed", "ended_from_outside.find_killed"),
+    _detector("checkpoint-refused", "checkpoint_refused.find"),
     _detector("native-crash", "native_crash.find"),
     _detector("budget-crash", "budget_crash.find"),
     _detector("reported-out-of-memory", "reported_out_of_memory.find"),

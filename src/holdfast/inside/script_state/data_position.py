@@ -11,6 +11,7 @@ from .frames import Stand
 from .refusal import CannotTake
 
 ATTRIBUTE = "_holdfast_position"  # on an iterator
+SOURCE = "_holdfast_source"  # on an iterator, too: `for batch in DataLoader(…)` leaves nobody else who holds the loader
 ALL_OF_THE_FIRST, THEN_EACH = 8, 8  # batches that are looked at
 LOOKED_AT, LEAVES = 64, 4  # values of a tensor, tensors of a batch: for a batch to be known by
 

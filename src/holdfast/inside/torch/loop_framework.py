@@ -6,7 +6,7 @@ import os
 import weakref
 from typing import Any, Callable, Dict, List, Optional, Set, Tuple, Union
 
-from ..script_state.data_position import Position
+from ..script_state.data_position import SOURCE, Position
 from ..script_state.frames import CodeKey
 from ..script_state.object_graph import Kind, Traits
 from ..script_state.object_restore import Restoration
@@ -59,6 +59,9 @@ class TorchLoops:
 
     def follow(self, iterator: Any, position: Position) -> None:
         follow_indices(iterator, position)
+        loader = position.source()
+        if not loader.persistent_workers:  # which it keeps with its iterator: they would keep each other
+            setattr(iterator, SOURCE, loader)
 
     def bring_forward(self, iterator: Any, source: Any, record: Dict[str, Any]) -> None:
         bring_forward(self.torch, iterator, source, record, self._iterate, self._following)

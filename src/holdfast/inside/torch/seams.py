@@ -36,7 +36,7 @@ OF_TORCH = (
     Seam("torch.nn.modules.batchnorm", "_NormBase", (RESCUE,)),
     Seam("torch.cuda", "_lazy_call", (RESCUE,)),
     Seam("torch.nn.modules.module", "Module._call_impl", (DETAIL,)),
-    Seam("torch.nn.modules.module", "Module._compiled_call_impl", (DETAIL,)),
+    Seam("torch.nn.modules.module", "Module", (DETAIL,), assigned="_compiled_call_impl"),
     Seam("torch", "_foreach_norm", (DETAIL,)),
     Seam("torch", "_foreach_copy_", (DETAIL,)),
     Seam("torch.cuda", "_device_count_nvml", (DETAIL,)),

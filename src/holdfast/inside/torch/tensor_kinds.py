@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any, List, Set, Tuple
 
+from ..script_state.data_position import SOURCE
 from ..script_state.object_graph import Graph, Kind, Node, Traits, is_users, type_name
 from ..script_state.object_restore import Missing, Restoration
 from ..script_state.refusal import BetweenPasses, CannotPutBack, CannotTake
@@ -46,7 +47,7 @@ class TorchKinds:
             Kind("generator", lambda one: isinstance(one, torch.Generator), _take_generator, _same_device,
                  self._make_generator, self._fill_generator),
             Kind("loader_iterator", lambda one: isinstance(one, self._iterator_class), _take_iterator,
-                 lambda _node, _live: True, _no_iterator, nothing),
+                 lambda _node, _live: True, _no_iterator, nothing, _source_of_iterator),
         ]  # fmt: skip
 
     def traits(self) -> Traits:
@@ -199,8 +200,12 @@ def _same_device(node: Node, live: Any) -> bool:
     return bool(str(live.device) == node.of[1])
 
 
-def _take_iterator(value: Any, _graph: Graph) -> Tuple[Any, Any]:
-    return (type_name(type(value)),), None
+def _take_iterator(value: Any, graph: Graph) -> Tuple[Any, Any]:
+    return (type_name(type(value)),), graph.take(getattr(value, SOURCE, None))
+
+
+def _source_of_iterator(node: Node, live: Any) -> List[Tuple[Any, Any]]:
+    return [(node.parts, getattr(live, SOURCE, None))] if node.parts is not None else []
 
 
 def _no_iterator(node: Node, _restoration: Any) -> Any:
