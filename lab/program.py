@@ -56,7 +56,7 @@ def run(case: Case, *, healthy: bool, bare: bool, keep: bool = False, seed: int 
     _require(case)
     limits = footprint.resolved(case.limits, case.framework, _environment())
     with _scratch(case, healthy, keep, seed) as scratch, Stage(limits, scratch.name) as stage, ExitStack() as prepared:
-        command = [sys.executable if word == "python" else word for word in case.command]
+        command = list(case.command)
         if not bare:
             options = ["--dir", ".holdfast", "--policy", case.policy, *case.options]
             command = [*_holdfast(), "run", *options, "--", *command]

@@ -85,6 +85,7 @@ CONDITIONS: dict[str, Callable[[str], bool]] = {
     "no FUSE": lambda _: not os.access("/dev/fuse", os.R_OK | os.W_OK),
     "no such Python": has_no_such_python,
     "no tmux": lambda _: shutil.which("tmux") is None,
+    "no Chromium": lambda _: shutil.which("chromium") is None,
 }
 
 

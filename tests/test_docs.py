@@ -10,6 +10,7 @@ import pytest
 
 from holdfast.cli import VERBS
 from holdfast.cli.run import RunVerb
+from holdfast.cli.why import WhyVerb
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -44,9 +45,10 @@ def test_the_commands_of_the_readme_are_there() -> None:
     assert verbs and verbs <= set(VERBS)
 
 
-def test_the_options_of_the_readme_are_those_of_run() -> None:
-    parser = argparse.ArgumentParser(prog="holdfast run")
+def test_the_options_of_the_readme_are_those_of_run_and_why() -> None:
+    parser = argparse.ArgumentParser(prog="holdfast run", conflict_handler="resolve")
     RunVerb().arguments(parser)
+    WhyVerb().arguments(parser)
     known = {name for action in parser._actions for name in action.option_strings}
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", (ROOT / "README.md").read_text()))
     assert named and named <= known | {"--help"}

@@ -24,6 +24,7 @@ def reports(workplace: Workplace) -> list[Path]:
     return list((workplace.path / ".holdfast/runs").glob("*/report.html"))
 
 
+@pytest.mark.alone  # it is given up where it takes too long
 def test_a_run_that_fails_says_where_its_report_is(workplace: Workplace) -> None:
     script = workplace.script("import sys; sys.stderr.write('no end of line'); sys.exit(3)")
     done = workplace.run(script, env=MADE)
@@ -33,6 +34,7 @@ def test_a_run_that_fails_says_where_its_report_is(workplace: Workplace) -> None
     assert stat.S_IMODE(report.stat().st_mode) == 0o600 and b"exit code 3" in report.read_bytes()
 
 
+@pytest.mark.alone  # it is given up where it takes too long
 def test_under_observe_it_is_made_and_nothing_is_said(workplace: Workplace) -> None:
     done = workplace.run(workplace.script("import sys; sys.exit(3)"), "--policy", "observe", env=MADE)
     assert (done.returncode, done.stderr) == (3, b"") and len(reports(workplace)) == 1
@@ -47,6 +49,7 @@ def test_a_run_that_finishes_or_is_stopped_has_none(workplace: Workplace) -> Non
     assert reports(workplace) == []
 
 
+@pytest.mark.alone  # it is given up where it takes too long
 def test_one_that_cannot_be_made_is_a_note_in_the_record_and_changes_nothing(workplace: Workplace) -> None:
     """The directory of the run is there, but nothing can be put into it under that name."""
     script = workplace.script(

@@ -197,10 +197,10 @@ class Relay:
             return True
         return self._link is not None and self._link.send_output(piece)
 
-    def say(self, text: str) -> bool:
+    def say(self, text: str, now: bool = False) -> bool:
         """A line of our own on standard error, as soon as it would not stand in the middle of one of the script's."""
         told = self._own_lines.add(text)
-        self._wake()  # it may come from a thread of ours
+        self._say_what_waits(now) if now else self._wake()  # it may come from a thread of ours
         return told
 
     def _say_what_waits(self, now: bool = False) -> None:

@@ -8,6 +8,7 @@ import socket
 import sys
 import traceback
 from collections.abc import Callable
+from functools import partial
 from typing import NoReturn
 
 from holdfast.actions.job_cgroups import remove_groups
@@ -67,7 +68,7 @@ def supervise(spec: RunSpec, afterwards: Afterwards = lambda code, say: None) ->
             if error.errno or attempt == ATTEMPTS - 1:
                 raise
         else:
-            afterwards(code, relay.say)
+            afterwards(code, partial(relay.say, now=True))
             return code
     raise AssertionError("unreachable")
 

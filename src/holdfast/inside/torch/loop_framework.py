@@ -60,7 +60,9 @@ class TorchLoops:
     def follow(self, iterator: Any, position: Position) -> None:
         follow_indices(iterator, position)
         loader = position.source()
-        if loader is not None and not loader.persistent_workers:  # which it keeps with its iterator: they would keep each other
+        if (
+            loader is not None and not loader.persistent_workers
+        ):  # which it keeps with its iterator: they would keep each other
             setattr(iterator, SOURCE, loader)
 
     def bring_forward(self, iterator: Any, source: Any, record: Dict[str, Any]) -> None:

@@ -42,14 +42,14 @@ def verdict(diagnosis: Diagnosis, about: Sequence[tuple[str, str]] = (), said: S
         parts += [tag("p", shown(cause.meaning), class_="meaning"), tag("p", how_sure(cause), class_="quiet")]
     parts += [facts(about)]
     if cause is not None:
-        parts += [*_of(cause, "h2")]
+        parts += [_of(cause, "h2")]
     elif said and diagnosis.outcome not in GOOD:
         parts += [tag("h2", "Its last words"), tag("pre", shown("\n".join(said)), tabindex="0")]
     for found in diagnosis.noticed:
         parts += [
             tag("h2", f"Noticed: {shown(found.title)}"),
             tag("p", how_sure(found), class_="quiet"),
-            *_of(found, "h3"),
+            _of(found, "h3"),
         ]
     if diagnosis.also:
         others = (tag("li", f"{shown(one.title)} ({one.id}, {one.confidence:.0%})") for one in diagnosis.also)
@@ -65,15 +65,21 @@ def how_sure(cause: Cause) -> str:
     return f"{cause.id}, {cause.level} ({cause.confidence:.0%})"
 
 
-def _of(cause: Cause, heading: str) -> Iterator[Markup]:
+def _of(cause: Cause, heading: str) -> Markup:
+    """Beside each other where there is room, so that the charts are not far below."""
+    sides = []
     if cause.evidence:
-        yield tag(heading, "Evidence")
-        yield tag("ul", *map(_evidence, cause.evidence), class_="evidence")
+        sides.append(
+            tag("div", tag(heading, "Evidence"), tag("ul", *map(_evidence, cause.evidence), class_="evidence"))
+        )
     if cause.remedies:
-        yield tag(heading, "What to do")
-        for remedy in cause.remedies:
-            yield tag("p", shown(remedy.title))
-            yield tag("pre", shown(remedy.how), tabindex="0")
+        steps = (
+            part
+            for remedy in cause.remedies
+            for part in (tag("p", shown(remedy.title)), tag("pre", shown(remedy.how), tabindex="0"))
+        )
+        sides.append(tag("div", tag(heading, "What to do"), *steps))
+    return tag("div", *sides, class_="sides")
 
 
 def _evidence(item: Evidence) -> Markup:
