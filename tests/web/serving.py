@@ -36,10 +36,11 @@ class Served:
 
 
 @contextlib.contextmanager
-def serve(directory: Path, cwd: Path) -> Iterator[Served]:
+def serve(directory: Path, cwd: Path, *options: str) -> Iterator[Served]:
     process = subprocess.Popen(
-        [*HOLDFAST, "serve", "--port", "0", "--dir", str(directory)], cwd=cwd, stdout=subprocess.PIPE, text=True
-    )
+        [*HOLDFAST, "serve", "--port", "0", "--dir", str(directory), *options],
+        cwd=cwd, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
     assert process.stdout is not None
     try:
         link = process.stdout.readline().strip()

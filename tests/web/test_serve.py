@@ -39,6 +39,23 @@ def test_the_token_of_the_link_opens_the_page_and_is_a_cookie_from_then_on(serve
     assert served.ask("/", Cookie=cookie)[0] == 200
 
 
+def test_prometheus_gets_its_metrics_with_the_token_in_a_file(tmp_path: Path) -> None:
+    parser = pytest.importorskip("prometheus_client.parser")
+    kept = tmp_path / "token"
+    finished_run(tmp_path)
+    for _ in range(2):  # the second time the same link opens the page
+        with serve(tmp_path, tmp_path, "--token-file", str(kept)) as served:
+            assert served.token == kept.read_text().strip() and kept.stat().st_mode & 0o777 == 0o600
+            assert served.ask("/metrics")[0] == served.ask("/metrics", Authorization="Bearer wrong")[0] == 403
+            status, headers, text = served.ask("/metrics", Authorization=f"Bearer {served.token}")
+    assert status == 200 and headers["content-type"].startswith("text/plain; version=0.0.4")
+    assert isinstance(list(parser.text_string_to_metric_families(text.decode())), list)
+    kept.chmod(0o644)
+    command = [*HOLDFAST, "serve", "--port", "0", "--token-file", str(kept)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "others may read" in done.stderr and done.stderr.count("\n") == 1
+
+
 @pytest.mark.parametrize(
     "path", ["/", "/?token=wrong", "/?token=", f"/run/{FAILED}/data", "/static/page.js", "/no/such"]
 )

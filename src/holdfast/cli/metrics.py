@@ -12,8 +12,6 @@ from holdfast.cli.run_store import all_runs
 if TYPE_CHECKING:
     from holdfast.views.metrics import Metrics
 
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-
 
 def metrics_text(directory: str | None = None) -> bytes:
     """`directory` as of --dir. Called again, it reads only what is new; calls must not overlap."""

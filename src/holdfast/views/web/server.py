@@ -12,6 +12,7 @@ import json
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
+from threading import Lock
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -40,6 +41,7 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+METRICS_TYPE = "text/plain; version=0.0.4"
 TYPES = {".js": "text/javascript", ".css": "text/css"}
 
 # -- who may ask
@@ -73,7 +75,8 @@ class OnlyForTheUser:
             return PlainTextResponse("This page only reads.\n", 405, {"Allow": "GET, HEAD"})
         if not _is_loopback(request.headers):
             return PlainTextResponse("This page answers to 127.0.0.1 and localhost only.\n", 421)
-        if not (self._is_right(request.query_params.get("token")) or self._is_right(request.cookies.get(self._cookie))):
+        given = (request.query_params.get("token"), request.cookies.get(self._cookie), _bearer(request.headers))
+        if not any(self._is_right(token) for token in given):
             text = (
                 "Open the link that `holdfast serve` printed: the token in it is missing here or is not the right one."
             )
@@ -82,6 +85,12 @@ class OnlyForTheUser:
 
     def _is_right(self, given: str | None) -> bool:
         return given is not None and hmac.compare_digest(given.encode("utf-8", "replace"), self._token.encode())
+
+
+def _bearer(headers: Headers) -> str | None:
+    """As Prometheus sends it."""
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else None
 
 
 def _is_loopback(headers: Headers) -> bool:
@@ -97,8 +106,21 @@ def _is_loopback(headers: Headers) -> bool:
 # -- what is answered
 
 
-def app(viewer: Viewer, token: str, cookie: str) -> Starlette:
+Metrics = Callable[[], bytes]  # raises LookupError with the reason where there are none
+
+
+def app(viewer: Viewer, metrics: Metrics, token: str, cookie: str) -> Starlette:
+    one_at_a_time = Lock()
+
+    def metrics_now(_asked: Request) -> Response:
+        with one_at_a_time:
+            try:
+                return Response(metrics(), media_type=METRICS_TYPE)
+            except LookupError as error:
+                return PlainTextResponse(f"{error.args[0]}\n", 501)
+
     routes = [
+        Route("/metrics", _answered(metrics_now)),
         Route("/", _answered(lambda _: _html(pages.runs_page(viewer.rows())))),
         Route("/run/{run}", _answered(lambda asked: _html(pages.run_page(viewer.find(_run(asked)).name)))),
         Route("/run/{run}/data", _answered(lambda asked: _json(viewer.whole(_run(asked))))),
