@@ -8,6 +8,8 @@ from typing import Any, ClassVar
 
 from holdfast.vocabulary import NOT_WORKING, Decision, Event, Finding, Window
 
+FIRST_TRAINER = "train.first"  # which process the signals `train.…` are of; those of others are `train[PID].…`
+
 
 @dataclass(frozen=True, slots=True)
 class RecordedFinding:

@@ -1,9 +1,10 @@
 """Findings and texts -> one Diagnosis. Declared here, where it costs no import: what it reads of a run's record."""
 
+from holdfast.fleet.first_stop import FIRST_READS
 from holdfast.recorded_events import Exit, KeptByInput, MicroBatches, WentOn
 from holdfast.windows import Reads
 
-READS = Reads(
+READS = FIRST_READS | Reads(
     latest=(
         "gpu*.job_memory_bytes", "job.silent_s", "gpu*.memory_total_bytes", "host.oom_kill_count", "train.allocated_bytes",
         "train.allocated_peak_bytes", "train.reserved_bytes", "train.steps_count",
