@@ -8,7 +8,7 @@ from pathlib import Path
 
 from holdfast.fleet.first_stop import first_of
 from holdfast.fleet.membership import Member, mates
-from holdfast.fleet.merge import EVENTS, OF_RANKS, SIGNALS, SILENT_S, events_of, samples_of
+from holdfast.fleet.merge import COMPARED_S, EVENTS, OF_RANKS, SIGNALS, SILENT_S, events_of, samples_of
 from holdfast.fleet.stories import stories
 from holdfast.journal import Journal
 from holdfast.recorded_events import Exit
@@ -29,8 +29,12 @@ class Together:
         return sorted([*kept, *self.events], key=lambda event: event.at)
 
     def samples(self) -> list[Iterator[Sample]]:
-        """The pace of each rank."""
-        return [samples_of(one, Journal(one.run / "journal").samples(SIGNALS)) for one in self.members]
+        """The pace of each rank, towards the end."""
+        since = max((event.at for event in self.events), default=0.0) - COMPARED_S
+        return [
+            samples_of(one, Journal(one.run / "journal").samples(SIGNALS, since + one.correction_s))
+            for one in self.members
+        ]
 
 
 def together(run: Path) -> Together | None:

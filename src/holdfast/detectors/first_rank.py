@@ -10,7 +10,7 @@ from holdfast.fleet.first_stop import FIRST_READS, FirstStop, Stop, first_stop
 from holdfast.vocabulary import Evidence, Finding, Window
 from holdfast.windows import reads
 
-KILLED, COUNTED, NAMED, UNEQUAL, MISSING = 0.9, 0.93, 0.97, 0.85, 0.7
+KILLED, COUNTED, NAMED, UNEQUAL, MISSING, LOST = 0.9, 0.93, 0.97, 0.85, 0.7, 0.7
 
 
 @reads(FIRST_READS, KERNEL_KILLS)
@@ -29,6 +29,9 @@ def find(window: Window) -> Finding | None:
     if first.how is Stop.MISSING:
         headline = f"Rank {first.rank} did not come to where the others waited for it"
         return Finding("collective-timeout", MISSING, first.evidence(), headline=headline)
+    if first.how is Stop.LOST:
+        headline = f"Rank {first.rank} was lost with its machine, or the machine with its network"
+        return Finding("machine-went-down", LOST, first.evidence(), headline=headline)
     return None
 
 

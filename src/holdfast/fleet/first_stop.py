@@ -38,6 +38,7 @@ class Stop(Enum):
     LEFT = "left with an exit code"
     FINISHED = "finished before the others"
     MISSING = "did not come"
+    LOST = "its record breaks off"
 
 
 ECHOES_ALONE = (Stop.FINISHED, Stop.MISSING)  # nothing but echoes is printed then
@@ -128,7 +129,9 @@ def _how(story: RankStory) -> Stop:
         return Stop.KILLED
     if story.signal:
         return Stop.CRASHED
-    return Stop.RAISED if story.raised else Stop.LEFT
+    if story.raised:
+        return Stop.RAISED
+    return Stop.LOST if story.alone and story.ended is not None and story.ended.code is None else Stop.LEFT
 
 
 def lost_another(story: RankStory) -> bool:

@@ -16,6 +16,7 @@ OF_RANKS = (RankJoined.KIND, RankLeft.KIND, RankEnded.KIND)
 EVENTS = ("run.start", "attempt.start", Exit.KIND, FIRST_TRAINER, *OF_RANKS)
 PACE = ("own_s", "own_cpu_s", "steps_count", "step_s", "wait_ratio")
 SIGNALS = frozenset(f"train.{name}" for name in PACE)
+COMPARED_S = 600.0  # the end of each record: 64 hours of them would take half a minute
 SILENT_S = 15.0  # a record without an end that is so much older than the others': its machine is lost
 
 _at = attrgetter("at")
@@ -53,6 +54,7 @@ def events_of(member: Member, events: Iterable[Event], last_at: float | None = N
 
 def samples_of(member: Member, samples: Iterable[Sample]) -> Iterator[Sample]:
     """Under the rank's own name, on the common clock."""
-    prefix, off_s = signal_prefix(member.joined.rank), member.correction_s
-    for sample in samples:
-        yield replace(sample, name=f"{prefix}{sample.name.removeprefix('train')}", at=sample.at - off_s)
+    off_s = member.correction_s
+    names = {f"train.{name}": f"{signal_prefix(member.joined.rank)}.{name}" for name in PACE}
+    for one in samples:
+        yield Sample(names[one.name], one.value, one.at - off_s, one.reason, one.step)

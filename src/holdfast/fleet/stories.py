@@ -84,6 +84,8 @@ class RankStory:
             return f"ended with exit code {code}"
         if self.finished:
             return "ended by itself"
+        if self.alone and self.ended is not None:
+            return "told nothing any more"
         return "ended, and how was not seen" if self.stopped_at is not None else "is running"
 
 
