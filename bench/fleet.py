@@ -70,7 +70,9 @@ def main() -> None:
             best, processor_s = min(best, time.perf_counter() - begun), min(processor_s, _processor_s() - used)
         cause = json.loads(done.stdout)["cause"] or {}
         peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-        told = f"{best:.1f} s ({processor_s:.1f} s of processor time), peak {peak:.0f} MiB, answer: {cause.get('title')}"
+        told = (
+            f"{best:.1f} s ({processor_s:.1f} s of processor time), peak {peak:.0f} MiB, answer: {cause.get('title')}"
+        )
         print(f"why, a job of {ranks} ranks with {seconds} s of record each ({size:.0f} MB): {told}")
 
 

@@ -102,8 +102,8 @@ def first_stop(window: Window) -> FirstStop | None:
 def first_of(told: Sequence[RankStory]) -> FirstStop | None:
     stopped = sorted((one for one in told if one.stopped_at is not None), key=_by_itself_at)
     failed = [one for one in stopped if not one.finished]
-    if not failed:
-        return None
+    if not failed or any(one.unseen for one in stopped):
+        return None  # of ranks that live for less than a second the engine knows more
     own = [one for one in failed if not lost_another(one) and not ended_by_the_engine(one)]
     lost = [one for one in failed if lost_another(one)]
     first = own[0] if own else None

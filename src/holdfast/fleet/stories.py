@@ -58,6 +58,11 @@ class RankStory:
         return self.left is not None and not self.left.raised
 
     @property
+    def unseen(self) -> bool:
+        """It was over before anybody looked, and said nothing."""
+        return not self.alone and self.left is None and self.ended is not None and self.ended.code is None
+
+    @property
     def alone(self) -> bool:
         """It has a run of its own, so that what is printed there is its own, too."""
         return self.joined.pid < 0
