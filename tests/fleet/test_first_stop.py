@@ -139,7 +139,7 @@ def test_only_the_latest_start_of_the_job_counts() -> None:
         pytest.param(raised(1, "KeyError: 'x'") + finished(0, 1.0), 0, id="the engine calls it a success"),
         pytest.param(killed(0, number=15) + killed(1, 0.1, number=15), 1, id="the engine ended all"),
         pytest.param(
-            raised(0, LOST) + [RankEnded(11, 1, None, None).event(AT)], 1, id="one was over before it was looked at"
+            [*raised(0, LOST), RankEnded(11, 1, None, None).event(AT)], 1, id="one was over before it was looked at"
         ),
         pytest.param(raised(0, LOST) + raised(1, LOST, 0.1), 1, id="all lost one another"),
         pytest.param(raised(0, LOST) + killed(1, 0.1, number=15), 1, id="a connection was lost, and nobody says whose"),
