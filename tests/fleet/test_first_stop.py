@@ -6,6 +6,7 @@ import pytest
 
 from holdfast.detectors import first_rank
 from holdfast.diagnosis.verdict import diagnose
+from holdfast.fleet import findings
 from holdfast.fleet.events import RankEnded, RankJoined, RankLeft
 from holdfast.fleet.first_stop import Stop, first_stop
 from holdfast.vocabulary import Diagnosis, Event, Sample, Window
@@ -120,7 +121,7 @@ def test_a_kill_that_the_kernel_names_is_for_memory() -> None:
     found = first_rank.find(told)
 
     assert found is not None
-    assert (found.cause, found.confidence) == ("container-memory-limit", first_rank.NAMED)
+    assert (found.cause, found.confidence) == ("container-memory-limit", findings.NAMED)
 
 
 def test_only_the_latest_start_of_the_job_counts() -> None:

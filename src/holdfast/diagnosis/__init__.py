@@ -1,7 +1,7 @@
 """Findings and texts -> one Diagnosis. Declared here, where it costs no import: what it reads of a run's record."""
 
 from holdfast.fleet.first_stop import FIRST_READS
-from holdfast.recorded_events import Exit, KeptByInput, MicroBatches, WentOn
+from holdfast.recorded_events import RESTORED, Exit, KeptByInput, MicroBatches, WentOn
 from holdfast.windows import Reads
 
 READS = FIRST_READS | Reads(
@@ -14,7 +14,7 @@ READS = FIRST_READS | Reads(
         Exit.KIND, "aftermath", "script.gone", "examined", "framework", "framework.loaded", "kernel.line",
         KeptByInput.KIND, "gpu.found", "gpu.lost", "gpu.xid", "train.batch", "train.longest", "train.phase", MicroBatches.KIND,
         "rescue.caught", "rescue.disclosed", "rescue.foreseen", "rescue.needs", "rescue.refused", "signal.received",
-        "key.interrupt", WentOn.KIND,
+        "key.interrupt", RESTORED, WentOn.KIND,
     ),
     output=True,
 )  # fmt: skip

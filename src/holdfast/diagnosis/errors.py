@@ -49,7 +49,7 @@ def find_errors(window: Window) -> list[Finding]:
     findings: list[Finding] = []
     seen = first_stop(window)
     if seen is not None and (seen.how in ECHOES_ALONE or not seen.story.alone):
-        return _of_one_rank(window, seen, end.at if end else None)
+        return of_one_rank(window, seen, end.at if end else None)
     for name, lines in texts.items():
         said = read_lines(window.output(name))
         if code and (first := of_the_first_to_fail(said)):
@@ -70,7 +70,7 @@ def find_errors(window: Window) -> list[Finding]:
     return _without_guessed_kills(window, findings)
 
 
-def _of_one_rank(window: Window, seen: FirstStop, at: float | None) -> list[Finding]:
+def of_one_rank(window: Window, seen: FirstStop, at: float | None) -> list[Finding]:
     """All ranks print into the same streams: what the others say is an echo. Its traceback stands in one of them."""
     said = [(name, of_the_first_seen(read_lines(window.output(name)), seen)) for name in window.streams()]
     name, found = max(said, key=lambda one: sum(len(finding.evidence) for finding in one[1]), default=("", []))

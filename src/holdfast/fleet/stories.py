@@ -94,13 +94,18 @@ class RankStory:
         return "ended, and how was not seen" if self.stopped_at is not None else "is running"
 
 
-def stories(window: Window) -> list[RankStory]:
-    """Of the latest start of the job, by rank; empty for a process that trains alone."""
+def starts(window: Window) -> list[int]:
+    """How often the engine had started the job again, for each start that is recorded."""
+    return sorted({RankJoined.of(event).restart for event in window.events(RankJoined.KIND)})
+
+
+def stories(window: Window, start: int | None = None) -> list[RankStory]:
+    """Of one start of the job, the latest where none is named, by rank; empty for a process that trains alone."""
     joined = [(RankJoined.of(event), event.at) for event in window.events(RankJoined.KIND)]
     engines = {one.engine for one, _ in joined}
     if "torchrun" in engines:  # within a job of Slurm's: its tasks are the agents, one a machine
         joined = [(one, at) for one, at in joined if one.engine in ("torchrun", "torch")]
-    latest = max((one.restart for one, _ in joined), default=0)
+    latest = max((one.restart for one, _ in joined), default=0) if start is None else start
     last_of_each = {one.rank: (one, at) for one, at in joined if one.restart == latest}
     left = {RankLeft.of(event).pid: (RankLeft.of(event), event.at) for event in window.events(RankLeft.KIND)}
     ended = {RankEnded.of(event).pid: (RankEnded.of(event), event.at) for event in window.events(RankEnded.KIND)}
