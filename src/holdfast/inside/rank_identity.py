@@ -48,6 +48,7 @@ def _by_names(environment: Mapping[str, str]) -> Optional[Dict[str, Any]]:
             "rank": _number(environment, rank),
             "world_size": _number(environment, size),
             "local_rank": _number(environment, local),
+            "local_size": _number(environment, "LOCAL_WORLD_SIZE"),
             "job": told,
             "restart": _number(environment, again) or 0,
         }

@@ -135,7 +135,8 @@ class RankCheckpoints(LoopCheckpoints):
 def checkpoints_of(
     recorder: Recorder, framework: LoopFramework, wanted: Dict[str, Any], went_on: Callable[[int], None], identity: Any
 ) -> LoopCheckpoints:
-    """`identity`: of this process among the ranks that this run has; None where it trains alone."""
-    if identity is None or identity["world_size"] is None or wanted.get("one_rank"):
+    """`identity`: of this process among the ranks; None where it trains alone. On several machines each has a run of its own."""
+    here = identity is not None and identity.get("local_size") == identity["world_size"]
+    if not here or wanted.get("one_rank"):
         return LoopCheckpoints(recorder, framework, wanted, went_on)
     return RankCheckpoints(recorder, framework, wanted, went_on, identity)
