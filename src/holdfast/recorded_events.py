@@ -8,6 +8,9 @@ from typing import Any, ClassVar
 
 from holdfast.vocabulary import NOT_WORKING, Decision, Event, Finding, Window
 
+RESTORED = "checkpoint.restored"  # a training process goes on from there
+FIRST_TRAINER = "train.first"  # which process the signals `train.…` are of; those of others are `train[PID].…`
+
 
 @dataclass(frozen=True, slots=True)
 class RecordedFinding:

@@ -88,6 +88,7 @@ class ProcessSnapshot:
     missing: str = ""  # why there are no stacks, or not all of them
     gil_held: bool = False  # native code held the interpreter for as long as an answer was waited for
     traced: bool = False  # by a debugger
+    rank: int | None = None  # of several that train together
 
     @property
     def main(self) -> ThreadSnapshot | None:
@@ -103,6 +104,10 @@ class TreeSnapshot:
 
     def process(self, pid: int) -> ProcessSnapshot | None:
         return next((process for process in self.processes if process.pid == pid), None)
+
+    def with_ranks(self, ranks: Mapping[int, int]) -> TreeSnapshot:
+        """`ranks`: by process."""
+        return replace(self, processes=tuple(replace(one, rank=ranks.get(one.pid)) for one in self.processes))
 
     def as_data(self) -> dict[str, Any]:
         """For JSON; `of_data` reads it back. Names as in `holdfast stacks --json`."""

@@ -63,7 +63,7 @@ CAUSE = CauseRecord(
     xids=(
         Xids((48, 94, 95), 0.93, "uncorrectable memory error (ECC)"),
         Xids((63, 64), 0.88, "memory rows or pages had to be retired or remapped"),
-        Xids((32, 38, 61, 62, 69, 109, 119, 120, 140, 143, 149), 0.85, "the card's own controller failed"),
+        Xids((32, 38, 46, 61, 62, 69, 109, 110, 119, 120, 140, 143, 149), 0.85, "the card's own controller failed"),
         Xids((74,), 0.88, "NVLink error"),
         Xids((92,), 0.75, "many single-bit memory errors"),
     ),

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import gc
+import heapq
 import os
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 
 from holdfast import detectors, diagnosis
 from holdfast.cli.errors import UserError
+from holdfast.cli.fleet_recording import Together, together
 from holdfast.cli.replay import ATTEMPTS_TOLD, LOOKS, PATIENCE_S, Attempt, Replay, turns
 from holdfast.detectors.runner import DetectorRunner
 from holdfast.diagnosis.ruled_out import ruled_out
@@ -35,23 +38,28 @@ class Recording:
     damage: list[str]
 
 
-def read_run(run: Path) -> Recording:
-    """A day of a hundred signals takes 1.5 s. No cycles are made meanwhile: looking for them took a sixth of the time."""
+def read_run(run: Path, *, of_the_job: bool = False) -> Recording:
+    """A day of a hundred signals takes 1.5 s. No cycles are made meanwhile: looking for them took a sixth of the time.
+
+    `of_the_job`: where the run is one rank of several, all of them are read, and the run of the one that explains it is given.
+    """
     collects = gc.isenabled()
     gc.disable()
     try:
-        return _read(run)
+        return _read(run, of_the_job)
     finally:
         if collects:
             gc.enable()
 
 
-def _read(run: Path) -> Recording:
+def _read(asked: Path, of_the_job: bool) -> Recording:
     try:
+        job = together(asked) if of_the_job else None
+        run = job.run if job is not None else asked
         journal = Journal(run / "journal")
-        events = journal.events()
+        events = journal.events() if job is None else job.own(journal.events())
         today = _aftermath(events) if not any(event.kind == Exit.KIND for event in events) else []
-        replay = _replayed(journal, events, today)
+        replay = _replayed(journal, events, today, job)
         output = journal.output()
     except NewerJournal as error:
         raise UserError(str(error)) from None
@@ -63,11 +71,16 @@ def _read(run: Path) -> Recording:
     return Recording(run, window, over_attempts(verdicts, len(replay.attempts) - 1), list(journal.damage))
 
 
-def _replayed(journal: Journal, events: Sequence[Event], today: Sequence[Sample | Event]) -> Replay:
-    """Each attempt as if it had been the only one. `today`: what the machine says of it now."""
+def _replayed(
+    journal: Journal, events: Sequence[Event], today: Sequence[Sample | Event], job: Together | None
+) -> Replay:
+    """Each attempt as if it had been the only one. `today`: what the machine says of it now. `job`: that it is a rank of."""
     pause_s = (events[-1].at - events[0].at) / LOOKS if events else 0.0
     replay = Replay(READ, restarts_in(events), lambda since, until: journal.output(since=since, until=until), pause_s)
-    for at, readings in turns(journal.samples(READ), events):
+    samples = journal.samples(READ)
+    if job is not None:
+        samples = heapq.merge(samples, *job.samples(), key=attrgetter("at"))
+    for at, readings in turns(samples, events):
         replay.turn(at, readings)
     if today:
         replay.turn(today[-1].at, today)

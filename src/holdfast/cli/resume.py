@@ -12,7 +12,7 @@ from typing import Any
 from holdfast.cli.errors import UserError
 from holdfast.cli.recording import Recording, read_run
 from holdfast.cli.run_store import all_runs, find_run
-from holdfast.inside import checkpoint_store
+from holdfast.inside.script_state.rank_checkpoints import newest_of_any
 from holdfast.journal import Journal, NewerJournal
 from holdfast.masking import masked_command
 from holdfast.supervisor.known_micro_batches import newest
@@ -39,7 +39,7 @@ def resumable(wanted: str, command: list[str], cwd: Path, directory: str | None,
         raise UserError(f"--resume: {run.name} is still going; stop it first")
     if outcome in ("completed", "recovered"):
         raise UserError(f"--resume: {run.name} has finished; start without --resume to train anew")
-    manifest = checkpoint_store.newest(str(run / "checkpoints"))
+    manifest = newest_of_any(str(run / "checkpoints"))
     if manifest is None and not resume_args:
         raise UserError(f"--resume: {run.name} left no checkpoint{_hint(run, command, cwd, directory)}")
     step = manifest.get("step") if manifest else None
@@ -102,7 +102,7 @@ def _recorded(run: Path, start: dict[str, Any], cwd: Path) -> list[str]:
 
 def _hint(run: Path, command: list[str], cwd: Path, directory: str | None) -> str:
     for other in reversed(all_runs(directory)):
-        if other != run and _is_of(other, command, cwd) and checkpoint_store.newest(str(other / "checkpoints")):
+        if other != run and _is_of(other, command, cwd) and newest_of_any(str(other / "checkpoints")):
             return f"; an earlier run has one: --resume={other.name}"
     return " to resume from; start without --resume"
 

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 from holdfast.cli.errors import UserError
 from holdfast.cli.failure_report import after_run
 from holdfast.cli.run_store import new_run
+from holdfast.fleet import membership
+from holdfast.inside import rank_identity
 from holdfast.policy.hang import TIMEOUT_S
 from holdfast.supervisor.relay import NeverStarted
 from holdfast.supervisor.run import supervise
@@ -103,6 +105,7 @@ class RunVerb:
             print(f"holdfast: {note}", file=sys.stderr)
         if resumed is not None:
             _take_over(resumed, directory)
+        identity = rank_identity.of(os.environ)  # one rank cannot join again alone: to start all again is the engine's
         spec = RunSpec(
             command=tuple(command),
             directory=directory,
@@ -112,7 +115,7 @@ class RunVerb:
             memory_bytes=options.memory,
             gpu_memory_bytes=options.gpu_memory,
             checkpoint=options.checkpoint,
-            max_restarts=options.max_restarts,
+            max_restarts=options.max_restarts if identity is None else 0,
             hang_timeout_s=options.hang_timeout,
             resume_args=options.resume_args or "",
             resumed_from=resumed.run.name if resumed is not None else "",
@@ -125,6 +128,8 @@ class RunVerb:
         )
         if directory is not None:
             keep_exact_command(directory, command)
+            if identity is not None:
+                membership.keep(directory, identity)
         try:
             code = supervise(spec, partial(after_run, directory, spec.policy))
         except NeverStarted as error:

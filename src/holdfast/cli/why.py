@@ -50,7 +50,7 @@ class WhyVerb:
         if log is not None:
             self._tell_log(log, options)
             return _code(log.diagnosis)
-        recording = read_run(find_run(options.run, options.dir))
+        recording = read_run(find_run(options.run, options.dir), of_the_job=True)
         self._tell_run(recording, options)
         return _code(recording.diagnosis)
 

@@ -45,12 +45,14 @@ WHILE_RUNNING: tuple[Detector, ...] = (
     _detector("cpu-oversubscribed", "cpu_oversubscribed.find"),
     _detector("hang", "hang.find"),
     _detector("step-slowdown", "step_slowdown.find"),
+    _detector("straggler", "straggler.find"),
     *NUMERICS,
 )
 # Right after the script has ended: a run that stops early often ends within the second.
 ONCE_AFTER_EXIT: tuple[Detector, ...] = (_detector("data-exhausted", "data_exhausted.find"), *NUMERICS)
 # How a run ended: for `why`, and for judging an attempt.
 FOR_DIAGNOSIS: tuple[Detector, ...] = (
+    _detector("first-rank", "first_rank.find"),
     _detector("memory-kill", "memory_kill.find"),
     _detector("killed-while-loading", "killed_while_loading.find"),
     _detector("uncounted-leak", "uncounted_leak.find"),

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
 
-from holdfast.detectors.hang_classes import Verdict, classify
+from holdfast.detectors.hang_classes import classify
+from holdfast.detectors.hang_verdict import Verdict
 from holdfast.recorded_events import Exit
 from holdfast.stack_snapshots import RecordedStacks
 from holdfast.units import duration
@@ -85,7 +86,7 @@ def _found(window: Window, silent: Sample | None, thresholds: Thresholds, until:
     if silent is None or not silent.value:
         return None
     began = silent.at - silent.value
-    pairs = [pair for pair in _pairs(window, began, thresholds) if pair[1].snapshot.at <= until]
+    pairs = _pairs(window, began, until, thresholds)
     judged = [(_judged(window, began, pair, thresholds), pair[1]) for pair in pairs]
     if until < inf:
         judged = [one for one in judged if one[0] is not None]
@@ -135,10 +136,14 @@ def _judged(
     return classify(*pair, gone)
 
 
-def _pairs(window: Window, began: float, thresholds: Thresholds) -> list[tuple[RecordedStacks, RecordedStacks]]:
+def _pairs(
+    window: Window, began: float, until: float, thresholds: Thresholds
+) -> list[tuple[RecordedStacks, RecordedStacks]]:
     """The latest ones of this silence, newest first."""
-    events = [event for event in window.events(RecordedStacks.KIND) if event.at > began][-2 * thresholds.pairs :]
-    taken = [RecordedStacks.of(event) for event in events]
+    # Taken shortly before they are recorded: one that is still to be read for its moment may be too many.
+    events = [event for event in window.events(RecordedStacks.KIND) if event.at > began and event.at <= until + 5.0]
+    taken = [RecordedStacks.of(event) for event in events[-2 * thresholds.pairs - 1 :]]
+    taken = [stacks for stacks in taken if stacks.snapshot.at <= until][-2 * thresholds.pairs :]
     shortest, longest = thresholds.apart_s
     pairs = [pair for pair in pairwise(taken) if shortest <= pair[1].snapshot.at - pair[0].snapshot.at <= longest]
     return pairs[::-1]
@@ -149,4 +154,6 @@ def _needed_s(verdict: Verdict, stacks: RecordedStacks, thresholds: Thresholds) 
         return thresholds.busy_before_training_s
     if not stacks.trainers and not verdict.soon and not verdict.of_files:
         return inf  # it may be a server, or wait for its turn
+    if verdict.among_ranks and not verdict.soon:
+        return max(stacks.soon_s, stacks.late_s / 2)  # a rank in a collective has nothing else to do
     return stacks.soon_s if verdict.soon else stacks.late_s

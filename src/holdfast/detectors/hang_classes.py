@@ -7,8 +7,10 @@ locks that nobody is left to release. Then what may yet end: reads, sleeps, lock
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 
+from holdfast.detectors import hang_ranks
 from holdfast.detectors.hang_scene import (
     Scene,
     in_native_code,
@@ -18,25 +20,13 @@ from holdfast.detectors.hang_scene import (
     wanted,
     who_waits,
 )
+from holdfast.detectors.hang_verdict import Verdict
 from holdfast.detectors.hang_words import at, ends, in_the_kernel, path, place, said, who
 from holdfast.detectors.standing_threads import Standing, StandingThread, standing_threads
 from holdfast.stack_snapshots import ProcessSnapshot, RecordedStacks
 
 MOST_TOLD = 6  # threads in the evidence
-RANKS = r"torch[/\\]distributed[/\\]|horovod[/\\]|mpi4py"
-BACKWARD = r"torch[/\\]autograd|torch[/\\]_tensor"
 AT_EXIT = (("threading.py", "_shutdown"), ("util.py", "_exit_function"))
-
-
-@dataclass(frozen=True)
-class Verdict:
-    cause: str
-    confidence: float
-    headline: str
-    evidence: tuple[str, ...]
-    soon: bool = False  # it cannot end by itself, so a short silence is enough
-    proven: bool = False
-    of_files: bool = False  # told before a job has trained, too
 
 
 def classify(first: RecordedStacks, second: RecordedStacks, gone: Mapping[int, str]) -> Verdict | None:
@@ -48,7 +38,7 @@ def classify(first: RecordedStacks, second: RecordedStacks, gone: Mapping[int, s
     both = {process.pid for process in first.snapshot.processes if process.gil_held}
     held = [process for process in second.snapshot.processes if process.gil_held and process.pid in both]
     rules: tuple[Callable[[], Verdict | None], ...] = (
-        lambda: _stopped(scene),
+        lambda: hang_ranks.stopped(scene) or _stopped(scene),
         lambda: _on_a_device(scene),
         lambda: _interpreter_held(scene, held),
         lambda: _endless_loop(scene),
@@ -58,7 +48,10 @@ def classify(first: RecordedStacks, second: RecordedStacks, gone: Mapping[int, s
 
 
 def _when_nobody_works(scene: Scene) -> Verdict | None:
-    rules = (_dead_worker, _among_ranks, _deadlock, _waiting_for_each_other, _may_yet_end)
+    among_ranks = partial(hang_ranks.among, of_one=_of_one)
+    rules: tuple[Callable[[Scene], Verdict | None], ...] = (
+        _dead_worker, among_ranks, _deadlock, _waiting_for_each_other, _may_yet_end,
+    )  # fmt: skip
     return next((verdict for rule in rules if (verdict := rule(scene)) is not None), None)
 
 
@@ -235,39 +228,6 @@ def _waiting_for_each_other(scene: Scene) -> Verdict | None:
 
 def _joining(scene: Scene) -> list[StandingThread]:
     return [thread for thread in scene.threads if thread.standing is Standing.CHILD and thread.is_main]
-
-
-# -- ranks
-
-
-def _among_ranks(scene: Scene) -> Verdict | None:
-    """One waits in its backward pass and the others are past theirs, or all wait; a rank that is held up has its own reason."""
-    ranks = [process for process in scene.snapshot.processes if process.pid in scene.trainers]
-    mains = [main for process in ranks if (main := scene.main(process)) is not None]
-    waiting = [main for main in mains if _in_a_collective(main)]
-    if len(scene.trainers) < 2 or not waiting:
-        return None
-    for main in mains:
-        if main not in waiting and main.own and (own := _of_one(scene, main)) is not None:
-            return replace(own, evidence=(*own.evidence, *(said(other) for other in waiting))[:MOST_TOLD])
-    training = [main for main in waiting if main.stands_in(BACKWARD)]
-    steps = ", ".join(f"process {pid}: {number}" for pid, number in sorted(scene.trainers.items()))
-    ended = [
-        f"rank process {pid} has ended" for pid in sorted(set(scene.trainers) - {main.process.pid for main in mains})
-    ]
-    told = (
-        *(said(main) for main in (training or waiting)),
-        *(said(m) for m in waiting if training and m not in training),
-    )
-    evidence = (*told[:4], f"steps finished by each rank: {steps}", *ended)[:MOST_TOLD]
-    if training and (len(training) < len(waiting) or ended):
-        headline = "Ranks have different numbers of batches, and one waits for the others"
-        return Verdict("unequal-batches", 0.85, headline, evidence)
-    return Verdict("collective-timeout", 0.75, "Ranks wait for one that does not come", evidence)
-
-
-def _in_a_collective(main: StandingThread) -> bool:
-    return main.stands_in(RANKS) or (main.standing in (Standing.LOCK, Standing.TIMED) and main.stands_in(BACKWARD))
 
 
 # -- what may yet end

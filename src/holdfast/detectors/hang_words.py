@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.detectors.standing_threads import StandingThread
-from holdfast.stack_snapshots import End, SourceFrame
+from holdfast.stack_snapshots import End, ProcessSnapshot, SourceFrame
 
 NETWORK_FILES = ("nfs", "fuse", "cifs", "smb", "ceph", "lustre", "9p", "glusterfs", "beegfs", "gpfs", "afs", "virtiofs")
 
@@ -14,7 +14,11 @@ def said(thread: StandingThread) -> str:
 
 def who(thread: StandingThread) -> str:
     name = "the main thread" if thread.is_main else f"thread {thread.thread.name}"
-    return f"{name} of process {thread.process.pid}"
+    return f"{name} of {whose(thread.process)}"
+
+
+def whose(process: ProcessSnapshot) -> str:
+    return f"process {process.pid}" if process.rank is None else f"rank {process.rank} (process {process.pid})"
 
 
 def place(thread: StandingThread, code: bool = False) -> str:

@@ -131,7 +131,12 @@ def _standing(before: ThreadSnapshot | None, after: ThreadSnapshot, seconds: flo
     ran = (after.cpu_s - before.cpu_s) / seconds
     if ran >= (BUSY_RATIO if before.state != "R" or after.state != "R" else STARVED_RATIO):
         return Standing.BUSY
-    if RUNS in (before.missing, after.missing) or _places(before) != _places(after) or _other_ends(before, after):
+    asked = not (_without_python(before) or _without_python(after))
+    if (
+        (asked and RUNS in (before.missing, after.missing))
+        or _places(before) != _places(after)
+        or _other_ends(before, after)
+    ):
         return Standing.MOVES
     if ran >= (MOVES_RATIO if after.frames else NATIVE_MOVES_RATIO):
         return Standing.MOVES
@@ -143,6 +148,11 @@ def _standing(before: ThreadSnapshot | None, after: ThreadSnapshot, seconds: flo
     standing = _BY_WAIT.get(wait.kind, Standing.UNKNOWN)
     timed = wait.timed or (before.wait is not None and before.wait.timed)
     return Standing.TIMED if standing is Standing.LOCK and timed else standing
+
+
+def _without_python(thread: ThreadSnapshot) -> bool:
+    """A library's own: that it ran for a moment in one look, as a store that answers does, says nothing. Its time does."""
+    return not thread.frames and not thread.missing
 
 
 def _places(thread: ThreadSnapshot) -> list[tuple[str, int]]:

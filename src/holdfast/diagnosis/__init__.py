@@ -1,9 +1,10 @@
 """Findings and texts -> one Diagnosis. Declared here, where it costs no import: what it reads of a run's record."""
 
-from holdfast.recorded_events import Exit, KeptByInput, MicroBatches, WentOn
+from holdfast.fleet.first_stop import FIRST_READS
+from holdfast.recorded_events import RESTORED, Exit, KeptByInput, MicroBatches, WentOn
 from holdfast.windows import Reads
 
-READS = Reads(
+READS = FIRST_READS | Reads(
     latest=(
         "gpu*.job_memory_bytes", "job.silent_s", "gpu*.memory_total_bytes", "host.oom_kill_count", "train.allocated_bytes",
         "train.allocated_peak_bytes", "train.reserved_bytes", "train.steps_count",
@@ -13,7 +14,7 @@ READS = Reads(
         Exit.KIND, "aftermath", "script.gone", "examined", "framework", "framework.loaded", "kernel.line",
         KeptByInput.KIND, "gpu.found", "gpu.lost", "gpu.xid", "train.batch", "train.longest", "train.phase", MicroBatches.KIND,
         "rescue.caught", "rescue.disclosed", "rescue.foreseen", "rescue.needs", "rescue.refused", "signal.received",
-        "key.interrupt", WentOn.KIND,
+        "key.interrupt", RESTORED, WentOn.KIND,
     ),
     output=True,
 )  # fmt: skip

@@ -15,6 +15,7 @@ from holdfast.diagnosis.plain_text import Line
 from holdfast.diagnosis.reading.clues import from_chain, from_fatal
 from holdfast.diagnosis.tracebacks import last_chain, last_fatal
 from holdfast.diagnosis.weighing import SURE
+from holdfast.fleet.first_stop import FirstStop, Stop
 from holdfast.vocabulary import Evidence, Finding
 
 REPORT = re.compile(r"ChildFailedError")
@@ -23,6 +24,7 @@ RANK = re.compile(r"^\s*rank\s*: (?P<rank>\d+) ")
 EXIT = re.compile(r"^\s*exitcode\s*: (?P<code>-?\d+) ")
 DUMP_ENDS = re.compile(r"^Extension modules: |^\[rank")
 CRASHES = {signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE}
+BY_THE_SCRIPT = "The script "  # how headlines about an exception begin
 BY_SIGNAL = 0.9
 KILLED = 0.7  # by whom is not told
 ENDED = 0.6
@@ -41,6 +43,34 @@ class Failure:
     def evidence(self) -> Evidence:
         how = f"was ended by {self.signal.name}" if self.signal else f"ended with exit code {self.code}"
         return Evidence(f"rank {self.rank} failed first, says torchrun: it {how}", "stderr")
+
+
+def of_the_first_seen(lines: Sequence[Line], first: FirstStop) -> list[Finding]:
+    """The same where each rank's end was seen: torchrun looks ten times a second, and takes whichever it finds for the first."""
+    story = first.story
+    code = story.ended.code if story.ended is not None else None
+    if first.how not in (Stop.RAISED, Stop.LEFT, Stop.CRASHED):
+        return []  # the detectors have told
+    found = _of(Failure(first.rank, code or 1), lines) or _of_its_words(first)
+    return [named_for_the_rank(finding, first) for finding in found]
+
+
+def named_for_the_rank(finding: Finding, first: FirstStop) -> Finding:
+    told = finding.headline or CAUSES[finding.cause].title
+    if told.startswith(BY_THE_SCRIPT):
+        headline = f"Rank {first.rank} {told.removeprefix(BY_THE_SCRIPT)}"
+    else:
+        headline = f"Rank {first.rank}: {told[0].lower() if told[1:2].islower() else told[:1]}{told[1:]}"
+    return replace(finding, evidence=(*finding.evidence, *first.evidence()), headline=headline)
+
+
+def _of_its_words(first: FirstStop) -> list[Finding]:
+    """Its traceback bears no rank, as where each rank has an output of its own; what it raised was told all the same."""
+    if not first.story.raised:
+        return []
+    told = ["Traceback (most recent call last):", *first.story.raised.splitlines()]
+    found = from_chain(last_chain(told))
+    return [replace(f, confidence=max(f.confidence, RAISED)) if f.cause == "unhandled-exception" else f for f in found]
 
 
 def of_the_first_to_fail(lines: Sequence[Line]) -> list[Finding]:

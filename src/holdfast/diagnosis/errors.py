@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from holdfast.causes import CAUSES, SAYS_MORE
-from holdfast.diagnosis.elastic import explained, of_the_first_to_fail
+from holdfast.diagnosis.elastic import explained, named_for_the_rank, of_the_first_seen, of_the_first_to_fail
 from holdfast.diagnosis.plain_text import lines_of, read_lines
 from holdfast.diagnosis.reading.clues import TAKEN_CARE_OF
 from holdfast.diagnosis.reading.log import Clue, clues_of
 from holdfast.diagnosis.reading.ranking import findings_of
 from holdfast.diagnosis.tracebacks import Raised, last_chain
 from holdfast.diagnosis.weighing import SURE, at_most
+from holdfast.fleet.first_stop import ECHOES_ALONE, RANKS, FirstStop, first_stop
 from holdfast.recorded_events import Exit
 from holdfast.vocabulary import Finding, Window
 
@@ -46,6 +47,9 @@ def find_errors(window: Window) -> list[Finding]:
     trust = {name: _trust(chains[name], lines, code) for name, lines in texts.items()}
     words_trust = HANDLED if max(trust.values(), default=0.0) > HANDLED else 1.0
     findings: list[Finding] = []
+    seen = first_stop(window)
+    if seen is not None and (seen.how in ECHOES_ALONE or not seen.story.alone):
+        return of_one_rank(window, seen, end.at if end else None)
     for name, lines in texts.items():
         said = read_lines(window.output(name))
         if code and (first := of_the_first_to_fail(said)):
@@ -61,7 +65,16 @@ def find_errors(window: Window) -> list[Finding]:
             found = [_on_the_host(finding) for finding in found]
         at = end.at if end and trust[name] > HANDLED else None
         findings += [_from_stream(finding, name, at) for finding in found]
+    if seen is not None:
+        findings = [named_for_the_rank(finding, seen) for finding in findings]
     return _without_guessed_kills(window, findings)
+
+
+def of_one_rank(window: Window, seen: FirstStop, at: float | None) -> list[Finding]:
+    """All ranks print into the same streams: what the others say is an echo. Its traceback stands in one of them."""
+    said = [(name, of_the_first_seen(read_lines(window.output(name)), seen)) for name in window.streams()]
+    name, found = max(said, key=lambda one: sum(len(finding.evidence) for finding in one[1]), default=("", []))
+    return [_from_stream(finding, name, at) for finding in found]
 
 
 def _of_the_end(chain: Sequence[Raised], lines: Sequence[str], trust: float, words: float) -> list[Finding]:
@@ -141,4 +154,5 @@ def _surely_raised(finding: Finding) -> Finding:
 
 
 def _from_stream(finding: Finding, stream: str, at: float | None) -> Finding:
-    return replace(finding, evidence=tuple(replace(item, source=stream, at=at) for item in finding.evidence))
+    told = (item if item.source == RANKS else replace(item, source=stream, at=at) for item in finding.evidence)
+    return replace(finding, evidence=tuple(told))

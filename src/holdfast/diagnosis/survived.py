@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from holdfast.recorded_events import MicroBatches, WentOn
+from holdfast.diagnosis.errors import of_one_rank
+from holdfast.fleet.findings import finding_of
+from holdfast.fleet.first_stop import first_of
+from holdfast.fleet.stories import starts, stories
+from holdfast.recorded_events import RESTORED, MicroBatches, WentOn
 from holdfast.vocabulary import Event, Evidence, Finding, Window
 
 MIB = 1 << 20
@@ -37,6 +42,23 @@ def went_on(window: Window, while_running: Sequence[Finding]) -> Finding | None:
     if not window.events(WentOn.KIND):
         return None
     return next((finding for finding in while_running if finding.subject == WentOn.SUBJECT), None)
+
+
+def started_again(window: Window) -> Finding | None:
+    """By the engine, which starts all ranks again when one has stopped: what that one stopped for, the last time."""
+    before = starts(window)[:-1]
+    first = first_of(stories(window, before[-1])) if before else None
+    if first is None:
+        return None
+    told = finding_of(first)
+    found = [told] if told is not None else of_one_rank(window, first, None)
+    best = max(found, key=lambda finding: finding.confidence, default=None)
+    if best is None:
+        return None
+    text = f"{first.story.joined.engine} started all ranks again{'' if len(before) == 1 else f', {len(before)} times'}"
+    restored = sorted({int(event.data.get("step") or 0) for event in window.events(RESTORED)})
+    went = Evidence(f"they went on from step {restored[-1]}" if restored else "they began anew", "telemetry")
+    return replace(best, evidence=(*best.evidence, Evidence(text, "ranks"), went))
 
 
 def _cause(first: Event) -> tuple[str, str]:

@@ -19,7 +19,7 @@ from holdfast.diagnosis.reading.log import clues_of, read_excerpt
 from holdfast.diagnosis.reading.ranking import findings_of, first_seen
 from holdfast.diagnosis.reading.scan import Excerpt
 from holdfast.diagnosis.remedies import remedies_for
-from holdfast.diagnosis.survived import rescued, went_on
+from holdfast.diagnosis.survived import rescued, started_again, went_on
 from holdfast.diagnosis.weighing import GUESS, SURE, Moment, at_most, merged, ranked
 from holdfast.inside.frameworks import BY_MODULE
 from holdfast.recorded_events import Exit
@@ -123,7 +123,7 @@ def _each_once(causes: Iterable[Cause], but: Cause | None) -> tuple[Cause, ...]:
 
 def _completed(window: Window, while_running: Sequence[Finding]) -> Diagnosis:
     """An attempt that finished names what it had to survive, if anything."""
-    if (rescue := rescued(window) or went_on(window, while_running)) is None:
+    if (rescue := rescued(window) or went_on(window, while_running) or started_again(window)) is None:
         return Diagnosis("completed", None, summary="The run finished.", noticed=_noticed(window, while_running))
     cause = _in_words(with_circumstances(window, [rescue])[-1], _framework(window))
     return Diagnosis("recovered", cause, summary=cause.title, noticed=_noticed(window, while_running, cause))

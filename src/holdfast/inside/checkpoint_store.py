@@ -118,11 +118,14 @@ def read(path: str) -> Optional[dict[str, Any]]:
 
 
 def numbers(directory: str) -> list[int]:
+    return sorted(int(name) for name in names(directory) if name.isdigit() and len(name) == 8)
+
+
+def names(directory: str) -> list[str]:
     try:
-        names = os.listdir(directory)
+        return os.listdir(directory)
     except OSError:
         return []
-    return sorted(int(name) for name in names if name.isdigit() and len(name) == 8)
 
 
 def size_of(manifest: dict[str, Any]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import importlib
 import os
 import sys
@@ -69,6 +70,7 @@ def open_channel(channel: str) -> Recorder:
     _say_hello(here)
     _install_stacks(here, channel)
     _install_looks(here)
+    _join(here)
     return here
 
 
@@ -79,6 +81,13 @@ def _install_stacks(recorder: Recorder, channel: str) -> None:
         recorder.event("stack.unavailable", reason=reason)
     elif (fd := stacks.found()) is not None:
         recorder.event("stack.ready", signal=stacks.STANDING, ask=stacks.ASK, path=f"/proc/{os.getpid()}/fd/{fd}")
+
+
+@never_raise.guarded
+def _join(recorder: Recorder) -> None:
+    joining = importlib.import_module(f"{__package__}.rank_identity").Joining(recorder)
+    recorder.on_look(joining.look)
+    atexit.register(never_raise.guarded(joining.leave))
 
 
 @never_raise.guarded

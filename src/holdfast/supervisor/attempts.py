@@ -12,7 +12,7 @@ from functools import partial
 from holdfast import detectors, diagnosis
 from holdfast.detectors.endings import ending
 from holdfast.detectors.runner import DetectorRunner
-from holdfast.inside import checkpoint_store
+from holdfast.inside.script_state.rank_checkpoints import newest_of_any
 from holdfast.policy import restart
 from holdfast.policy.restart import Attempt
 from holdfast.recorded_events import Exit, GuardAct, KeptByInput, MicroBatches
@@ -127,7 +127,7 @@ class Attempts:
         if spec.resume_args:
             own = newest_own(spec.resume_args, spec.cwd, spec.began)
             return (int(own.at * 1000), None, own.at) if own else (None, None, None)
-        manifest = checkpoint_store.newest(str(spec.checkpoints)) if spec.checkpoints is not None else None
+        manifest = newest_of_any(str(spec.checkpoints)) if spec.checkpoints is not None else None
         if manifest is None:
             return None, None, None
         return int(manifest["number"]), _whole(manifest.get("step")), _saved_at(manifest["path"])

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.actions.job_cgroups import Groups, bring_in
-from holdfast.inside import ring_location, settings
+from holdfast.inside import rank_identity, ring_location, settings
 from holdfast.inside.preemption import WIRE
 from holdfast.supervisor import budget, known_micro_batches, signals
 from holdfast.supervisor.guard.cgroup_placement import contain_in_scope
@@ -160,6 +160,7 @@ def leave_settings(spec: RunSpec, attempt: int = 1, again: bool = False, k: int 
     if spec.checkpoints is not None:
         interval_s = None if spec.checkpoint == "auto" else spec.checkpoint
         wanted["checkpoint"] = {"directory": str(spec.checkpoints), "interval_s": interval_s, "resume": again}
+        wanted["checkpoint"]["one_rank"] = rank_identity.of(os.environ) is not None
     wanted |= budget.rescue_settings(spec, k=k or known_micro_batches.recall(spec))
     with contextlib.suppress(OSError):
         (spec.channel / settings.FILE).write_text(json.dumps(wanted))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.inside.ring import PHASES, STEP, STEP_BODY, TEXT, VALUE, VALUE_BODY, Reader
+from holdfast.recorded_events import FIRST_TRAINER
 from holdfast.vocabulary import Event, Sample
 
 RINGS = 64  # processes; a job with more has its first ones read
@@ -25,6 +26,7 @@ class RingSamples:
         self._channel = channel
         self._processes: dict[str, _Process] = {}
         self._main_pid: int | None = None
+        self._main_told = False
         self._events: Counter[str] = Counter()
         self.records_count = 0  # of all rings: it rises while anything is told
         self.phase = "start-up"
@@ -45,7 +47,14 @@ class RingSamples:
                 ):
                     self._events[reading.kind] += 1
                     readings.append(reading)
-        return readings
+        return [*self._who_is_first(now), *readings]
+
+    def _who_is_first(self, now: float) -> list[Event]:
+        """Whose signals have no process in their names."""
+        if self._main_pid is None or self._main_told:
+            return []
+        self._main_told = True
+        return [Event(FIRST_TRAINER, now, {"pid": self._main_pid})]
 
     def send(self, **command: Any) -> bool:
         """To the process that trains; False where none does."""

@@ -10,6 +10,7 @@ from holdfast.probes import Scope
 from holdfast.probes.runner import ProbeRunner
 from holdfast.supervisor.budget import budget_samples
 from holdfast.supervisor.injection_check import InjectionCheck
+from holdfast.supervisor.rank_endings import RankEndings
 from holdfast.supervisor.ring_samples import RingSamples
 from holdfast.supervisor.run_spec import RunSpec
 from holdfast.supervisor.stack_taking import StackTaking, job_processes
@@ -24,6 +25,7 @@ class Sources:
         directories = (spec.cwd, spec.directory or spec.cwd, Path(os.environ.get("TMPDIR") or "/tmp"))
         self._probes = ProbeRunner(Scope(script_pid, os.getpid(), directories))
         self.training = RingSamples(spec.channel) if spec.channel else None
+        self._ranks = RankEndings()
         self._injection = InjectionCheck()
         self._startup = StartupStacks(spec.cwd)
         self.standstill = StandstillWatch(StackTaking(spec.directory, partial(job_processes, script_pid)), spec.silence)
@@ -38,6 +40,7 @@ class Sources:
     def _with_the_rest(self, readings: list[Sample | Event], now: float) -> list[Sample | Event]:
         if self.training is not None:
             readings += self.training.read(now)
+            readings += self._ranks.look(readings)
             readings += self._startup.look(readings, now)
             readings += self._injection.look(readings, self.training.greeted(), now)
         readings += self._standing(readings, now)
@@ -47,7 +50,9 @@ class Sources:
         training = self.training
         if training is None:
             return self.standstill.look(readings, 0, "start-up", {}, now)
-        return self.standstill.look(readings, training.records_count, training.phase, training.steps(), now)
+        return self.standstill.look(
+            readings, training.records_count, training.phase, training.steps(), now, ranks=self._ranks.by_process
+        )
 
     @property
     def pace_s(self) -> float:
@@ -55,3 +60,4 @@ class Sources:
 
     def close(self) -> None:
         self._probes.close()
+        self._ranks.close()

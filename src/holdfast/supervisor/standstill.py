@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from holdfast.stack_snapshots import RecordedStacks
 from holdfast.supervisor.silence import Limits, Silence
@@ -23,7 +25,14 @@ class StandstillWatch:
         self._output = True
 
     def look(
-        self, readings: list[Sample | Event], records_count: int, phase: str, steps: dict[int, int], now: float
+        self,
+        readings: list[Sample | Event],
+        records_count: int,
+        phase: str,
+        steps: dict[int, int],
+        now: float,
+        *,
+        ranks: Mapping[int, int] = MappingProxyType({}),
     ) -> list[Sample | Event]:
         told = self._output or records_count != self._records
         self._output, self._records = False, records_count
@@ -32,6 +41,7 @@ class StandstillWatch:
         found: list[Sample | Event] = [Sample("job.silent_s", silence.silent_s, now)]
         snapshot = self._take.result()
         if snapshot is not None and silence.silent_s:
+            snapshot = snapshot.with_ranks(ranks) if ranks else snapshot
             stacks = RecordedStacks(snapshot, silence.silent_s, silence.soon_s, silence.late_s, phase, steps)
             found.append(stacks.event(now))
         if silence.wanted() and self._take.begin():

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from holdfast.masking import masked_command
 from holdfast.recorded_events import DetectorOff, Exit, RecordedAction
+from holdfast.views.ranks_table import ranks_table
 from holdfast.views.resuming import last_checkpoint, resume_command
 from holdfast.views.safe_text import safe
 from holdfast.views.timeline import notes
@@ -40,6 +41,8 @@ def as_text(
 ) -> str:
     about = list(_about(run, window, diagnosis))
     lines = [*_answer(diagnosis, about, last_words(window), colour), *_doubts(diagnosis, ruled_out, colour)]
+    if (diagnosis.outcome != "completed" or diagnosis.noticed) and (ranks := ranks_table(window)):
+        lines += ["", _bold("Ranks", colour), *ranks]
     if command := resume_command(run, window, diagnosis):
         lines += ["", _bold("To go on", colour), *_resumable(window, command)]
     if missing := not_working(window):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from holdfast.causes import CAUSES
+from holdfast.causes.shared.xid_actions import ACTIONS
 from holdfast.vocabulary import Evidence, Finding
 
 XID = re.compile(r"NVRM: Xid \((?P<card>[^)]{1,60})\): (?P<number>\d{1,3}),?(?P<rest>.{0,120})")
@@ -27,4 +28,6 @@ def of_xid(number: int, card: str) -> Finding | None:
         return None
     cause, confidence, meaning = known
     told = f"kernel log: Xid {number} on {card}: {meaning}"
+    if number in ACTIONS:
+        told += f"; what helps: {ACTIONS[number]}"
     return Finding(cause, confidence, (Evidence(told, "kernel-log"),), {"card": card})

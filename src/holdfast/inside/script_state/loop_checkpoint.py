@@ -77,7 +77,7 @@ class LoopCheckpoints:
         self.plan: Optional[BegunFurtherOn] = None
         os.register_at_fork(after_in_child=self._after_fork)
         if wanted.get("resume"):
-            self._prepare()
+            self._prepare(wanted.get("newest", checkpoint_store.newest))
 
     # -- what the script does
 
@@ -334,8 +334,8 @@ class LoopCheckpoints:
 
     # -- going on
 
-    def _prepare(self) -> None:
-        manifest = checkpoint_store.newest(self.saver.directory)
+    def _prepare(self, newest: Callable[[str], Optional[dict[str, Any]]]) -> None:
+        manifest = newest(self.saver.directory)
         if manifest is None or (manifest.get("kind"), manifest.get("framework")) != (KIND, self.framework.name):
             return
         self.goal = self.or_stop(SavedLoop, self.framework, manifest)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
 from dataclasses import replace
 from typing import Any, Callable, Dict, Optional
 
+from .. import rank_identity
 from ..never_raise import guarded
 from ..script_state.data_position import ATTRIBUTE, Position
 from ..script_state.loop_checkpoint import WITHOUT_LOADER, LoopCheckpoints
 from ..script_state.own_files import loading, saving
+from ..script_state.rank_checkpoints import RankCheckpoints, checkpoints_of
 from ..telemetry import Recorder, now
 from ..user_errors import passing_on
 from .loader_position import BATCHES
@@ -44,7 +47,11 @@ def keeping(
         return None
 
     def aspect(step: Step) -> Step:
-        kept = LoopCheckpoints(recorder, TorchLoops(torch, step.iterate, step.next_batch), wanted, went_on)
+        identity = rank_identity.of(os.environ)
+        framework = TorchLoops(torch, step.iterate, step.next_batch)
+        kept = checkpoints_of(recorder, framework, wanted, went_on, identity)
+        if identity is not None and isinstance(kept, RankCheckpoints):
+            framework.ranks = (identity["rank"], identity["world_size"])
         _here.kept, own = kept, kept.own
         if kept.goal is not None:
             torch.load = loading(own, torch.load, 0, lambda: kept.goal is not None, kept.loaded_its_own)

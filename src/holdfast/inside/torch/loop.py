@@ -13,7 +13,7 @@ class Loop:
     """One thread's loop: it waits and computes for itself."""
 
     __slots__ = (
-        "busy_s", "fresh", "got_batch", "loss", "mark", "nested", "opens", "pending", "quiet", "round", "scaled",
+        "busy_s", "fresh", "got_batch", "loss", "mark", "nested", "opens", "own", "pending", "quiet", "round", "scaled",
         "shape", "sole", "source", "trains", "updating",
     )  # fmt: skip
 
@@ -33,6 +33,9 @@ class Loop:
         self.mark = 0.0  # since when it computes; 0: it does not
         self.busy_s = 0.0
         self.loss: Any = None
+        self.own: Optional[Tuple[float, float]] = (
+            None  # among ranks: when the last update was over, and its thread's time
+        )
         self.scaled: Any = None  # what GradScaler.scale made last, and of which loss
 
 

@@ -31,12 +31,15 @@ class TorchLoops:
         self.copying: Optional[Block] = None  # until the next update
         self._optimizers: Any = weakref.WeakSet()  # that have made a step
         self._latest: Callable[[], Any] = lambda: None  # of them
+        self.ranks: Optional[Tuple[int, int]] = None  # which one this is, and how many save together
         self.followed: Tuple[type, ...] = (seams.loader_module().DataLoader, seams.loader_iterator_class())
 
     def check(self, _positions: List[Position]) -> None:
         distributed = self.torch.distributed
-        if distributed.is_available() and distributed.is_initialized():
-            raise CannotTake("several processes train together, which is not followed yet")
+        if not distributed.is_available() or not distributed.is_initialized():
+            return
+        if (distributed.get_rank(), distributed.get_world_size()) != self.ranks:
+            raise CannotTake("several processes train together, and nobody has told them their numbers")
 
     def random_state(self) -> Dict[str, Any]:
         return random_state.capture(self.torch)

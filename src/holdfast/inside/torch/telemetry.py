@@ -15,6 +15,7 @@ from __future__ import annotations
 import atexit
 import os
 import threading
+import time
 import weakref
 from collections import deque
 from typing import Any, Callable, Deque, Dict, Optional, Tuple
@@ -120,7 +121,17 @@ class Telemetry:
         if not here.mark:
             here.mark = now()
         if self.loss_due:
+            self.note_own_time(here)
             self.note_loss(here, tensor)
+
+    def note_own_time(self, here: Loop) -> None:
+        """Among ranks: how long this one took until its backward pass, in which all wait for the slowest."""
+        if here.own is None:
+            return
+        (updated_at, ran_s), here.own = here.own, None
+        own_s, own_cpu_s = now() - updated_at, time.thread_time() - ran_s
+        self.recorder.offer("own_s", lambda: own_s)
+        self.recorder.offer("own_cpu_s", lambda: own_cpu_s)
 
     def note_loss(self, here: Loop, tensor: Any) -> None:
         """Until it is offered, the last one before the update counts."""
@@ -237,6 +248,7 @@ class Telemetry:
             self.look_at = moment + LOOK_EVERY_S
             self.loss_due = self.recorder.wants("loss")
             self.norm_due = moment >= self.norms.next_at
+            here.own = (moment, time.thread_time()) if self.loss_due and self.among_ranks() else None
             self.look(over, optimizer)
         if found_inf is not None:
             skipped = deferred_reads.reading(self.torch, found_inf)
@@ -245,6 +257,10 @@ class Telemetry:
                 self.settle()
                 return
         self.tell(over)
+
+    def among_ranks(self) -> bool:
+        distributed = self.torch.distributed
+        return bool(distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1)
 
     def look(self, over: Round, optimizer: Any) -> None:
         recorder = self.recorder
