@@ -22,6 +22,7 @@ class TorchBatches(torch.utils.data.IterableDataset[Any]):
         self._data = data
         self.epoch = 0  # of the next pass
         self.begins_at = 0  # the batch that it begins with
+        self.known_as = data.likeness()
         self._under_way = (0, 0)
 
     def __len__(self) -> int:
@@ -48,7 +49,7 @@ class TorchBatches(torch.utils.data.IterableDataset[Any]):
 
     def state_dict(self) -> dict[str, Any]:
         epoch, batch = self._under_way
-        return {"epoch": epoch, "batch": batch, "data": self._data.likeness()}
+        return {"epoch": epoch, "batch": batch, "data": self.known_as}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self._data.restore(state)
