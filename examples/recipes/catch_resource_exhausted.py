@@ -24,7 +24,7 @@ def gradients_of(model, loss_of, x, y, fits):
     return loss, tape.gradient(loss, model.trainable_variables)
 
 
-def step_in_parts(model, loss_of, x, y, fits=FITS, parts=1):
+def step_in_parts(model, loss_of, x, y, *, fits=FITS, parts=1):
     """The loss and the gradients of the whole batch, and in how many parts it was done."""
     rows, size = len(x), -(-len(x) // parts)
     total, sums = 0.0, None
@@ -39,7 +39,7 @@ def step_in_parts(model, loss_of, x, y, fits=FITS, parts=1):
     except tf.errors.ResourceExhaustedError:
         if size == 1:
             raise  # a single row does not fit: no smaller part is left
-        return step_in_parts(model, loss_of, x, y, fits, 2 * parts)
+        return step_in_parts(model, loss_of, x, y, fits=fits, parts=2 * parts)
     return total, sums, parts
 
 
