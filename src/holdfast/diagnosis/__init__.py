@@ -13,7 +13,7 @@ READS = Reads(
         Exit.KIND, "aftermath", "script.gone", "examined", "framework", "framework.loaded", "kernel.line",
         KeptByInput.KIND, "gpu.found", "gpu.lost", "gpu.xid", "train.batch", "train.longest", "train.phase", MicroBatches.KIND,
         "rescue.caught", "rescue.disclosed", "rescue.foreseen", "rescue.needs", "rescue.refused", "signal.received",
-        "key.interrupt", WentOn.KIND,
+        "key.interrupt", WentOn.KIND, "data.at_failure", "numerics.setup",
     ),
     output=True,
 )  # fmt: skip
