@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["attach", "backward", "keep", "step"]
+__all__ = ["attach", "backward", "data", "keep", "step"]
 
 if TYPE_CHECKING:
+    from holdfast import data
     from holdfast.inside.api import attach, backward, keep, step
 
 
 def __getattr__(name: str) -> Any:
     """The API is loaded when it is used: the command line needs none of it."""
+    if name == "data":
+        return importlib.import_module("holdfast.data")
     if name in __all__:
         from holdfast.inside import api  # noqa: PLC0415
 

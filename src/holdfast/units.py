@@ -2,6 +2,19 @@
 
 from __future__ import annotations
 
+import re
+
+SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?b?)", re.IGNORECASE)
+
+
+def bytes_of(text: str) -> int:
+    match = SIZE.fullmatch(text.strip())
+    if not match or not (number := float(match[1])):
+        raise ValueError(f"{text!r} is no size; write it as 12G, 800M or 1.5GiB")
+    if number > 1e9:
+        raise ValueError(f"{text[:20]!r}… is more memory than any machine has")
+    return int(number * 1024 ** " kmgt".index(match[2].lower() or " "))
+
 
 def amount(value: float, unit: str) -> str:
     if unit != "bytes":

@@ -75,6 +75,7 @@ KINDS = [
     Kind("fit", "tf_data_repeat", FITS),
     Kind("fit", "py_dataset", FITS),
     Kind("fit", "generator", FITS),
+    Kind("fit", "streamed", FITS),
     Kind("fit", "two_fits", FITS),
     Kind("fit", "two_models", FITS),
     Kind("fit", "schedule", FITS),

@@ -24,7 +24,7 @@ from tests.inside.attempts import KINDS, LOOPS, ON_TORCH, TAPES, UNEDITED, Attem
 from tests.workplace import wait_for
 
 SEEDED = (
-    "arrays", "tf_data", "tf_data_repeat", "py_dataset", "py_dataset_workers", "generator", "two_fits", "two_models",
+    "arrays", "tf_data", "tf_data_repeat", "py_dataset", "py_dataset_workers", "generator", "streamed", "two_fits", "two_models",
     "schedule", "keras_mixed_precision", "steps_per_execution", "steps_per_execution_repeat",
 )  # fmt: skip
 KERAS_TORCH_KINDS = ("keras_torch_arrays", "keras_torch_loader", "keras_torch_dataset", "keras_torch_two_fits")

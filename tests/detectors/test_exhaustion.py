@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from holdfast.detectors.exhaustion import find_edges, pace_s
-from tests.story import GIB, story
+from holdfast.vocabulary import Event
+from tests.story import GIB, START, story
 
 TOTAL = {"host__memory_total_bytes": [16 * GIB] * 60}
 
@@ -126,3 +127,14 @@ def test_a_budget_counts_what_the_job_holds_and_not_its_resident_sizes() -> None
     budget = {"job__memory_budget_bytes": [4.3 * GIB] * 24}
     assert find_edges(story(None, **budget, job__rss_bytes=sizes, job__held_bytes=[GIB] * 24)) == []
     assert find_edges(story(None, **budget, job__rss_bytes=sizes, job__held_bytes=sizes))
+
+
+def test_what_is_being_read_before_the_first_step_is_told_with_the_warning() -> None:
+    values: list[float | None] = [(2.0 - 0.05 * i) * GIB for i in range(20)]
+    read = {"held_bytes": 3 * GIB, "base_bytes": GIB, "files": [{"path": "/data/all.csv", "bytes": 9 * GIB}]}
+    events = [Event("startup.files", START + 10, read)]
+    (loading,) = find_edges(story(None, events=events, host__memory_available_bytes=values, **TOTAL))  # type: ignore[arg-type]
+    assert loading.evidence[1].text == "it was reading /data/all.csv (9 GiB)"
+    series = {"host__memory_available_bytes": values, "train__steps_count": [float(i) for i in range(20)], **TOTAL}
+    (training,) = find_edges(story(None, events=events, **series))  # type: ignore[arg-type]
+    assert len(training.evidence) == 1

@@ -220,3 +220,29 @@ def test_what_was_typed_at_a_prompt_is_the_scripts_own_code() -> None:
         typed = [(place, "<module>", "rows = [decode(file) for file in files]")]
         found = find(killed(stack(typed, 500 * MIB), stack(typed, 900 * MIB)))
         assert found is not None and f"{place}:9 in <module>" in found.evidence[1].text
+
+
+def test_the_verdict_has_the_lines_that_stream_the_very_file() -> None:
+    """By the files that were open, also where a stack says more of the rest; without one, by the script's own line."""
+    files = [{"path": "/data/train.npy", "bytes": 2 * GIB}, {"path": "/data/vocabulary.npy", "bytes": 17 * MIB}]
+    held = {"pid": 100, "held_bytes": 900 * MIB, "base_bytes": 200 * MIB}
+    reading = Event("startup.files", START + 59.4, {**held, "files": files})
+    for window, file, framework in (
+        (
+            killed(stack(LOADS["an array"], 500 * MIB), reading, stack(LOADS["an array"], 900 * MIB)),
+            "/data/train.npy",
+            "torch",
+        ),
+        (
+            killed(stack(LOADS["a table"], 500 * MIB), stack(LOADS["a table"], 900 * MIB), framework="keras"),
+            "all.csv",
+            "keras",
+        ),
+    ):
+        cause = diagnose(window, find_endings(window)).cause
+        assert cause is not None and cause.id == "dataset-in-memory"
+        assert f'holdfast.data.open(\n    "{file}"' in cause.remedies[0].how
+        assert (".torch()" if framework == "torch" else ".tensorflow()") in cause.remedies[0].how
+    nameless = killed(stack(LOADS["images into a list"], 500 * MIB), stack(LOADS["images into a list"], 900 * MIB))
+    cause = diagnose(nameless, find_endings(nameless)).cause
+    assert cause is not None and not any("holdfast.data" in one.how for one in cause.remedies)

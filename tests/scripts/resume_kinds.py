@@ -147,6 +147,16 @@ def train():
     elif KIND == "generator":
         trained = model()
         history = trained.fit(endless(x, y), epochs=EPOCHS, steps_per_epoch=SAMPLES // BATCH, callbacks=[pace])
+    elif KIND == "streamed":
+        import holdfast.data
+
+        if not os.path.exists("x.npy"):
+            np.save("y.npy", y)
+            np.save("x.part.npy", x)
+            os.replace("x.part.npy", "x.npy")
+        trained = model()
+        data = holdfast.data.open("x.npy", labels="y.npy", batch=BATCH, shuffle=True, seed=7, budget="8K").tensorflow()
+        history = trained.fit(data, epochs=EPOCHS, callbacks=[pace])
     elif KIND == "two_fits":
         trained = model()
         first = trained.fit(x, y, batch_size=BATCH, epochs=EPOCHS // 2, callbacks=[pace])

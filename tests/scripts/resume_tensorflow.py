@@ -510,11 +510,35 @@ def on_batch_of_epochs():
     return [model], losses
 
 
+def streamed():
+    """From disk, and not from memory."""
+    import holdfast.data
+
+    if not os.path.exists("x.npy"):
+        np.save("y.npy", y)
+        np.save("x.part.npy", x)
+        os.replace("x.part.npy", "x.npy")
+    data = holdfast.data.open("x.npy", labels="y.npy", batch=BATCH, shuffle=True, seed=7, budget="8K").tensorflow()
+    model = network()
+    optimizer = keras.optimizers.Adam(1e-2)
+    losses = []
+    for epoch in range(EPOCHS):
+        for inputs, targets in data:
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean(tf.square(model(inputs, training=True) - targets))
+            gradients = tape.gradient(loss, model.trainable_variables)
+            optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+            losses.append(float(loss))
+            paced()
+    return [model], losses
+
+
 KINDS = {
     one.__name__: one
     for one in (
         eager, compiled, gan, trainer_class, accumulation, from_generator, slices, eager_slices, endless, pipeline, made_anew, tf_module,
         mixed_precision, early_stopping, keras_noise, nested_tapes, on_batch, on_batch_of_data, on_batch_of_generator, on_batch_of_epochs, on_batch_gan,
+        streamed,
     )
 }  # fmt: skip
 

@@ -506,12 +506,43 @@ def unnamed_loaders():
     return [model], epoch
 
 
+def streamed_data():
+    """More than a window of it, so that several are read in an epoch. It is on disk, and not in memory."""
+    import holdfast.data
+
+    if not os.path.exists("x.npy"):
+        np.save("y.npy", y.numpy())
+        np.save("x.part.npy", x.numpy())
+        os.replace("x.part.npy", "x.npy")
+    return holdfast.data.open("x.npy", labels="y.npy", batch=BATCH, shuffle=True, seed=7, budget="8K").torch()
+
+
+def streamed(workers=0):
+    loader = DataLoader(streamed_data(), batch_size=None, num_workers=workers)
+    model = network()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    losses = []
+    for epoch in range(EPOCHS):
+        for inputs, targets in loader:
+            optimizer.zero_grad()
+            loss = F.mse_loss(model(inputs), targets)
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+            paced()
+    return [model], losses
+
+
+def streamed_by_workers():
+    return streamed(2)
+
+
 KINDS = {
     one.__name__: one
     for one in (
         plain, accumulation, mixed_precision, gan, schedulers, own_sampler, stream, workers, validation, trainer_class,
         progress_bar, slices, steps_of_a_cycle, persistent_workers, folds, grown_list, cleared_late, two_loaders, own_generator,
-        unnamed_loaders,
+        unnamed_loaders,, streamed, streamed_by_workers,
     )
 }  # fmt: skip
 

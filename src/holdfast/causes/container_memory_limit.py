@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from holdfast.causes.form import CauseRecord, RestartAdvice, RestartKind, near, rule, says, torch, words
-from holdfast.causes.shared.recipes import BY_KIND, SMALLER_STEP
+from holdfast.causes.shared.recipes import BY_KIND, SMALLER_STEP, STREAM_THE_FILE
 
 CAUSE = CauseRecord(
     id="container-memory-limit",
@@ -14,6 +14,7 @@ CAUSE = CauseRecord(
     of_the_system=True,
     recipes=(
         *BY_KIND,
+        *STREAM_THE_FILE,
         words(
             "Raise the limit, if the machine has the memory",
             "docker run --memory=$twice …\n# Slurm: --mem=$twice; Kubernetes: resources.limits.memory",

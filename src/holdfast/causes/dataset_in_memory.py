@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from holdfast.causes.form import CauseRecord, RestartAdvice, RestartKind, keras, python, rule, says, torch
+from holdfast.causes.shared.recipes import STREAM_THE_FILE
 from holdfast.causes.shared.words import HOST_WORDS
 
 LOADING = r"(?:np|numpy)\.(?:load|array|asarray|stack|vstack|concatenate|zeros|empty|loadtxt|genfromtxt|fromfile|memmap)\(|read_(?:csv|pickle|parquet|hdf|json)\(|load_(?:data|dataset|images|svmlight)|\.todense\(|\.toarray\(|get_dummies|to_categorical|train_test_split|img_to_array|\.readlines\(\)|json\.load|pickle\.load|imread|\.append\(|pandas[/\\]|preprocess|sklearn[/\\]"
@@ -13,6 +14,7 @@ CAUSE = CauseRecord(
     says_more_than=("container-memory-limit", "host-memory-exhausted", "swap-thrash"),
     restart=RestartAdvice(RestartKind.ONCE_IF_KILLED, "killed for memory"),
     recipes=(
+        *STREAM_THE_FILE,
         keras(
             "Hold the array once: from_tensor_slices and fit(x, y) copy it into TensorFlow",
             "class Rows(keras.utils.PyDataset):\n    def __init__(self, x, y):\n        super().__init__()\n"

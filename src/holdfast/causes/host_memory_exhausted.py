@@ -3,7 +3,7 @@ from __future__ import annotations
 import signal
 
 from holdfast.causes.form import CauseRecord, RestartAdvice, RestartKind, Room, Unmoved, near, rule, says, shell
-from holdfast.causes.shared.recipes import BY_KIND, SMALLER_STEP
+from holdfast.causes.shared.recipes import BY_KIND, SMALLER_STEP, STREAM_THE_FILE
 from holdfast.causes.shared.words import HOST_WORDS, KILLED, SHM, SIGKILL_REPORTED
 
 # In the languages of those who report it.
@@ -62,7 +62,12 @@ CAUSE = CauseRecord(
     restart=RestartAdvice(RestartKind.SMALLER_STEPS, "killed for memory"),
     ran_out="host",
     of_the_system=True,
-    recipes=(*BY_KIND, *SMALLER_STEP, shell("See what else holds memory", "ps -eo pid,rss,comm --sort=-rss | head")),
+    recipes=(
+        *BY_KIND,
+        *STREAM_THE_FILE,
+        *SMALLER_STEP,
+        shell("See what else holds memory", "ps -eo pid,rss,comm --sort=-rss | head"),
+    ),
     exceptions=(
         rule(0.9, says("^", ("CPython 3.11.7", "MemoryError")), types="MemoryError _ArrayMemoryError ArrowMemoryError"),
         rule(0.9, *HOST_WORDS, unless=SHM + "|CUDA|static TLS"),

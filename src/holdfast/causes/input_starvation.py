@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, keras, rule, says, torch
+from holdfast.causes.form import KERAS, TORCH, CauseRecord, Recipe, keras, rule, says
 
 CAUSE = CauseRecord(
     id="input-starvation",
@@ -10,13 +10,66 @@ CAUSE = CauseRecord(
     sure="The share of step time spent waiting for the next batch.",
     slows=True,
     recipes=(
-        torch(
+        Recipe(
+            "Prepare batches in parallel and ahead: a step about $gain times as fast",
+            "DataLoader(dataset, num_workers=$workers, prefetch_factor=4,\n           persistent_workers=True)",
+            TORCH,
+            when="workers",
+        ),
+        Recipe(
+            "Prepare batches in parallel and ahead: a step about $gain times as fast",
+            "dataset = dataset.map(prepare, num_parallel_calls=$workers)\ndataset = dataset.prefetch(tf.data.AUTOTUNE)\n"
+            "# a Python generator runs in one thread: keras.utils.PyDataset\n# with workers=$workers, use_multiprocessing=True",
+            KERAS,
+            when="workers",
+        ),
+        Recipe(
+            "Read from a disk of this machine",
+            "rsync -a $folder/ /var/tmp/data/   # and open it there",
+            language="shell",
+            when="network read",
+        ),
+        Recipe(
+            "Read large pieces ahead, instead of a file for each row",
+            'import holdfast.data\ndata = holdfast.data.open("data.npy", labels="y.npy",\n                          batch=32, shuffle=True)',
+            when="read",
+        ),
+        Recipe(
+            "Decode once, and keep what comes out",
+            'rows = numpy.stack([decode(path) for path in paths])\nnumpy.save("decoded.npy", rows)\n'
+            'data = holdfast.data.open("decoded.npy", labels="y.npy", batch=32)',
+            when="decode",
+        ),
+        Recipe(
+            "Augment whole batches where the model computes",
+            "augment = torchvision.transforms.v2.RandomHorizontalFlip()\nfor x, y in loader:\n"
+            "    x = augment(x.to(device))  # a whole batch at once",
+            TORCH,
+            when="augment",
+        ),
+        Recipe(
+            "Augment whole batches where the model computes",
+            'model = keras.Sequential([\n    keras.layers.RandomFlip("horizontal"),  # by batch\n    model])',
+            KERAS,
+            when="augment",
+        ),
+        Recipe(
+            "Hand batches over without copying them once more",
+            "DataLoader(dataset, pin_memory=True)\nx = x.to(device, non_blocking=True)",
+            TORCH,
+            when="transfer",
+        ),
+        Recipe(
             "Prepare batches in parallel and ahead",
             "DataLoader(dataset, num_workers=4, prefetch_factor=4,\n           persistent_workers=True)",
+            TORCH,
+            without="workers",
         ),
-        keras(
+        Recipe(
             "Prepare batches in parallel and ahead",
             "dataset = dataset.map(prepare, num_parallel_calls=tf.data.AUTOTUNE)\ndataset = dataset.prefetch(tf.data.AUTOTUNE)",
+            KERAS,
+            without="workers",
         ),
         keras("Do the costly part once", "dataset = dataset.cache()  # before shuffle and batch"),
     ),

@@ -22,12 +22,11 @@ from holdfast.supervisor.relay import NeverStarted
 from holdfast.supervisor.run import supervise
 from holdfast.supervisor.run_spec import PLACEHOLDER, RunSpec
 from holdfast.supervisor.run_start import keep_exact_command
+from holdfast.units import bytes_of
 from holdfast.vocabulary import Policy
 
 if TYPE_CHECKING:
     from holdfast.cli.resume import Resumed
-
-SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?b?)", re.IGNORECASE)
 
 
 class RunVerb:
@@ -278,9 +277,7 @@ def resume_words(text: str) -> str:
 
 
 def size(text: str) -> int:
-    match = SIZE.fullmatch(text.strip())
-    if not match or not (number := float(match[1])):
-        raise argparse.ArgumentTypeError(f"{text!r} is no size; write it as 12G, 800M or 1.5GiB")
-    if number > 1e9:
-        raise argparse.ArgumentTypeError(f"{text[:20]!r}… is more memory than any machine has")
-    return int(number * 1024 ** " kmgt".index(match[2].lower() or " "))
+    try:
+        return bytes_of(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None

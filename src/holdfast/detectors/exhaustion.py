@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from holdfast.detectors.files_read import KIND, files_read
 from holdfast.slope import fall_per_s
 from holdfast.units import amount, duration
 from holdfast.vocabulary import Evidence, Finding, Sample, Window, unit_of
 from holdfast.windows import DeclaredWindow, Reads, reads
+
+STEPS = "train.steps_count"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +43,24 @@ class Exhaustible:
     ours: str = ""  # the job's part of it; where that is next to nothing, others fill it and nothing is reported
     ours_of: str = ""  # what the job's part is compared with, where that is not the whole
     ours_ratio: float = 0.01
+    holds_data: bool = False  # then what the job is reading before its first step is told as well
     patience_s: float = 2.0  # a trend lasts at least this long; a framework may allocate a whole GPU in a second or two
 
     @property
     def reads(self) -> Reads:
-        return Reads(latest=tuple(filter(None, (self.level, self.whole, self.slows_from, self.ours, self.ours_of))))
+        names = (self.level, self.whole, self.slows_from, self.ours, self.ours_of, STEPS if self.holds_data else "")
+        return Reads(latest=tuple(filter(None, names)), events=(KIND,) if self.holds_data else ())
 
 
 EDGES = (
-    Exhaustible("memory", "host-memory-exhausted", "host.memory_available_bytes", "host.memory_total_bytes", "left"),
+    Exhaustible(
+        "memory",
+        "host-memory-exhausted",
+        "host.memory_available_bytes",
+        "host.memory_total_bytes",
+        "left",
+        holds_data=True,
+    ),
     Exhaustible(
         "memory of this container",
         "container-memory-limit",
@@ -56,9 +68,15 @@ EDGES = (
         "cgroup.memory_limit_bytes",
         "taken",
         slows_from="cgroup.memory_high_bytes",
+        holds_data=True,
     ),
     Exhaustible(
-        "the job's memory budget", "host-memory-exhausted", "job.held_bytes", "job.memory_budget_bytes", "taken"
+        "the job's memory budget",
+        "host-memory-exhausted",
+        "job.held_bytes",
+        "job.memory_budget_bytes",
+        "taken",
+        holds_data=True,
     ),
     Exhaustible(
         "the job's GPU memory budget (*)",
@@ -154,7 +172,9 @@ def _find(window: Window, edge: Exhaustible, thresholds: Thresholds) -> Finding 
     if unit == "celsius":
         text = f"{edge.what}: {whole - left:.0f} °C, rising; the limit of {whole:.0f} °C in about {duration(seconds)}"
     evidence = Evidence(text, "telemetry", newest.at, newest.value)
-    return Finding(edge.cause, 0.6, (evidence,), subject=edge.what, seconds_left=seconds)
+    loading = edge.holds_data and window.last(STEPS) is None
+    reading = files_read(window) if loading else []
+    return Finding(edge.cause, 0.6, (evidence, *reading), subject=edge.what, seconds_left=seconds)
 
 
 def _whole(window: Window, edge: Exhaustible) -> float | None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from holdfast.detectors import guard_stop, memory_kill
 from holdfast.detectors.endings import ending
+from holdfast.detectors.files_read import DATA_FILE, files_read
 from holdfast.inside.frameworks import FRAMEWORKS
 from holdfast.inside.library_paths import is_library
 from holdfast.recorded_events import KeptByInput
@@ -53,11 +54,6 @@ HANDLES_DATA = re.compile(
     r"|tables|nibabel|pydicom|librosa|soundfile|torchaudio|tokenizers|webdataset|albumentations|json|csv|pickle|gzip|zipfile|tarfile"
     r"|tensorflow_datasets|lmdb|scipy[/\\](?:io|sparse)|numpy[/\\]lib[/\\]\w*format\w*|torch[/\\]utils[/\\]data|image_utils"
     r"|torchvision[/\\](?:transforms|io)|[a-z_]*dataset[a-z_]*)(?:\.py$|[/\\])|data[/\\]ops[/\\]"
-)
-DATA_FILE = re.compile(
-    r"\.(?:npy|npz|csv|tsv|jsonl?|h5|hdf5|parquet|feather|arrow|tfrecords?|pkl|pickle|mat|txt|dat|bin|zip|tar|lmdb|mdb|nc|db|sqlite)"
-    r"(?:\.(?:gz|bz2|xz|zst))?$",
-    re.IGNORECASE,
 )
 WEIGHTS_FILE = re.compile(
     r"\.(?:safetensors|ckpt|pth?|onnx|keras|gguf)$|pytorch_model|weights|checkpoint|model", re.IGNORECASE
@@ -125,7 +121,12 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | Non
     loading = [(growth, event) for growth, place, event in course if place in (LOADING, OWN)]
     if confidence is None or not loading or _jumped_afterwards(window, course[-1][2], grown, thresholds):
         return None
-    return Finding(CAUSE, confidence, (*_evidence(loading, grown), *killed.evidence), headline=_headline(loading))
+    return Finding(
+        CAUSE,
+        confidence,
+        (*_evidence(loading, grown, files_read(window)), *killed.evidence),
+        headline=_headline(loading),
+    )
 
 
 def _course(window: Window) -> list[tuple[float, str, Event]]:
@@ -213,19 +214,10 @@ def _says_so(event: Event) -> bool:
     return any(LOADING_WORDS.search(f"{frame.get('function')} {frame.get('code', '')}") for frame in own)
 
 
-def _evidence(loading: Sequence[tuple[float, Event]], grown: float) -> list[Evidence]:
+def _evidence(loading: Sequence[tuple[float, Event]], grown: float, reading: list[Evidence]) -> list[Evidence]:
     at = loading[-1][1].at
     evidence = [Evidence(f"memory rose by {amount(grown, 'bytes')} before the first step", "telemetry", at, grown)]
-    files = {
-        str(f["path"]): float(f["bytes"])
-        for _, e in loading
-        for f in e.data.get("files", ())
-        if DATA_FILE.search(str(f["path"]))
-    }
-    evidence += [
-        Evidence(f"it was reading {path} ({amount(size, 'bytes')})", "telemetry", at, size)
-        for path, size in files.items()
-    ]
+    evidence += reading
     if (found := _line(loading)) is not None:
         (file, number, function, code), rose = found
         text = f"{amount(rose, 'bytes')} of it while the script was at {file}:{number} in {function}"

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from statistics import mean, median
 
+from holdfast.detectors import input_stages
 from holdfast.units import amount
 from holdfast.vocabulary import Evidence, Finding, Sample, Window
 from holdfast.windows import reads
+
+NETWORK_FILE_SYSTEMS = ("nfs", "cifs", "smb", "lustre", "ceph", "gluster", "beegfs", "9p", "fuse", "gpfs", "afs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +33,7 @@ class Thresholds:
         "pressure.io_some_percent", "job.blocked_count",
     ],
     course=["train.steps_count"],
-    events=["train.phase"],
+    events=["train.phase", input_stages.KIND],
 )  # fmt: skip
 def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
     waits = _steady_waits(window, thresholds)
@@ -43,9 +46,46 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | Non
     if (waits[-1].value or 0.0) <= thresholds.wait_ratio:
         return None  # not any more: the first epoch has filled a cache()
     why, evidence = _whose_fault(window, waits[0].at, thresholds)
+    found = input_stages.stages(window)
+    details: dict[str, object] = {}
+    if found is not None:
+        why = f"{input_stages.WORDS[found.stage]} takes the time" if found.stage != input_stages.OWN else why
+        evidence = [*_of_stage(found), *evidence]
+        details = _details(
+            found, input_stages.with_workers(step_s, ratio, found, _rate(window, "job.cpu_s", waits[0].at))
+        )
+        evidence += [Evidence(str(details["forecast"]), "telemetry", None)] if "forecast" in details else []
     text = f"training waits for data {ratio:.0%} of the time ({_milliseconds(ratio * step_s)} of a {_milliseconds(step_s)} step): {why}"
     first = Evidence(text, "telemetry", waits[-1].at, ratio)
-    return Finding("input-starvation", 0.8, (first, *evidence), headline=f"Input starved: {why}")
+    best = Evidence(
+        f"with data that is always there a step would take {_milliseconds((1 - ratio) * step_s)}", "telemetry", None
+    )
+    return Finding("input-starvation", 0.8, (first, *evidence, best), details, headline=f"Input starved: {why}")
+
+
+def _of_stage(found: input_stages.Stages) -> list[Evidence]:
+    told = [Evidence(found.told, "stacks", None, found.looks / found.of)]
+    if found.file:
+        on = f" ({found.file_system})" if found.file_system else ""
+        told.append(Evidence(f"it reads {found.file}{on}", "stacks", None))
+    return told
+
+
+def _details(found: input_stages.Stages, gain: input_stages.Gain | None) -> dict[str, object]:
+    """For the recipes: those of the stage, and the number of workers with what it would bring."""
+    details: dict[str, object] = {found.stage: True}
+    if found.stage == input_stages.READ and found.file_system.startswith(NETWORK_FILE_SYSTEMS):
+        details["network read"] = True
+    if found.file:
+        details["folder"] = found.file.rpartition("/")[0]
+    if gain is not None:
+        details |= {"workers": gain.workers, "gain": f"{gain.times:.1f}"}
+        others = f"instead of {found.workers}" if found.workers else "beside the training"
+        details["forecast"] = (
+            f"{gain.workers} worker{'s' if gain.workers > 1 else ''} {others} would make a step about {_milliseconds(gain.step_s)}: "
+            f"{gain.times:.1f} times as fast"
+        )
+    return details
 
 
 def _steady_waits(window: Window, thresholds: Thresholds) -> list[Sample]:

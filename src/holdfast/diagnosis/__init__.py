@@ -14,7 +14,7 @@ READS = FIRST_READS | Reads(
         Exit.KIND, "aftermath", "script.gone", "examined", "framework", "framework.loaded", "kernel.line",
         KeptByInput.KIND, "gpu.found", "gpu.lost", "gpu.xid", "train.batch", "train.longest", "train.phase", MicroBatches.KIND,
         "rescue.caught", "rescue.disclosed", "rescue.foreseen", "rescue.needs", "rescue.refused", "signal.received",
-        "key.interrupt", RESTORED, WentOn.KIND,
+        "key.interrupt", RESTORED, WentOn.KIND, "data.at_failure", "numerics.setup",
     ),
     output=True,
 )  # fmt: skip

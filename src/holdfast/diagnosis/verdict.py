@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from holdfast.causes import CAUSES, EXPLAINS, those
 from holdfast.diagnosis import READS
+from holdfast.diagnosis.batch_at_failure import with_batch
 from holdfast.diagnosis.elastic import explained, of_the_first_to_fail
 from holdfast.diagnosis.errors import find_errors
 from holdfast.diagnosis.event_clues import find_in_events
@@ -44,7 +45,8 @@ def diagnose(window: Window, findings: Iterable[Finding], while_running: Sequenc
     led_there = {finding.cause: finding for finding in while_running if finding.cause in EXPLAINS}
     ended = [*led_there.values(), *(finding for finding in found_at_the_end if finding.cause not in led_there)]
     told = [*ended, *find_errors(window), *find_in_events(window)]
-    found = merged(with_circumstances(window, merged(told if stands is None else _ended_for(stands, told, window))))
+    known = merged(told if stands is None else _ended_for(stands, told, window))
+    found = merged(with_batch(window, with_circumstances(window, known)))
     causes = [_in_words(finding, _framework(window)) for finding in ranked(found, _seen(found), only_text=False)]
     sure = [cause for cause in causes if cause.confidence >= SURE]
     if not sure:

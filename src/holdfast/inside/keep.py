@@ -77,9 +77,10 @@ class Keep:
 
     def _one_epoch(self, loader: Iterable[Any]) -> Iterator[Any]:
         goal, self._goal = self._goal, None
-        set_epoch = getattr(getattr(loader, "sampler", None), "set_epoch", None)
-        if set_epoch is not None:
-            set_epoch(self._epoch)
+        for part in (loader, getattr(loader, "sampler", None), getattr(loader, "dataset", None)):
+            set_epoch = getattr(part, "set_epoch", None)
+            if set_epoch is not None:
+                set_epoch(self._epoch)
         if goal is not None:
             self._or_stop(_put_random, goal["at_making"], loader)
         at_making = _random_state(loader) if self._saver is not None else {}

@@ -97,6 +97,7 @@ def _install_looks(recorder: Recorder) -> None:
     recorder.on_command("examine", examiner.begin)
     recorder.on_look(examiner.look)
     importlib.import_module(f"{__package__}.relieve").install(recorder)
+    importlib.import_module(f"{__package__}.batch_at_failure").install(recorder)
     recorder.on_look(importlib.import_module(f"{__package__}.stack_helper").StackHelper().look)
 
 

@@ -10,6 +10,7 @@ from holdfast.probes import Scope
 from holdfast.probes.runner import ProbeRunner
 from holdfast.supervisor.budget import budget_samples
 from holdfast.supervisor.injection_check import InjectionCheck
+from holdfast.supervisor.input_stacks import InputStacks
 from holdfast.supervisor.rank_endings import RankEndings
 from holdfast.supervisor.ring_samples import RingSamples
 from holdfast.supervisor.run_spec import RunSpec
@@ -28,7 +29,9 @@ class Sources:
         self._ranks = RankEndings()
         self._injection = InjectionCheck()
         self._startup = StartupStacks(spec.cwd)
-        self.standstill = StandstillWatch(StackTaking(spec.directory, partial(job_processes, script_pid)), spec.silence)
+        processes = partial(job_processes, script_pid)
+        self.standstill = StandstillWatch(StackTaking(spec.directory, processes), spec.silence)
+        self._input = InputStacks(StackTaking(None, processes))
 
     def read(self, now: float) -> list[Sample | Event]:
         return self._with_the_rest(self._probes.poll(now), now)
@@ -42,6 +45,7 @@ class Sources:
             readings += self.training.read(now)
             readings += self._ranks.look(readings)
             readings += self._startup.look(readings, now)
+            readings += self._input.look(readings, set(self.training.steps()), now)
             readings += self._injection.look(readings, self.training.greeted(), now)
         readings += self._standing(readings, now)
         return readings + budget_samples(self._spec, now)
@@ -56,7 +60,7 @@ class Sources:
 
     @property
     def pace_s(self) -> float:
-        return min(self._startup.pace_s, self.standstill.pace_s)
+        return min(self._startup.pace_s, self.standstill.pace_s, self._input.pace_s)
 
     def close(self) -> None:
         self._probes.close()

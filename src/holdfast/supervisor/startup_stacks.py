@@ -18,6 +18,7 @@ from holdfast.inside.held_memory import held_bytes
 from holdfast.inside.library_paths import is_library
 from holdfast.inside.stacks import NAME
 from holdfast.stack_dumps import Frame, current_frames, named_stacks
+from holdfast.supervisor.open_files import files_read
 from holdfast.vocabulary import Event, Sample
 
 GROWN_BYTES = 96 << 20  # since the framework was there: below it nothing is worth asking
@@ -93,7 +94,7 @@ class StartupStacks:
             os.kill(process.pid, number)
             process.asked_at_bytes, process.waiting, process.in_native_code = held, True, False
             self._asked += 1
-        files = self._files_read(process.pid)
+        files = files_read(self._proc, process.pid, FILES, LEAST_FILE_BYTES)
         about = {"pid": process.pid, "held_bytes": held, "base_bytes": process.base_bytes, "files": files}
         return [Event("startup.files", now, about)] if files else []
 
@@ -135,19 +136,6 @@ class StartupStacks:
         if is_library(frame.file):
             return ""
         return linecache.getline(str(self._cwd / frame.file), frame.line).strip()[:200]
-
-    def _files_read(self, pid: int) -> list[dict[str, object]]:
-        """The largest files it has open for reading only."""
-        found = []
-        with contextlib.suppress(OSError):
-            for number in os.listdir(self._proc / str(pid) / "fd"):  # noqa: PTH208 - a stranger's table, changing
-                with contextlib.suppress(OSError, ValueError, IndexError):
-                    path = os.readlink(self._proc / str(pid) / "fd" / number)  # noqa: PTH115
-                    flags = (self._proc / str(pid) / "fdinfo" / number).read_text().split("flags:")[1].split()[0]
-                    if path.startswith("/") and not int(flags, 8) & 3 and not is_library(path):
-                        found.append((os.stat(path).st_size, path))
-        largest = [one for one in sorted(found, reverse=True)[:FILES] if one[0] >= LEAST_FILE_BYTES]
-        return [{"path": path, "bytes": size} for size, path in largest]
 
     def _held(self, pid: int) -> int | None:
         try:

@@ -14,7 +14,7 @@ KERAS, TORCH, JAX = "tensorflow", "torch", "jax"
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """`$name` in `how` is filled from the finding; a recipe that needs what the finding does not know is left out."""
+    """`$name` in `title` and `how` is filled from the finding; a recipe that needs what the finding does not know is left out."""
 
     title: str
     how: str
@@ -36,8 +36,9 @@ class Recipe:
         title = self.title
         if self.framework and not framework:
             title = f"{titles[self.framework]}: {title if title[:2].isupper() else title[0].lower() + title[1:]}"
+        known = {**finding.details, **found.groupdict()}
         try:
-            return Remedy(title, Template(self.how).substitute({**finding.details, **found.groupdict()}))
+            return Remedy(Template(title).substitute(known), Template(self.how).substitute(known))
         except (KeyError, ValueError):
             return None
 

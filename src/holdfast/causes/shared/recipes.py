@@ -12,6 +12,28 @@ SMALLER_STEP = (
         "Do not hold the whole data set in memory", 'numpy.load("data.npy", mmap_mode="r")  # keeps only what is used'
     ),
 )
+# For a file that the evidence names. Both find it in the words of `detectors/files_read`, or in a line of the script's.
+ARRAY_FILE = r"""(?:it was reading |["'])(?P<file>[^\s"']+\.(?:npy|npz|zarr))\b"""
+TABLE_FILE = r"""(?:it was reading |["'])(?P<file>[^\s"']+\.(?:csv|tsv|parquet|pq))\b"""
+_OPENED = (
+    (
+        ARRAY_FILE,
+        'import holdfast.data\ndata = holdfast.data.open(\n    "$file", batch=32, shuffle=True,\n    labels="y.npy")  # their file, or their name in a .npz\n',
+    ),
+    (
+        TABLE_FILE,
+        'import holdfast.data\ndata = holdfast.data.open(\n    "$file", batch=32, shuffle=True,\n    labels="label")  # the column to learn\n',
+    ),
+)
+STREAM_THE_FILE = tuple(
+    make("Stream this very file: a few batches of it are in memory at a time", opened + used, said=named)
+    for named, opened in _OPENED
+    for make, used in (
+        (keras, "model.fit(data.tensorflow(), epochs=10)"),
+        (torch, "loader = torch.utils.data.DataLoader(data.torch(), batch_size=None)"),
+        (jax, "for x, y in data:\n    update(x, y)"),
+    )
+)
 # For what `memory_kinds` tells apart.
 BY_KIND = (
     Recipe(

@@ -2,7 +2,8 @@
 
 The order of the data is found by repeating: random state at the iterator's making and at its first batch, the sampler's
 own values, batches taken. Where a data set is indexed in this process, only the sampler is gone forward, and what one of
-the user's own has drawn is compared. What workers or an iterable data set gave is read again, dropped and compared.
+the user's own has drawn is compared. What workers or an iterable data set gave is read again, dropped and compared; a data set that can begin
+at any batch (`holdfast.data`) is asked to.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from ..script_state.refusal import CannotPutBack
 from . import random_state, seams
 
 INDICES, BATCHES = "indices", "batches"
+BEGINS_AT, KNOWN_AS = "begins_at", "known_as"  # of a data set that can begin at any batch
 OWN_SAMPLERS = "torch.utils.data"
 
 
@@ -117,7 +119,12 @@ def bring_forward(torch: Any, iterator: Any, loader: Any, record: Dict[str, Any]
     """`iterator`, which the script holds already, becomes one that has given so many batches."""
     made: Made = record["made"]
     random_state.restore(torch, made.random)
+    begins_there = _can_begin_at_any(loader)
+    if begins_there and made.parts[-1].get(KNOWN_AS) != getattr(loader.dataset, KNOWN_AS):
+        raise CannotPutBack("the data that is streamed is not what it was")
     put_parts_state(torch, loader, made.parts)
+    if begins_there:
+        setattr(loader.dataset, BEGINS_AT, record["count"])
     if made.anew and loader.persistent_workers:
         seams.keep_iterator(loader, None)
     fresh = iterate(loader)
@@ -134,7 +141,9 @@ def bring_forward(torch: Any, iterator: Any, loader: Any, record: Dict[str, Any]
     position = getattr(iterator, ATTRIBUTE)
     position.likeness = 0
     follow_indices(iterator, position)
-    for taken in range(record["count"]):
+    if begins_there:
+        position.likeness = record["likeness"]
+    for taken in range(0 if begins_there else record["count"]):
         try:
             _skip(iterator, position, following)
         except StopIteration:
@@ -142,6 +151,12 @@ def bring_forward(torch: Any, iterator: Any, loader: Any, record: Dict[str, Any]
     if position.likeness != record["likeness"]:
         raise CannotPutBack("the data came in another order when it was read again")
     position.count, position.made, position.first = record["count"], made, record["first"]
+
+
+def _can_begin_at_any(loader: Any) -> bool:
+    """Where the data set's batches are the loader's, and are made in this process."""
+    whole = loader.num_workers == 0 and loader.batch_sampler is None
+    return whole and hasattr(loader.dataset, BEGINS_AT) and hasattr(loader.dataset, KNOWN_AS)
 
 
 def _skip(iterator: Any, position: Position, following: Any) -> None:
