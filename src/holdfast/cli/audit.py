@@ -37,6 +37,9 @@ class AuditVerb:
             default=[],
             help="the other set: which of its rows are in PATH…, too",
         )
+        parser.add_argument(
+            "--quick", action="store_true", help="only what breaks training: no duplicates, ranges and scales"
+        )
         parser.add_argument("--dir", help="where an interrupted audit is kept (default: ./.holdfast, or $HOLDFAST_DIR)")
 
     def run(self, options: argparse.Namespace) -> int:
@@ -51,7 +54,7 @@ class AuditVerb:
         from holdfast.views.audit_json import as_json  # noqa: PLC0415
         from holdfast.views.audit_text import as_text  # noqa: PLC0415
 
-        wanted = Wanted(options.labels, options.classes)
+        wanted = Wanted(options.labels, options.classes, options.quick)
         request = Request(_files(options.paths), _files(options.against), wanted)
         kept = Kept(search_directories(options.dir)[0], wanted)
         try:

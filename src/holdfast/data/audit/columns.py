@@ -64,6 +64,7 @@ class Columns:
     places: dict[int, list[int]] = field(default_factory=dict)
     sample: dict[int, list[Array]] = field(default_factory=dict)
     sampled: int = 0
+    is_quick: bool = False  # no moments and no sample: what breaks training needs neither
     known: Columns | None = (
         None  # of the rows before: where an extreme of theirs is not beaten, its row is not looked up
     )
@@ -89,7 +90,8 @@ class Columns:
             return
         with np.errstate(all="ignore"):
             self._look_at_all(block, values)
-        self._take_sample(block, values)
+        if not self.is_quick:
+            self._take_sample(block, values)
 
     def _look_at_all(self, block: Numbers, values: Array) -> None:
         step = max(1, BLOCK_ELEMENTS // max(1, values.shape[1]))
@@ -102,7 +104,8 @@ class Columns:
         ends = low + high  # a NaN or infinity anywhere in a column shows in its extremes
         if (piece.missing is None or not piece.missing.any()) and np.isfinite(ends).all():
             counts = np.full(piece.values.shape[1], len(piece.values))
-            seen = _Seen(counts, low, high, *_moments(piece.values, low, high))
+            mean, m2 = (low, low) if self.is_quick else _moments(piece.values, low, high)
+            seen = _Seen(counts, low, high, mean, m2)
         else:
             seen = self._count_the_bad(piece)
         self._note_extremes(piece, seen)
@@ -173,22 +176,23 @@ class Columns:
         self.sample.setdefault(block.first_column, []).append(taken)
         self.sampled += taken.size
 
-    def merge(self, later: Columns) -> None:
-        """Those of the rows that follow."""
+    def merge(self, later: Columns, is_beside: bool = False) -> None:
+        """Those of the rows that follow, or other columns of the same rows."""
+        before = 0 if is_beside else self.rows
         for column, rows in later.places.items():
             known = self.places.setdefault(column, [])
-            moved = (row + self.rows for row in rows)
+            moved = (row + before for row in rows)
             known += [row for row in moved if not known or known[-1] != row][: PLACES - len(known)]
         for name in ("missing", "nan", "plus", "minus"):
             getattr(self, name)[...] += getattr(later, name)
-        self.low_row = np.where(later.low < self.low, later.low_row + self.rows, self.low_row)
-        self.high_row = np.where(later.high > self.high, later.high_row + self.rows, self.high_row)
+        self.low_row = np.where(later.low < self.low, later.low_row + before, self.low_row)
+        self.high_row = np.where(later.high > self.high, later.high_row + before, self.high_row)
         with np.errstate(all="ignore"):
             self._add(slice(0, self.width), _Seen(later.finite, later.low, later.high, later.mean, later.m2))
         for first, pieces in later.sample.items():
             self.sample.setdefault(first, []).extend(pieces)
         self.sampled += later.sampled
-        self.rows += later.rows
+        self.rows = max(self.rows, later.rows) if is_beside else before + later.rows
         if self.sampled > MOST_SAMPLED:
             self.sample = {first: [piece[::2] for piece in pieces[::2]] for first, pieces in self.sample.items()}
             self.sampled = sum(piece.size for pieces in self.sample.values() for piece in pieces)
@@ -229,6 +233,10 @@ def _folded(piece: Array) -> tuple[Array, Array, int]:
 
 def _extremes(piece: Array) -> tuple[Array, Array]:
     width = piece.shape[1]
+    if width == 1 and piece.flags.c_contiguous:
+        return piece.min(axis=None, keepdims=True)[0].astype(np.float64), piece.max(axis=None, keepdims=True)[0].astype(
+            np.float64
+        )
     folded, rest, times = _folded(piece)
     lows, highs = [], []
     if len(folded):

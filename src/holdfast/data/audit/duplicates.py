@@ -87,17 +87,20 @@ class Hashes:
     def thin_out(self, shift: int) -> None:
         if shift <= self.shift:
             return
-        values, places = self.values()
+        values, places = self.values(), self.row_numbers()
         chosen = (values & np.uint64((1 << shift) - 1)) == 0
         self.shift, self.kept, self.places = shift, [values[chosen]], [places[chosen]]
 
-    def values(self) -> tuple[Array, Array]:
-        """The hashes, and the row of each."""
-        if not self.kept:
-            return np.empty(0, np.uint64), np.empty(0, np.int64)
-        values = np.concatenate(self.kept)
-        places = np.concatenate(self.places) if self.shift else np.arange(len(values))
-        return values, places
+    def values(self) -> Array:
+        if len(self.kept) != 1:
+            self.kept = [np.concatenate(self.kept) if self.kept else np.empty(0, np.uint64)]
+        return self.kept[0]
+
+    def row_numbers(self) -> Array:
+        """Of each of the values. Made only when asked for: it takes as much memory as they do."""
+        if not self.shift:
+            return np.arange(len(self.values()))
+        return np.concatenate(self.places) if self.places else np.empty(0, np.int64)
 
 
 @dataclass(frozen=True)
@@ -110,11 +113,13 @@ class Same:
 
 
 def repeated(hashes: Hashes, most: int) -> Same:
-    values, places = hashes.values()
+    values = hashes.values()
     order = np.sort(values)
     twice = order[1:][order[1:] == order[:-1]]
+    del order
     if not len(twice):
         return Same(0, ())
+    places = hashes.row_numbers()
     candidates = np.flatnonzero(np.isin(values, np.unique(twice)))
     seen: dict[int, int] = {}
     pairs = []
@@ -133,8 +138,8 @@ def shared(first: Hashes, second: Hashes, most: int) -> Same:
     shift = max(first.shift, second.shift)
     first.thin_out(shift)
     second.thin_out(shift)
-    known, known_rows = first.values()
-    values, places = second.values()
+    known, known_rows = first.values(), first.row_numbers()
+    values, places = second.values(), second.row_numbers()
     found = np.flatnonzero(np.isin(values, known))
     pairs = []
     for index in found[:most]:

@@ -71,7 +71,7 @@ class Judge:
         yield from self._non_finite()
         yield from self._texts()
         yield from self._labels()
-        if self.found.columns.rows >= LEAST_ROWS:
+        if self.found.columns.rows >= LEAST_ROWS and not self.found.columns.is_quick:
             yield from self._constant()
             yield from self._far_out()
             yield from self._scales()
@@ -86,7 +86,7 @@ class Judge:
             words = text.words if text is not None else 0
             told.append((columns.missing[number] - words, "missing"))
             said = ", ".join(f"{count:,} {what}" for count, what in told if count)
-            where = columns.places.get(number, []) if not words or text is None else text.missing_places
+            where = [row for row in columns.places.get(number, []) if text is None or row not in text.places]
             count = int(columns.bad[number]) - words
             if count:
                 yield self.finding("non-finite", said, self.names[number], count, where, breaks=True)
@@ -102,7 +102,7 @@ class Judge:
             name = self.names[number]
             shown = ", ".join(f'"{example}"' for example in text.examples)
             if text.words and text.numbers and text.number_share >= NUMBERS_MEANT:
-                said = f"a column of numbers in which {text.words:,} are text: {shown}"
+                said = f"text in a column of numbers: {text.words:,}, as {shown}"
                 yield self.finding("dtype", said, name, text.words, text.places, breaks=True)
             elif text.words and text.number_share > 1 - NUMBERS_MEANT and text.numbers >= LEAST_ROWS:
                 said = f"{text.numbers:,} numbers and {text.words:,} words in one column: {shown}"
@@ -121,15 +121,16 @@ class Judge:
         name = self.names[labels.column]
         text = self.found.texts.get(labels.column)
         if labels.outside:
-            wrong = [value for value in labels.counts if not _is_class(value, labels.classes or 0)]
+            wrong = [value for value in labels.counts if not _is_class(value, labels.classes)]
             shown = ", ".join(f"{value:g}" for value in sorted(wrong)[:8])
-            said = f"{labels.outside:,} labels are not among 0…{(labels.classes or 0) - 1}" + (
-                f": {shown}" if shown else ""
-            )
+            named = f", as {shown}" if shown else ""
+            said = f"labels that are none of 0…{(labels.classes or 0) - 1}: {labels.outside:,}{named}"
             yield self.finding("label-range", said, name, labels.outside, labels.places, breaks=True)
         yield from self._label_numbers(labels, name)
-        counts = dict(text.values) if text is not None and text.number_share < NUMBERS_MEANT else labels.counts
-        yield from self._balance(counts, name)
+        classes = {value: count for value, count in labels.counts.items() if _is_class(value, labels.classes)}
+        named = {f"{value:g}": count for value, count in classes.items()}
+        words = text is not None and text.number_share < NUMBERS_MEANT
+        yield from self._balance(dict(text.values) if text is not None and words else named, name)
 
     def _label_numbers(self, labels: Labels, name: str) -> Iterator[Finding]:
         """Where nobody said how many classes there are: what would be wrong for any number of them."""
@@ -140,13 +141,13 @@ class Judge:
             return
         if values[0] < 0:
             count = sum(labels.counts[value] for value in values if value < 0)
-            said = f"{count:,} labels are below 0, which is no class: {values[0]:g}"
+            said = f"labels below 0, which is no class: {count:,}, as {values[0]:g}"
             yield self.finding("label-range", said, name, count)
         elif values[0] == 1 and len(values) == values[-1] and len(values) > 1:
             said = f"labels are 1…{values[-1]:g}: a model with {len(values)} outputs has classes 0…{len(values) - 1}"
             yield self.finding("label-range", said, name, labels.counts[values[-1]])
 
-    def _balance(self, counts: dict[float, int] | dict[str, int], name: str) -> Iterator[Finding]:
+    def _balance(self, counts: dict[str, int], name: str) -> Iterator[Finding]:
         if said := imbalance(counts):
             yield self.finding("imbalance", said, name, min(counts.values()))
 
@@ -219,10 +220,10 @@ class Judge:
 def told_same(same: Same) -> str:
     about = "about " if same.is_estimate else ""
     first = f"; row {same.rows[0][0]:,} is row {same.rows[0][1]:,} again" if same.rows else ""
-    return f"{about}{same.count:,} rows are the same as an earlier one{first}"
+    return f"rows that are the same as an earlier one: {about}{same.count:,}{first}"
 
 
-def imbalance(counts: dict[float, int] | dict[str, int]) -> str:
+def imbalance(counts: dict[str, int]) -> str:
     """Nothing where the classes are near enough to each other."""
     if len(counts) < 2 or sum(counts.values()) < LEAST_ROWS or len(counts) > 0.2 * sum(counts.values()):
         return ""
@@ -246,11 +247,13 @@ def _is_dressed_number(value: str) -> bool:
     return plain != value.strip() and plain.replace(".", "", 1).lstrip("+-").isdigit()
 
 
-def _is_class(value: float, classes: int) -> bool:
-    return value == int(value) and 0 <= value < classes
+def _is_class(value: float, classes: int | None) -> bool:
+    return classes is None or (value == int(value) and 0 <= value < classes)
 
 
 def summaries(names: Sequence[str], table: Table, columns: Columns) -> list[ColumnSummary]:
+    if columns.is_quick:
+        return []
     deviation = columns.deviation()
     found = []
     for number in range(min(columns.width, MOST_COLUMNS_NAMED)):

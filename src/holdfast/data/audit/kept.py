@@ -44,7 +44,7 @@ class Kept:
                 ignore.write("*\n")
             for number, one in enumerate(hashes):
                 if one is not None:
-                    np.save(self._hash_file(place, number), np.stack([part.view(np.int64) for part in one.values()]))
+                    np.save(self._hash_file(place, number), np.stack([one.values().view(np.int64), one.row_numbers()]))
             told = [None if one is None else {"shift": one.shift, "rows": one.rows} for one in hashes]
             text = json.dumps({"tables": [report.as_plain() for report in reports], "hashes": told})
             unfinished = place.with_suffix(f".{os.getpid()}")

@@ -51,10 +51,11 @@ class Labels:
         if self.too_many:
             self.counts.clear()
 
-    def merge(self, later: Labels) -> None:
+    def merge(self, later: Labels, is_beside: bool = False) -> None:
+        before = 0 if is_beside else self.rows
         self.outside += later.outside
-        self.places += [row + self.rows for row in later.places][: PLACES - len(self.places)]
-        self.rows += later.rows
+        self.places += [row + before for row in later.places][: PLACES - len(self.places)]
+        self.rows = self.rows if is_beside else before + later.rows
         self.too_many = self.too_many or later.too_many
         for value, count in later.counts.items():
             self.counts[value] = self.counts.get(value, 0) + count

@@ -12,36 +12,51 @@ from holdfast.data.formats.contract import Array, Chunk, Numbers, Texts
 _BASE = np.uint64(0x9E3779B97F4A7C15)  # odd, so it has an inverse modulo 2**64
 _INVERSE = np.uint64(pow(int(_BASE), -1, 1 << 64))
 _NULL = np.uint64(SEED)
+BLOCK_ROWS = 1 << 15  # stay in the cache
 
 
-def hash_of_blocks(chunk: Chunk) -> Array:
+def sums_of_blocks(chunk: Chunk) -> Array:
+    """To be added up with those of the other columns, and scrambled then."""
     total: Array = np.zeros(chunk.rows, np.uint64)
     for block in chunk.blocks:
         if isinstance(block, Texts):
-            total = scrambled(total + np.uint64(2 * block.column + 1)) ^ _of_text(block.values)
+            rows = slice(None) if block.row_of is None else block.row_of
+            total[rows] += _of_text(block.values) * _factor(block.column)
         else:
-            _mix_in(total, block, chunk.rows)
-    return scrambled(total)
+            _add_numbers(total, block)
+    return total
 
 
-def _mix_in(total: Array, block: Numbers, rows: int) -> None:
+def _factor(column: int) -> np.uint64:
+    return np.uint64((int(_BASE) * (2 * column + 1) + 2 * (column * column * 0xD1B54A32D192ED03)) % (1 << 64) | 1)
+
+
+def _add_numbers(total: Array, block: Numbers) -> None:
     words = _words(block)
     for number in range(words.shape[1]):
-        column = scrambled(
-            words[:, number] + np.uint64(0x632BE59BD9B4E019) * np.uint64(block.first_column + number + 1)
-        )
-        if block.row_of is not None:
-            np.add.at(total, block.row_of, scrambled(column + np.arange(len(column), dtype=np.uint64)))
-        elif block.per_row > 1:
-            total += scrambled(column.reshape(rows, -1) + np.arange(block.per_row, dtype=np.uint64)).sum(axis=1)
-        else:
-            total += column
+        factor = _factor(block.first_column + number)
+        if block.row_of is not None or block.per_row > 1:
+            place = np.arange(len(words), dtype=np.uint64)
+            rows = block.row_of if block.row_of is not None else np.arange(len(words)) // block.per_row
+            starts = np.searchsorted(rows, np.arange(len(total))).astype(np.uint64)
+            np.add.at(total, rows, scrambled(words[:, number] * factor + (place - starts[rows])))
+            continue
+        for start in range(0, len(total), BLOCK_ROWS):
+            total[start : start + BLOCK_ROWS] += words[start : start + BLOCK_ROWS, number] * factor
 
 
 def _words(block: Numbers) -> Array:
-    values = block.values.astype(np.float64) if block.values.dtype.kind == "f" else block.values.astype(np.int64)
-    words = np.ascontiguousarray(values).view(np.uint64)
-    return words if block.missing is None else np.where(block.missing, _NULL, words)
+    """The bits of each value; those that differ between round numbers are brought to the low end."""
+    values = np.ascontiguousarray(block.values)
+    size = values.dtype.itemsize
+    if size not in (1, 2, 4, 8):
+        values, size = values.astype(np.float64), 8
+    words = values.view(f"u{size}")
+    if values.dtype.kind == "f" and size >= 4:
+        words = words ^ (words >> words.dtype.type(43 if size == 8 else 16))
+    if block.missing is not None:
+        words = np.where(block.missing, words.dtype.type(SEED % 251), words)
+    return words
 
 
 def _of_text(values: Any) -> Array:

@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from holdfast.data.audit.columns import PLACES, Columns
-from holdfast.data.audit.duplicates import LEAST_BYTES, Hashes, RowHash
+from holdfast.data.audit.duplicates import LEAST_BYTES, Hashes, RowHash, scrambled
 from holdfast.data.audit.labels import Labels
-from holdfast.data.audit.row_hashes import hash_of_blocks
+from holdfast.data.audit.row_hashes import sums_of_blocks
 from holdfast.data.audit.texts import TextColumn
-from holdfast.data.formats.contract import Chunk, Numbers, Part, Table, Trouble, Unreadable
+from holdfast.data.formats.contract import Array, Chunk, Numbers, Part, Table, Trouble, Unreadable
 
 MOST_THREADS = 16
 Progress = Callable[[int], None]  # bytes that were read
@@ -25,7 +27,7 @@ class Wanted:
 
     labels: str | None = None
     classes: int | None = None
-    duplicates: bool = True
+    is_quick: bool = False  # only what breaks training
 
 
 @dataclass
@@ -33,6 +35,9 @@ class Gathered:
     columns: Columns
     hashes: Hashes | None
     labels: Labels | None
+    sums: list[Array] = field(
+        default_factory=list
+    )  # of hashes of columns, before other columns of these rows were seen
     texts: dict[int, TextColumn] = field(default_factory=dict)
     troubles: list[Trouble] = field(default_factory=list)
     unreadable: str = ""  # why the rest of it could not be read
@@ -41,8 +46,8 @@ class Gathered:
     def of(cls, table: Table, wanted: Wanted) -> Gathered:
         label = label_column(table, wanted.labels)
         return cls(
-            Columns(len(table.schema.columns)),
-            Hashes.for_rows(table.schema.rows) if wanted.duplicates and _may_repeat(table) else None,
+            Columns(len(table.schema.columns), is_quick=wanted.is_quick),
+            Hashes.for_rows(table.schema.rows) if not wanted.is_quick and _may_repeat(table) else None,
             None if label is None else Labels(label, wanted.classes),
         )
 
@@ -60,7 +65,7 @@ class Gathered:
             if row_hash is not None and chunk.row_bytes is not None:
                 self.hashes.add(row_hash(chunk.row_bytes))
             elif row_hash is None:
-                self.hashes.add(hash_of_blocks(chunk))
+                self.sums.append(sums_of_blocks(chunk))
         self.troubles += chunk.troubles
         self.columns.rows += chunk.rows
         if self.labels is not None:
@@ -77,6 +82,24 @@ class Gathered:
         if self.labels is not None and later.labels is not None:
             self.labels.merge(later.labels)
         self.columns.merge(later.columns)
+
+    def merge_beside(self, other: Gathered) -> None:
+        """Other columns of the same rows."""
+        if other.sums:
+            own = np.concatenate(self.sums) if self.sums else np.uint64(0)
+            self.sums = [own + np.concatenate(other.sums)]
+        self.texts |= other.texts
+        self.troubles += other.troubles
+        self.unreadable = self.unreadable or other.unreadable
+        if self.labels is not None and other.labels is not None:
+            self.labels.merge(other.labels, is_beside=True)
+        self.columns.merge(other.columns, is_beside=True)
+
+    def close(self) -> None:
+        """All columns of these rows are here."""
+        if self.sums and self.hashes is not None:
+            self.hashes.add(scrambled(np.concatenate(self.sums)))
+            self.sums = []
 
     def _merge_troubles(self, later: list[Trouble]) -> None:
         for trouble in later:
@@ -135,18 +158,31 @@ def gathered(table: Table, wanted: Wanted, progress: Progress) -> Gathered:
                 piece = Gathered.of(table, wanted)
                 piece.columns.known = whole.columns
                 piece.look(chunk, row_hash)
+                pieces.sums += piece.sums
                 pieces.merge(piece)
         except Unreadable as error:
             pieces.unreadable = str(error)
         return pieces
 
+    rows: Gathered | None = None  # whose columns are not all there yet
     for part, pieces in _side_by_side(table.parts(), look_at):
-        whole.merge(pieces)
+        if part.is_beside and rows is not None:
+            rows.merge_beside(pieces)
+        else:
+            _take_in(whole, rows)
+            rows = pieces
         progress(part.bytes)
         if pieces.unreadable:
             whole.unreadable = pieces.unreadable
             break
+    _take_in(whole, rows)
     return whole
+
+
+def _take_in(whole: Gathered, rows: Gathered | None) -> None:
+    if rows is not None:
+        rows.close()
+        whole.merge(rows)
 
 
 def _side_by_side(parts: Iterator[Part], look_at: Callable[[Part], Gathered]) -> Iterator[tuple[Part, Gathered]]:

@@ -21,7 +21,7 @@ class TextColumn:
     """Numbers in it are counted as numbers elsewhere; here is what is none."""
 
     column: int
-    rows: int = 0
+    rows: int = 0  # before what is merged next
     numbers: int = 0
     missing: int = 0
     words: int = 0
@@ -39,12 +39,12 @@ class TextColumn:
         self.missing += int(missing.sum())
         self.numbers += int(is_number.sum())
         self.words += int(words.sum())
-        _note(self.missing_places, missing, self.rows)
-        _note(self.places, words, self.rows)
+        _note(self.missing_places, missing, block.row_of)
+        _note(self.places, words, block.row_of)
         self._take_examples(block.values, words)
-        self.rows += len(block.values)
         if block.expects_numbers:
-            return Numbers(self.column, numbers.reshape(-1, 1), missing=(~is_number).reshape(-1, 1))
+            missing = (~is_number).reshape(-1, 1)
+            return Numbers(self.column, numbers.reshape(-1, 1), row_of=block.row_of, missing=missing)
         return None
 
     def _take_examples(self, values: Any, words: Array) -> None:
@@ -69,7 +69,6 @@ class TextColumn:
         self.missing += later.missing
         self.words += later.words
         self.examples = [*self.examples, *later.examples][:EXAMPLES]
-        self.rows += later.rows
         self.too_many = self.too_many or later.too_many
         self.values.update(later.values)
         if self.too_many or len(self.values) > MOST_VALUES:
@@ -81,8 +80,9 @@ class TextColumn:
         return self.numbers / max(1, self.numbers + self.words)
 
 
-def _note(known: list[int], mask: Array, offset: int) -> None:
-    known += [int(row) + offset for row in np.flatnonzero(mask)[: PLACES - len(known)]]
+def _note(known: list[int], mask: Array, row_of: Array | None) -> None:
+    elements = np.flatnonzero(mask)[: PLACES - len(known)]
+    known += [int(row) for row in (elements if row_of is None else row_of[elements])]
 
 
 def _arrow_mask(mask: Array) -> Any:

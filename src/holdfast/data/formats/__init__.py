@@ -13,6 +13,13 @@ from holdfast.data.formats.contract import NeedsPackage, Opened, Unreadable
 # By ending: the module that reads it.
 ENDINGS = {
     ".npy": "npy",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".csv": "csv_text",
+    ".tsv": "csv_text",
+    ".arrow": "arrow_ipc",
+    ".feather": "arrow_ipc",
+    ".ipc": "arrow_ipc",
 }
 FOLDERS: dict[str, str] = {}  # a folder that is one data set, by what is in it
 PACKAGES = {

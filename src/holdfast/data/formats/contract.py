@@ -67,6 +67,7 @@ class Texts:
     column: int
     values: Any
     expects_numbers: bool = False
+    row_of: Array | None = None  # of each element, where rows between them could not be parsed
 
 
 @dataclass(frozen=True)
@@ -93,10 +94,11 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Part:
-    """A piece that one thread reads. Parts follow each other; `rows` of one may be known only when it was read."""
+    """A piece that one thread reads. Its rows follow those of the part before, or are other columns of the same rows."""
 
     key: Any
     bytes: int
+    is_beside: bool = False
 
 
 class Table(Protocol):
