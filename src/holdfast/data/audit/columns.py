@@ -211,7 +211,8 @@ class Columns:
         low, high = float(self.low[column]), float(self.high[column])
         if not len(values) or not np.isfinite(high - low):
             return ()
-        counts, _ = np.histogram(values, bins, (low, high if high > low else low + 1))
+        share = (values.astype(np.float64) - low) / (high - low if high > low else 1.0)
+        counts = np.bincount(np.clip(share * bins, 0, bins - 1).astype(np.int64), minlength=bins)
         return tuple(int(count) for count in counts)
 
 

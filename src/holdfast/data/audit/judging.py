@@ -11,6 +11,7 @@ from holdfast.data.audit.duplicates import Same, repeated
 from holdfast.data.audit.labels import Labels
 from holdfast.data.audit.report import ColumnSummary, Finding, TableReport
 from holdfast.data.audit.tables import Gathered
+from holdfast.data.audit.tallies import imbalance, judged_tallies
 from holdfast.data.audit.texts import TextColumn
 from holdfast.data.formats.contract import Table
 
@@ -22,8 +23,6 @@ CODES = frozenset(
     float(f"{sign}{code}") for sign in "+-" for code in ("999", "9999", "99999", "999999", "1e30", "1e36", "9.96921e36")
 )
 CODE_FAR = 3.0
-IMBALANCED = 50.0
-MAJORITY = 0.95
 NUMBERS_MEANT = 0.9  # of a text column: then the rest are mistakes
 BINS = 24
 
@@ -36,9 +35,17 @@ class Judge:
         self.names = [table.member] if alone else [prefix + column.name for column in table.schema.columns]
 
     def finding(
-        self, id: str, text: str, column: str = "", count: int = 0, where: Sequence[int] = (), *, breaks: bool = False
+        self,
+        id: str,
+        text: str,
+        column: str = "",
+        count: int = 0,
+        where: Sequence[int] = (),
+        *,
+        breaks: bool = False,
+        path: str = "",
     ) -> Finding:
-        return Finding(id, self.path, column, count, tuple(where)[:PLACES], breaks, text)
+        return Finding(id, path or self.path, column, count, tuple(where)[:PLACES], breaks, text)
 
     def report(self) -> TableReport:
         schema = self.table.schema
@@ -62,11 +69,12 @@ class Judge:
         for trouble in self.found.troubles:
             yield self.finding(
                 trouble.id,
-                trouble.text.format(count=trouble.count),
+                trouble.text.replace("{count}", f"{trouble.count:,}"),
                 trouble.column,
                 trouble.count,
                 trouble.rows,
                 breaks=trouble.breaks_training,
+                path=trouble.path,
             )
         yield from self._non_finite()
         yield from self._texts()
@@ -76,6 +84,7 @@ class Judge:
             yield from self._far_out()
             yield from self._scales()
         yield from self._duplicates()
+        yield from judged_tallies(self.path, self.found.tallies)
 
     def _non_finite(self) -> Iterator[Finding]:
         columns = self.found.columns
@@ -123,8 +132,8 @@ class Judge:
         if labels.outside:
             wrong = [value for value in labels.counts if not _is_class(value, labels.classes)]
             shown = ", ".join(f"{value:g}" for value in sorted(wrong)[:8])
-            named = f", as {shown}" if shown else ""
-            said = f"labels that are none of 0…{(labels.classes or 0) - 1}: {labels.outside:,}{named}"
+            examples = f", as {shown}" if shown else ""
+            said = f"labels that are none of 0…{(labels.classes or 0) - 1}: {labels.outside:,}{examples}"
             yield self.finding("label-range", said, name, labels.outside, labels.places, breaks=True)
         yield from self._label_numbers(labels, name)
         classes = {value: count for value, count in labels.counts.items() if _is_class(value, labels.classes)}
@@ -178,7 +187,7 @@ class Judge:
         values = columns.sampled_values(number)
         if len(values) < LEAST_ROWS:
             return
-        low, middle, high = (float(value) for value in np.quantile(values, (0.05, 0.5, 0.95)))
+        low, middle, high = (float(value) for value in np.quantile(values.astype(np.float64), (0.05, 0.5, 0.95)))
         spread = high - low
         for extreme, row in (
             (columns.low[number], columns.low_row[number]),
@@ -221,17 +230,6 @@ def told_same(same: Same) -> str:
     about = "about " if same.is_estimate else ""
     first = f"; row {same.rows[0][0]:,} is row {same.rows[0][1]:,} again" if same.rows else ""
     return f"rows that are the same as an earlier one: {about}{same.count:,}{first}"
-
-
-def imbalance(counts: dict[str, int]) -> str:
-    """Nothing where the classes are near enough to each other."""
-    if len(counts) < 2 or sum(counts.values()) < LEAST_ROWS or len(counts) > 0.2 * sum(counts.values()):
-        return ""
-    most, least = max(counts.items(), key=lambda item: item[1]), min(counts.items(), key=lambda item: item[1])
-    share = most[1] / sum(counts.values())
-    if most[1] < IMBALANCED * least[1] and share < MAJORITY:
-        return ""
-    return f"class {most[0]} has {most[1]:,} rows ({share:.1%}), class {least[0]} has {least[1]:,}"
 
 
 def decimal_commas(text: TextColumn) -> str:

@@ -59,8 +59,9 @@ class Kept:
             self._folder.rmdir()  # others may have theirs there
 
     def _place(self, path: Path) -> Path:
-        status = path.stat()
-        known = (str(path.resolve()), status.st_size, status.st_mtime_ns, asdict(self._wanted), VERSION)
+        files = sorted(path.rglob("*")) if path.is_dir() else [path]
+        states = [(status.st_size, status.st_mtime_ns) for status in (file.stat() for file in files)]
+        known = (str(path.resolve()), len(states), hash(tuple(states)), asdict(self._wanted), VERSION)
         return self._folder / f"{hashlib.sha256(repr(known).encode()).hexdigest()[:32]}.json"
 
     @staticmethod

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -40,6 +40,7 @@ class Gathered:
     )  # of hashes of columns, before other columns of these rows were seen
     texts: dict[int, TextColumn] = field(default_factory=dict)
     troubles: list[Trouble] = field(default_factory=list)
+    tallies: dict[str, Counter[str]] = field(default_factory=dict)
     unreadable: str = ""  # why the rest of it could not be read
 
     @classmethod
@@ -62,17 +63,22 @@ class Gathered:
                 if self.labels is not None:
                     self.labels.look(numbers)
         if self.hashes is not None and chunk.rows:
-            if row_hash is not None and chunk.row_bytes is not None:
+            if chunk.hashes is not None:
+                self.hashes.add(chunk.hashes)
+            elif row_hash is not None and chunk.row_bytes is not None:
                 self.hashes.add(row_hash(chunk.row_bytes))
             elif row_hash is None:
                 self.sums.append(sums_of_blocks(chunk))
         self.troubles += chunk.troubles
+        self.tallies = chunk.tallies
         self.columns.rows += chunk.rows
         if self.labels is not None:
             self.labels.rows += chunk.rows
 
     def merge(self, later: Gathered) -> None:
         self._merge_troubles(later.troubles)
+        for name, counts in later.tallies.items():
+            self.tallies.setdefault(name, Counter()).update(counts)
         for column, text in later.texts.items():
             known = self.texts.setdefault(column, TextColumn(column))
             known.rows = self.columns.rows  # it may have been all numbers for a while
@@ -105,17 +111,12 @@ class Gathered:
         for trouble in later:
             moved = tuple(row + self.columns.rows for row in trouble.rows)
             for index, known in enumerate(self.troubles):
-                if (known.id, known.text, known.column) == (trouble.id, trouble.text, trouble.column):
-                    rows = (*known.rows, *moved)[:PLACES]
-                    count = known.count + trouble.count
-                    self.troubles[index] = Trouble(
-                        known.id, known.text, rows, count, known.breaks_training, known.column
-                    )
+                if replace(known, rows=(), count=0) == replace(trouble, rows=(), count=0):
+                    rows, count = (*known.rows, *moved)[:PLACES], known.count + trouble.count
+                    self.troubles[index] = replace(known, rows=rows, count=count)
                     break
             else:
-                self.troubles.append(
-                    Trouble(trouble.id, trouble.text, moved, trouble.count, trouble.breaks_training, trouble.column)
-                )
+                self.troubles.append(replace(trouble, rows=moved))
 
 
 def label_column(table: Table, named: str | None) -> int | None:
@@ -137,7 +138,7 @@ def label_column(table: Table, named: str | None) -> int | None:
 def _may_repeat(table: Table) -> bool:
     """One column that repeats itself is no sign of anything."""
     if table.schema.row_shape is None:
-        return len(table.schema.columns) > 2
+        return table.hashes_rows or len(table.schema.columns) > 2
     return _row_bytes(table) >= LEAST_BYTES
 
 
@@ -165,16 +166,18 @@ def gathered(table: Table, wanted: Wanted, progress: Progress) -> Gathered:
         return pieces
 
     rows: Gathered | None = None  # whose columns are not all there yet
-    for part, pieces in _side_by_side(table.parts(), look_at):
-        if part.is_beside and rows is not None:
-            rows.merge_beside(pieces)
-        else:
-            _take_in(whole, rows)
-            rows = pieces
-        progress(part.bytes)
-        if pieces.unreadable:
-            whole.unreadable = pieces.unreadable
-            break
+    try:
+        for part, pieces in _side_by_side(table.parts(), look_at):
+            if part.is_beside and rows is not None:
+                rows.merge_beside(pieces)
+            else:
+                _take_in(whole, rows)
+                rows = pieces
+            progress(part.bytes)
+            if pieces.unreadable:
+                raise Unreadable(pieces.unreadable)
+    except Unreadable as error:
+        whole.unreadable = str(error)
     _take_in(whole, rows)
     return whole
 
@@ -190,14 +193,21 @@ def _side_by_side(parts: Iterator[Part], look_at: Callable[[Part], Gathered]) ->
     threads = min(MOST_THREADS, len(os.sched_getaffinity(0)))
     waiting: deque[tuple[Part, Future[Gathered]]] = deque()
     pool = ThreadPoolExecutor(threads)
+    ended: Unreadable | None = None
     try:
-        for part in parts:
-            waiting.append((part, pool.submit(look_at, part)))
-            while len(waiting) >= 2 * threads:
+        while True:
+            try:
+                part = next(parts, None)
+            except Unreadable as error:  # what was read before it counts
+                part, ended = None, error
+            if part is not None:
+                waiting.append((part, pool.submit(look_at, part)))
+            while waiting and (part is None or len(waiting) >= 2 * threads):
                 done, future = waiting.popleft()
                 yield done, future.result()
-        while waiting:
-            done, future = waiting.popleft()
-            yield done, future.result()
+            if part is None:
+                break
+        if ended is not None:
+            raise ended
     finally:
         pool.shutdown(wait=True, cancel_futures=True)

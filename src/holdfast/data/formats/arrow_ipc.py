@@ -14,7 +14,7 @@ from holdfast.data.formats.contract import Chunk, Opened, Part, Schema, Unreadab
 
 
 class ArrowTable:
-    format, member = "arrow", ""
+    format, member, hashes_rows = "arrow", "", False
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -72,7 +73,7 @@ class Texts:
 
 @dataclass(frozen=True)
 class Trouble:
-    """Something that is wrong with some rows and needs no statistics to see."""
+    """Something that is wrong with some rows and needs no statistics to see. `{count}` in its text is filled in."""
 
     id: str
     text: str
@@ -80,6 +81,7 @@ class Trouble:
     count: int
     breaks_training: bool = True
     column: str = ""
+    path: str = ""  # of one file of a set
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,8 @@ class Chunk:
     blocks: tuple[Numbers | Texts, ...]
     row_bytes: Array | None = None  # rows × bytes, where one row is one piece: for finding duplicates
     troubles: tuple[Trouble, ...] = ()
+    hashes: Array | None = None  # of each row, where the format has a better one than that of its columns
+    tallies: dict[str, Counter[str]] = field(default_factory=dict)  # what is counted by name: classes, sizes, modes
 
 
 @dataclass(frozen=True)
@@ -109,6 +113,7 @@ class Table(Protocol):
     format: str
     schema: Schema
     bytes: int  # to read, for the progress bar
+    hashes_rows: bool  # its chunks have hashes of their own
 
     def parts(self) -> Iterator[Part]: ...
 

@@ -122,7 +122,7 @@ def _parsed(block: bytes, delimiter: str, types: list[Any]) -> tuple[Any, list[t
 
 
 class CsvTable:
-    format, member = "csv", ""
+    format, member, hashes_rows = "csv", "", False
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -181,7 +181,7 @@ def _ragged(odd: list[tuple[int, int]], width: int) -> tuple[Trouble, ...]:
         ("more", [line for line, fields in odd if fields > width]),
     ):
         if lines:
-            text = f"rows with {word} fields than the {width} columns, so values are shifted: {{count:,}}"
+            text = f"rows with {word} fields than the {width} columns, so values are shifted: {{count}}"
             found.append(Trouble("shape", text, tuple(line - 1 for line in lines[:ROWS_NAMED]), len(lines)))
     return tuple(found)
 

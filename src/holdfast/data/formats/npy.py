@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 import numpy as np
 
@@ -31,7 +31,7 @@ class Header:
     bytes: int  # of the header: where the values begin
 
 
-def read_header(file: BinaryIO) -> Header:
+def read_header(file: IO[bytes]) -> Header:
     start = file.read(8)
     if len(start) < 8 or start[:6] != MAGIC:
         raise Unreadable("it is empty" if not start else "it is no .npy file: its first bytes are others")
@@ -72,7 +72,7 @@ def _checked(described: object) -> Any:
 
 
 class NpyTable:
-    format = "npy"
+    format, hashes_rows = "npy", False
 
     def __init__(self, path: Path, member: str = "") -> None:
         self.path, self.member = path, member

@@ -18,7 +18,7 @@ MOST_ROWS = 1 << 22  # of a group: in a larger one columns are read in batches
 
 
 class ParquetTable:
-    format, member = "parquet", ""
+    format, member, hashes_rows = "parquet", "", False
 
     def __init__(self, path: Path) -> None:
         self.path = path
