@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from holdfast.data.audit.report import Finding, Report
+from holdfast.data.fix.cleaning import Cleaning
 from holdfast.units import amount
 from holdfast.views.safe_text import safe
 
@@ -53,15 +54,35 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 
 def summary(report: Report) -> str:
-    speed = f", {amount(report.bytes / report.seconds, 'bytes')}/s" if report.seconds > 0.2 and report.bytes else ""
+    speed = (
+        f", {amount(report.bytes / report.seconds, 'bytes')}/s" if report.bytes > 1 << 20 and report.seconds > 0 else ""
+    )
     files = "1 file" if report.files == 1 else f"{report.files:,} files"
     kept = f", {report.continued} of them read before" if report.continued else ""
     read = f"{files}{kept}, {report.rows:,} rows, {amount(report.bytes, 'bytes')} in {report.seconds:.1f} s{speed}"
     breaking = sum(finding.breaks_training for finding in report.findings)
     advice = len(report.findings) - breaking
     if breaking:
-        verdict = f"this data is not fit to train on as it is: {breaking} {'finding' if breaking == 1 else 'findings'}"
+        verdict = f"this data is not fit to train on as it is: {breaking} {'problem' if breaking == 1 else 'problems'}"
         verdict += f", {advice} more to look at" if advice else ""
     else:
         verdict = f"nothing here breaks training; {advice} to look at" if advice else "this data is fit to train on"
     return f"{verdict} ({read})"
+
+
+def fix_as_text(done: Cleaning) -> str:
+    lines = []
+    for one in done.files:
+        source, target = safe(str(one.source)), safe(str(one.target))
+        if one.refused:
+            lines.append(f"not copied: {source}: {safe(one.refused)}")
+        elif one.was_there:
+            lines.append(f"{target} is there already, made from {source} as it is now")
+        else:
+            did = [
+                f"{one.changed:,} values changed" if one.changed else "",
+                f"{one.dropped:,} rows left out" if one.dropped else "",
+            ]
+            lines.append(f"{source} → {target}: {', '.join(filter(None, did)) or 'nothing to change'}")
+    lines.append("each change is listed beside its copy, in …changes.jsonl")
+    return "\n".join(lines)

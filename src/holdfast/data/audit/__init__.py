@@ -43,8 +43,9 @@ def audit(request: Request, kept: Kept | None = None, watching: Watching | None 
         audited += [Audited(report, one, is_against) for report, one in zip(reports, hashes, strict=True)]
     tables = [one.report for one in audited]
     findings = [finding for table in tables for finding in table.findings] + list(across(audited))
-    size = sum(_size(path) for path in [*request.files, *request.against])
-    files = len(request.files) + len(request.against)
+    size = sum(size_of(path) for path in [*request.files, *request.against])
+    files = len({table.path for table in tables if table.format != "images"})
+    files += sum(table.rows for table in tables if table.format == "images")
     return Report(files, tables, ordered(findings), size, time.monotonic() - began, continued)
 
 
@@ -82,7 +83,7 @@ def _look_at_table(table: Table, wanted: Wanted, read: Callable[[int], None]) ->
     return Judge(table, found).report(), found.hashes
 
 
-def _size(path: Path) -> int:
+def size_of(path: Path) -> int:
     if path.is_dir():
         return sum(inner.stat().st_size for inner in path.rglob("*") if inner.is_file())
     return path.stat().st_size if path.exists() else 0

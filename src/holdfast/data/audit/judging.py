@@ -58,6 +58,7 @@ class Judge:
             list(self.findings()),
             schema.row_shape,
             tuple((column.name, column.dtype) for column in schema.columns[:MOST_COLUMNS_NAMED]),
+            self.found.labels is not None,
         )
 
     def findings(self) -> Iterator[Finding]:

@@ -24,6 +24,7 @@ class Kept:
     def __init__(self, state: Path, wanted: Wanted) -> None:
         self._folder, self._wanted = state / "audit", wanted
         self._mine: list[Path] = []
+        self.saved = 0
 
     def load(self, path: Path) -> tuple[list[TableReport], list[Hashes | None]] | None:
         place = self._place(path)
@@ -31,7 +32,9 @@ class Kept:
         try:
             plain = json.loads(place.read_text())
             reports = [TableReport.of_plain(one) for one in plain["tables"]]
-            return reports, [self._hashes(place, number, one) for number, one in enumerate(plain["hashes"])]
+            hashes = [self._hashes(place, number, one) for number, one in enumerate(plain["hashes"])]
+            self.saved += 1
+            return reports, hashes
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
@@ -50,6 +53,7 @@ class Kept:
             unfinished = place.with_suffix(f".{os.getpid()}")
             unfinished.write_text(text)
             unfinished.replace(place)
+            self.saved += 1
 
     def forget(self) -> None:
         for place in self._mine:

@@ -49,6 +49,7 @@ class TableReport:
     findings: list[Finding] = field(default_factory=list)
     row_shape: tuple[int, ...] | None = None
     family: tuple[tuple[str, str], ...] = ()  # names and types of its columns, to compare with other files
+    has_labels: bool = False  # the column that was named as such is in it
 
     def as_plain(self) -> dict[str, Any]:
         plain = asdict(self)
@@ -67,6 +68,7 @@ class TableReport:
             [Finding.of_plain(one) for one in plain["findings"]],
             None if plain["row_shape"] is None else tuple(plain["row_shape"]),
             tuple((name, dtype) for name, dtype in plain["family"]),
+            plain["has_labels"],
         )
 
 
@@ -82,6 +84,10 @@ class Report:
     @property
     def rows(self) -> int:
         return sum(table.rows for table in self.tables)
+
+    @property
+    def labels_found(self) -> bool:
+        return any(table.has_labels for table in self.tables)
 
     @property
     def breaks_training(self) -> bool:

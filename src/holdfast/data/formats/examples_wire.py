@@ -19,8 +19,11 @@ class Feature(NamedTuple):
     values: Array | list[bytes]
 
 
-def features_of(record: bytes) -> dict[str, Feature]:
-    """Of an Example; of a SequenceExample its context."""
+Buffer = bytes | memoryview
+
+
+def features_of(record: Buffer) -> dict[str, Feature]:
+    """Of an Example; of a SequenceExample its context. Lists of floats are views of the record where that can be."""
     found: dict[str, Feature] = {}
     for number, inner in _messages(record):
         if number == 1:  # features
@@ -31,20 +34,20 @@ def features_of(record: bytes) -> dict[str, Feature]:
     return found
 
 
-def _entry(entry: bytes) -> tuple[str, Feature]:
+def _entry(entry: Buffer) -> tuple[str, Feature]:
     name, feature = "", Feature("bytes", [])
     for number, inner in _messages(entry):
         if number == 1:
-            name = inner.decode("utf-8", "replace")
+            name = bytes(inner).decode("utf-8", "replace")
         elif number == 2:
             feature = _feature(inner)
     return name, feature
 
 
-def _feature(message: bytes) -> Feature:
+def _feature(message: Buffer) -> Feature:
     for number, inner in _messages(message):
         if number == 1:
-            return Feature("bytes", [content for field, content in _messages(inner) if field == 1])
+            return Feature("bytes", [bytes(content) for field, content in _messages(inner) if field == 1])
         if number == 2:
             return Feature("float32", _floats(inner))
         if number == 3:
@@ -52,17 +55,19 @@ def _feature(message: bytes) -> Feature:
     return Feature("bytes", [])
 
 
-def _floats(message: bytes) -> Array:
+def _floats(message: Buffer) -> Array:
     pieces = []
     for number, wire, content in _fields(message):
         if number == 1 and wire in (2, 5):
             if len(content) % 4:
                 raise Damaged("a list of floats has a broken length")
             pieces.append(np.frombuffer(content, "<f4"))
+    if len(pieces) == 1:
+        return pieces[0]
     return np.concatenate(pieces) if pieces else np.empty(0, np.float32)
 
 
-def _integers(message: bytes) -> Array:
+def _integers(message: Buffer) -> Array:
     pieces = []
     for number, wire, content in _fields(message):
         if (number == 1 and wire == 2) or (number == 1 and wire == 0):
@@ -70,7 +75,7 @@ def _integers(message: bytes) -> Array:
     return np.concatenate(pieces) if pieces else np.empty(0, np.int64)
 
 
-def _varints(content: bytes) -> Array:
+def _varints(content: Buffer) -> Array:
     """Seven bits a byte, the last byte of each below 128."""
     octets = np.frombuffer(content, np.uint8)
     if not len(octets):
@@ -88,13 +93,13 @@ def _varints(content: bytes) -> Array:
     return np.add.reduceat(parts, starts).view(np.int64)
 
 
-def _messages(message: bytes) -> Iterator[tuple[int, bytes]]:
+def _messages(message: Buffer) -> Iterator[tuple[int, Buffer]]:
     for number, wire, content in _fields(message):
         if wire == 2:
             yield number, content
 
 
-def _fields(message: bytes) -> Iterator[tuple[int, int, bytes]]:
+def _fields(message: Buffer) -> Iterator[tuple[int, int, Buffer]]:
     place = 0
     while place < len(message):
         key, place = _varint(message, place)
@@ -114,7 +119,7 @@ def _fields(message: bytes) -> Iterator[tuple[int, int, bytes]]:
         place = end
 
 
-def _varint(message: bytes, place: int) -> tuple[int, int]:
+def _varint(message: Buffer, place: int) -> tuple[int, int]:
     value = shift = 0
     while True:
         if place >= len(message) or shift > 63:

@@ -103,15 +103,20 @@ class NpyTable:
             start, count = first[0], stop[0] - first[0]
             yield self.layout.flat_chunk(self._values(start, count), start)
             return
+        values = self.rows_of(part)
+        yield self.layout.chunk(values)
+        if len(values) < stop - first:
+            raise self._truncated(first + len(values))
+
+    def rows_of(self, part: Part) -> Array:
+        """Fewer than it should have where the file is cut off."""
+        first, stop = part.key
         if self.header.fortran and len(self.header.shape) > 1:
-            yield self.layout.chunk(self._fortran_rows(first, stop))
-            return
+            return self._fortran_rows(first, stop)
         per_row = self.layout.per_row
         values = self._values(first * per_row, (stop - first) * per_row, allow_fewer=True)
         whole = len(values) // per_row if per_row else stop - first
-        yield self.layout.chunk(values[: whole * per_row].reshape(whole, *self.layout.row_shape))
-        if whole < stop - first:
-            raise self._truncated(first + whole)
+        return values[: whole * per_row].reshape(whole, *self.layout.row_shape)
 
     def _truncated(self, rows: int) -> Unreadable:
         return Unreadable(f"it is cut off: {rows:,} of {self.schema.rows:,} rows are there", self.size)

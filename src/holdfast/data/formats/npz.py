@@ -56,15 +56,18 @@ class NpzTable:
         return _values(stream, self.header, (stop - first) * self.layout.per_row, first)
 
     def read(self, part: Part) -> Iterator[Chunk]:
-        if isinstance(part.key, np.ndarray):
-            yield self.layout.chunk(part.key)
-            return
-        (first, _), values = part.key
+        first = None if isinstance(part.key, np.ndarray) else part.key[0][0]
         if isinstance(first, tuple):
-            yield self.layout.flat_chunk(values, first[0])
+            yield self.layout.flat_chunk(part.key[1], first[0])
             return
+        yield self.layout.chunk(self.rows_of(part))
+
+    def rows_of(self, part: Part) -> Array:
+        if isinstance(part.key, np.ndarray):
+            return part.key
+        values = part.key[1]
         rows = len(values) // self.layout.per_row if self.layout.per_row else (self.schema.rows or 0)
-        yield self.layout.chunk(values.reshape(rows, *self.layout.row_shape))
+        return np.asarray(values.reshape(rows, *self.layout.row_shape))
 
     def close(self) -> None:
         pass

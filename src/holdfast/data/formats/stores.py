@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from holdfast.data.formats.arrays import layout
-from holdfast.data.formats.contract import PART_BYTES, Chunk, Part, Trouble, Unreadable
+from holdfast.data.formats.contract import PART_BYTES, Array, Chunk, Part, Trouble, Unreadable
 
 LARGEST_CHUNK = 512 << 20  # is unpacked as one piece
 
@@ -47,18 +47,20 @@ class StoredArray:
             yield Part((first, stop), (stop - first) * self.layout.row_bytes)
 
     def read(self, part: Part) -> Iterator[Chunk]:
+        chunk = self.layout.chunk(self.rows_of(part))
+        if part.key[0] == 0 and self.troubles:
+            chunk = Chunk(chunk.rows, chunk.blocks, chunk.row_bytes, self.troubles)
+        yield chunk
+
+    def rows_of(self, part: Part) -> Array:
         first, stop = part.key
         try:
-            values = (
-                np.asarray(self._array[first:stop]) if self._array.shape else np.asarray(self._array[()]).reshape(1)
-            )
+            if not self._array.shape:
+                return np.asarray(self._array[()]).reshape(1)
+            return np.asarray(self._array[first:stop])
         except self._broken as error:
             told = str(error).splitlines()[0][:160] if str(error) else type(error).__name__
             raise Unreadable(f"rows {first:,} to {stop - 1:,} cannot be read: {told}") from None
-        chunk = self.layout.chunk(values)
-        if first == 0 and self.troubles:
-            chunk = Chunk(chunk.rows, chunk.blocks, chunk.row_bytes, self.troubles)
-        yield chunk
 
     def close(self) -> None:
         pass
