@@ -91,8 +91,9 @@ def _audited(options: argparse.Namespace, request: Request) -> Report:
         with progress(sizes) as watching:
             report = audit(request, kept, watching)
     except KeyboardInterrupt:
+        kept.save()
         print(
-            f"holdfast: stopped; {kept.saved} of {len(sizes)} files are done, the same command goes on", file=sys.stderr
+            f"holdfast: stopped; {kept.done} of {len(sizes)} files are done, the same command goes on", file=sys.stderr
         )
         raise
     kept.forget()

@@ -37,9 +37,10 @@ def audit(request: Request, kept: Kept | None = None, watching: Watching | None 
             continued += 1
             audited += [Audited(report, hashes, is_against) for report, hashes in zip(*known, strict=True)]
             continue
+        started = time.monotonic()
         reports, hashes = look_at_file(path, request.wanted, watching)
         if kept is not None:
-            kept.save(path, reports, hashes)
+            kept.take(path, reports, hashes, time.monotonic() - started)
         audited += [Audited(report, one, is_against) for report, one in zip(reports, hashes, strict=True)]
     tables = [one.report for one in audited]
     findings = [finding for table in tables for finding in table.findings] + list(across(audited))

@@ -16,6 +16,7 @@ from holdfast.data.audit.report import TableReport
 from holdfast.data.audit.tables import Wanted
 
 VERSION = 1
+AT_ONCE_S = 1.0  # a file that took so long is kept at once; the others when it is known that they are needed
 
 
 class Kept:
@@ -24,7 +25,8 @@ class Kept:
     def __init__(self, state: Path, wanted: Wanted) -> None:
         self._folder, self._wanted = state / "audit", wanted
         self._mine: list[Path] = []
-        self.saved = 0
+        self._waiting: list[tuple[Path, list[TableReport], list[Hashes | None]]] = []
+        self.done = 0
 
     def load(self, path: Path) -> tuple[list[TableReport], list[Hashes | None]] | None:
         place = self._place(path)
@@ -33,12 +35,23 @@ class Kept:
             plain = json.loads(place.read_text())
             reports = [TableReport.of_plain(one) for one in plain["tables"]]
             hashes = [self._hashes(place, number, one) for number, one in enumerate(plain["hashes"])]
-            self.saved += 1
+            self.done += 1
             return reports, hashes
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
-    def save(self, path: Path, reports: list[TableReport], hashes: list[Hashes | None]) -> None:
+    def take(self, path: Path, reports: list[TableReport], hashes: list[Hashes | None], took_s: float) -> None:
+        self.done += 1
+        self._waiting.append((path, reports, hashes))
+        if took_s >= AT_ONCE_S:
+            self.save()
+
+    def save(self) -> None:
+        for waiting in self._waiting:
+            self._save(*waiting)
+        self._waiting = []
+
+    def _save(self, path: Path, reports: list[TableReport], hashes: list[Hashes | None]) -> None:
         """A disk that takes nothing costs only the going on."""
         place = self._place(path)
         with contextlib.suppress(OSError):
@@ -53,7 +66,6 @@ class Kept:
             unfinished = place.with_suffix(f".{os.getpid()}")
             unfinished.write_text(text)
             unfinished.replace(place)
-            self.saved += 1
 
     def forget(self) -> None:
         for place in self._mine:

@@ -114,7 +114,12 @@ def _copy_table(table: Table, rules: Rules, output: Output) -> None:
 def _copy_arrays(source: Path, opened: Opened, rules: Rules, output: Output, beside: Sequence[Path]) -> None:
     tables = [cast(ArrayTable, table) for table in opened.tables]
     fills = [fills_for(table, _looked(table), rules) for table in tables]
-    marks = _rows_left_out(tables, rules, _companions(source, beside))
+    companions = _companions(source, beside)
+    try:
+        marks = _rows_left_out(tables, rules, companions)
+    finally:
+        for companion in companions:
+            companion.close()
     output.open()
     copies = []
     told: set[int] = set()

@@ -141,6 +141,8 @@ class CsvTable:
                 more = file.read(BLOCK_BYTES)
                 block = rest + more
                 cut = _last_line_end(block) if more else len(block)
+                if not more and block.count(b'"') % 2:
+                    raise Unreadable("a quote in it is never closed", file.tell() - len(block) + block.index(b'"'))
                 if cut:
                     yield Part(block[:cut], cut)
                 rest = block[cut:]
