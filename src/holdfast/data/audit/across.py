@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast.data.audit.columns import PLACES
 from holdfast.data.audit.duplicates import Hashes, shared
 from holdfast.data.audit.report import Finding, TableReport
 
@@ -120,7 +119,7 @@ def _overlap(all_of_them: Sequence[Audited]) -> Iterator[Finding]:
                 continue
             if one.report.family != other.report.family and one.report.row_shape is not None:
                 continue
-            same = shared(one.hashes, other.hashes, PLACES)
+            same = shared(one.hashes, other.hashes)
             if same.count:
                 about = "about " if same.is_estimate else ""
                 row = f"; row {same.rows[0][0]:,} is row {same.rows[0][1]:,} there" if same.rows else ""

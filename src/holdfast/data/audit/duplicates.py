@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from holdfast.data.audit.columns import PLACES
 from holdfast.data.formats.contract import Array
 
 MOST_HASHES = 8_000_000  # 64 MB, and as much again to sort them; of more rows every 2nd, 4th … hash value is kept
@@ -48,7 +49,7 @@ class RowHash:
             out = np.right_shift(piece, np.uint64(29), out=mixed[: len(piece)])
             out ^= piece
             hashes[start : start + step] = np.einsum("ij,j->i", out, self._factors)
-        return scrambled(hashes)
+        return scrambled(hashes + np.uint64(SEED))
 
 
 @dataclass
@@ -58,7 +59,9 @@ class Hashes:
     shift: int = 0
     rows: int = 0
     kept: list[Array] = field(default_factory=list)
-    places: list[Array] = field(default_factory=list)
+    places: list[Array] = field(default_factory=list)  # their rows, once some are left out
+    again: int = 0  # rows that stood before already and are left out
+    pairs: list[tuple[int, int]] = field(default_factory=list)  # the first of them, each with the row it repeats
 
     @classmethod
     def for_rows(cls, rows: int | None) -> Hashes:
@@ -68,19 +71,27 @@ class Hashes:
         return cls(shift)
 
     def add(self, hashes: Array) -> None:
-        chosen = np.flatnonzero((hashes & np.uint64((1 << self.shift) - 1)) == 0) if self.shift else slice(None)
-        self.kept.append(hashes[chosen])
-        if self.shift:
-            self.places.append(np.asarray(chosen, np.int64) + self.rows)
+        self.kept.append(hashes)
+        if self.shift or self.places:
+            self.places.append(np.arange(self.rows, self.rows + len(hashes)))
         self.rows += len(hashes)
+        if self.shift:
+            shift, self.shift = self.shift, 0
+            self.thin_out(shift)
 
     def merge(self, later: Hashes) -> None:
+        self.thin_out(later.shift)
         later.thin_out(self.shift)
-        if later.shift > self.shift:
-            self.thin_out(later.shift)
+        if self.places or later.places:
+            self.places, self.kept = [self.row_numbers()], [self.values()]
+            later.places, later.kept = [later.row_numbers()], [later.values()]
         self.kept += later.kept
         self.places += [places + self.rows for places in later.places]
+        self.again += later.again
+        self.pairs += [(row + self.rows, first + self.rows) for row, first in later.pairs][: PLACES - len(self.pairs)]
         self.rows += later.rows
+        if sum(map(len, self.kept)) > MOST_HASHES:
+            self.leave_out_repeated()
         while sum(map(len, self.kept)) > MOST_HASHES:  # more rows came than were announced
             self.thin_out(self.shift + 1)
 
@@ -91,6 +102,25 @@ class Hashes:
         chosen = (values & np.uint64((1 << shift) - 1)) == 0
         self.shift, self.kept, self.places = shift, [values[chosen]], [places[chosen]]
 
+    def leave_out_repeated(self) -> None:
+        """Keeps the first of each; so rows that are all the same take no room."""
+        values = self.values()
+        in_order = np.sort(values)  # much faster than finding the order, and mostly enough
+        if not (in_order[1:] == in_order[:-1]).any():
+            return
+        del in_order
+        places = self.row_numbers()
+        order = np.argsort(values, kind="stable")
+        is_first = np.ones(len(order), bool)
+        is_first[1:] = values[order[1:]] != values[order[:-1]]
+        leaders = np.maximum.accumulate(np.where(is_first, np.arange(len(order)), 0))
+        repeated = np.flatnonzero(~is_first)
+        shown = repeated[np.argsort(order[repeated], kind="stable")[: PLACES - len(self.pairs)]]
+        self.pairs += [(int(places[order[at]]), int(places[order[leaders[at]]])) for at in shown]
+        self.again += len(repeated) << self.shift
+        firsts = np.sort(order[is_first])
+        self.kept, self.places = [values[firsts]], [places[firsts]]
+
     def values(self) -> Array:
         if len(self.kept) != 1:
             self.kept = [np.concatenate(self.kept) if self.kept else np.empty(0, np.uint64)]
@@ -98,9 +128,11 @@ class Hashes:
 
     def row_numbers(self) -> Array:
         """Of each of the values. Made only when asked for: it takes as much memory as they do."""
-        if not self.shift:
+        if not self.places:
             return np.arange(len(self.values()))
-        return np.concatenate(self.places) if self.places else np.empty(0, np.int64)
+        if len(self.places) != 1:
+            self.places = [np.concatenate(self.places)]
+        return self.places[0]
 
 
 @dataclass(frozen=True)
@@ -112,36 +144,20 @@ class Same:
     is_estimate: bool = False
 
 
-def repeated(hashes: Hashes, most: int) -> Same:
-    values = hashes.values()
-    order = np.sort(values)
-    twice = order[1:][order[1:] == order[:-1]]
-    del order
-    if not len(twice):
-        return Same(0, ())
-    places = hashes.row_numbers()
-    candidates = np.flatnonzero(np.isin(values, np.unique(twice)))
-    seen: dict[int, int] = {}
-    pairs = []
-    for index in candidates:
-        value, row = int(values[index]), int(places[index])
-        if value in seen:
-            pairs.append((row, seen[value]))
-            if len(pairs) >= most:
-                break
-        seen.setdefault(value, row)
-    return Same(len(twice) << hashes.shift, tuple(pairs), hashes.shift > 0)
+def repeated(hashes: Hashes) -> Same:
+    hashes.leave_out_repeated()
+    return Same(hashes.again, tuple(hashes.pairs), hashes.shift > 0)
 
 
-def shared(first: Hashes, second: Hashes, most: int) -> Same:
+def shared(first: Hashes, second: Hashes) -> Same:
     """Rows of the second that are in the first, too."""
     shift = max(first.shift, second.shift)
     first.thin_out(shift)
     second.thin_out(shift)
     known, known_rows = first.values(), first.row_numbers()
     values, places = second.values(), second.row_numbers()
-    found = np.flatnonzero(np.isin(values, known))
+    found = np.flatnonzero(np.isin(values, known))  # of rows that are the same in the second set the first counts
     pairs = []
-    for index in found[:most]:
+    for index in found[:PLACES]:
         pairs.append((int(places[index]), int(known_rows[np.flatnonzero(known == values[index])[0]])))
     return Same(len(found) << shift, tuple(pairs), shift > 0)

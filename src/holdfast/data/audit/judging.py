@@ -222,7 +222,7 @@ class Judge:
 
     def _duplicates(self) -> Iterator[Finding]:
         if self.found.hashes is not None:
-            same = repeated(self.found.hashes, PLACES)
+            same = repeated(self.found.hashes)
             if same.count:
                 yield self.finding("duplicate", told_same(same), "", same.count, [row for row, _ in same.rows])
 

@@ -61,7 +61,9 @@ class Kept:
             for number, one in enumerate(hashes):
                 if one is not None:
                     np.save(self._hash_file(place, number), np.stack([one.values().view(np.int64), one.row_numbers()]))
-            told = [None if one is None else {"shift": one.shift, "rows": one.rows} for one in hashes]
+            told = [
+                None if one is None else {"shift": one.shift, "rows": one.rows, "again": one.again} for one in hashes
+            ]
             text = json.dumps({"tables": [report.as_plain() for report in reports], "hashes": told})
             unfinished = place.with_suffix(f".{os.getpid()}")
             unfinished.write_text(text)
@@ -88,4 +90,4 @@ class Kept:
         if told is None:
             return None
         values, places = np.load(self._hash_file(place, number))
-        return Hashes(told["shift"], told["rows"], [values.view(np.uint64)], [places])
+        return Hashes(told["shift"], told["rows"], [values.view(np.uint64)], [places], told["again"])
