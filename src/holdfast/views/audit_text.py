@@ -55,7 +55,9 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 def summary(report: Report) -> str:
     speed = (
-        f", {amount(report.bytes / report.seconds, 'bytes')}/s" if report.bytes > 1 << 20 and report.seconds > 0 else ""
+        f", {amount(report.bytes / report.seconds, 'bytes')}/s"
+        if report.bytes > 100 << 20 and report.seconds > 0
+        else ""
     )
     files = "1 file" if report.files == 1 else f"{report.files:,} files"
     kept = f", {report.continued} of them read before" if report.continued else ""
