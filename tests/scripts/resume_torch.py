@@ -542,7 +542,7 @@ KINDS = {
     for one in (
         plain, accumulation, mixed_precision, gan, schedulers, own_sampler, stream, workers, validation, trainer_class,
         progress_bar, slices, steps_of_a_cycle, persistent_workers, folds, grown_list, cleared_late, two_loaders, own_generator,
-        unnamed_loaders,, streamed, streamed_by_workers,
+        unnamed_loaders, streamed, streamed_by_workers,
     )
 }  # fmt: skip
 

@@ -1,0 +1,37 @@
+"""Numbers as people write them into tables, and the marks they write where there is none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from holdfast.data.formats.contract import Array
+
+# Not here: "nan" and "inf", which are numbers to every reader and are counted as what they are.
+MISSING_MARKS = (
+    "", "NA", "N/A", "n/a", "na", "Na", "#N/A", "#NA", "<NA>", "null", "NULL", "Null", "None", "none", "?", "-", "--", ".",
+    "missing", "MISSING", "Missing", "unknown", "#VALUE!", "#REF!", "#DIV/0!", "nil", "NIL",
+)  # fmt: skip
+NUMBER = r"^\s*[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|(?i:nan|inf|infinity))\s*$"
+
+
+def missing_mask(values: Any) -> Array:
+    """Of an Arrow array of text: nulls and marks."""
+    import pyarrow as pa  # noqa: PLC0415 - an extra
+    import pyarrow.compute as pc  # noqa: PLC0415
+
+    marks = pc.is_in(pc.utf8_trim_whitespace(values), value_set=pa.array(MISSING_MARKS))
+    return np.asarray(pc.or_(marks, pc.is_null(values)).to_numpy(zero_copy_only=False), bool)
+
+
+def parsed(values: Any) -> tuple[Array, Array]:
+    """The numbers, and a mask of where there are some."""
+    import pyarrow as pa  # noqa: PLC0415 - an extra
+    import pyarrow.compute as pc  # noqa: PLC0415
+
+    trimmed = pc.utf8_trim_whitespace(values)
+    is_number = pc.fill_null(pc.match_substring_regex(trimmed, NUMBER), False)
+    plain = pc.utf8_ltrim(pc.if_else(is_number, trimmed, pa.scalar(None, pa.string())), characters="+")
+    numbers = pc.cast(plain, pa.float64())
+    return numbers.to_numpy(zero_copy_only=False), np.asarray(is_number.to_numpy(zero_copy_only=False), bool)
