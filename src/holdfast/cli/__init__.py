@@ -22,6 +22,7 @@ VERBS = {
     "serve": ("serve", "ServeVerb"),
     "runs": ("runs", "RunsVerb"),
     "check": ("check", "CheckVerb"),
+    "plan": ("plan", "PlanVerb"),
 }
 INTERNAL = {  # started by Holdfast itself
     "beside": ("watch_beside", "WatchBesideVerb"),
@@ -43,6 +44,7 @@ Keeps neural-network training alive, and says why it died.
   holdfast serve                   the same in a browser: charts, live, two runs side by side
   holdfast runs                    the runs recorded here
   holdfast check                   is this machine fit to train, and what to mend
+  holdfast plan python train.py    what fits: memory by layer, the largest batch, what a bigger one takes
 
 `holdfast VERB --help` tells more. `holdfast --version` prints the version."""
 

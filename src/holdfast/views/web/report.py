@@ -51,7 +51,7 @@ def run_report(document: RunDocument, recording: Recording) -> str:
         *(tag("script", verbatim(read_static(name).decode()), nonce=nonce) for name in SCRIPTS),
     ]
     scripts = f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
-    return page(f"Why: {shown(verdict_line(recording.diagnosis))}", join(body), _head(scripts), page="report")
+    return page(f"Why: {shown(verdict_line(recording.diagnosis))}", join(body), head(scripts), page="report")
 
 
 def log_report(name: str, about: Sequence[tuple[str, str]], diagnosis: Diagnosis, said: Sequence[str]) -> str:
@@ -61,7 +61,7 @@ def log_report(name: str, about: Sequence[tuple[str, str]], diagnosis: Diagnosis
         top(name, link=False),
         tag("main", tag("section", verdict(diagnosis, rows, said), id="verdict"), id="content"),
     ]
-    return page(f"Why: {shown(verdict_line(diagnosis))}", join(body), _head(LOG_POLICY))
+    return page(f"Why: {shown(verdict_line(diagnosis))}", join(body), head(LOG_POLICY))
 
 
 def _points(document: RunDocument) -> int:
@@ -69,7 +69,7 @@ def _points(document: RunDocument) -> int:
     return max(LEAST_POINTS, min(POINTS, ALL_POINTS // max(1, signals)))
 
 
-def _head(policy: str) -> list[Markup]:
+def head(policy: str) -> list[Markup]:
     return [
         tag("meta", http_equiv="Content-Security-Policy", content=policy),
         tag("meta", name="referrer", content="no-referrer"),
