@@ -53,8 +53,7 @@ class PlanVerb:
         here = found.bytes if found is not None else None
         wanted = Measuring(
             command=tuple(command), cwd=working_directory(), batch=options.batch, seconds=options.seconds,
-            timeout_s=options.timeout, room_bytes=min((b for b in (here, options.memory) if b), default=None),
-            machine_bytes=here,
+            timeout_s=options.timeout, room_bytes=here, limit_bytes=options.memory,
         )  # fmt: skip
         try:
             answer = measure(wanted, say)
@@ -68,6 +67,10 @@ class PlanVerb:
         return 0 if made.fits else 1
 
     def _show(self, made: Plan, notes: tuple[str, ...], options: argparse.Namespace) -> None:
+        if options.html is not None:
+            from holdfast.views.web.plan_page import plan_page  # noqa: PLC0415 - few need it
+
+            options.html.write_text(plan_page(made, options.command, notes))
         if options.json:
             print(json.dumps({**made.as_json(), "notes": list(notes)}, indent=2))
         else:
@@ -75,10 +78,6 @@ class PlanVerb:
             print(as_text(made, width, sys.stdout.isatty()))
             for note in notes:
                 print(f"\n{note}")
-        if options.html is not None:
-            from holdfast.views.web.plan_page import plan_page  # noqa: PLC0415 - few need it
-
-            options.html.write_text(plan_page(made, options.command, notes))
 
 
 def say(text: str) -> None:

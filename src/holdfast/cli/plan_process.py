@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from holdfast.cli.plan_overlay import overlaying, was_made
 from holdfast.inside import settings
 from holdfast.inside.headroom import left
 from holdfast.inside.held_memory import held_bytes
@@ -29,6 +30,7 @@ from holdfast.vocabulary import Policy
 LOOK_S = 0.02  # a probe that goes wrong fills memory at some GiB a second
 SPARE_RATIO, SPARE_BYTES = 0.03, 128 << 20  # of the machine, left to everybody else
 LAST_LINES = 12
+FILES_NAMED = 10
 FIRST_TO_GO = "1000"  # of oom_score_adj: should the kernel have to choose after all
 
 
@@ -43,8 +45,8 @@ class Measuring:
     batch: int | None
     seconds: float
     timeout_s: float
-    room_bytes: int | None  # that a probe may take
-    machine_bytes: int | None  # that there is
+    room_bytes: int | None  # that there is: a probe may take most of it
+    limit_bytes: int | None = None  # that is asked about
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +83,13 @@ class _Attempt:
             channel.mkdir(mode=0o700)
             asked = {
                 "batch": self._wanted.batch, "seconds": self._wanted.seconds, "resize": self._resize,
-                "room_bytes": self._wanted.room_bytes,
+                "room_bytes": self._wanted.room_bytes, "limit_bytes": self._wanted.limit_bytes,
             }  # fmt: skip
             (channel / settings.FILE).write_text(json.dumps({"policy": "plan", "plan": asked}))
             with open(folder / "output", "wb") as output:
                 script = self._start(folder, output)
                 ended = self._watch(script, channel / told.FILE)
+            self._name_files(_lines(channel / told.FILE), was_made(folder))
             self._judge(ended, _lines(channel / told.FILE), (folder / "output").read_text(errors="replace"))
         return self
 
@@ -96,6 +99,7 @@ class _Attempt:
         return subprocess.Popen(
             self._wanted.command, cwd=self._wanted.cwd, env=script_environment(os.environ, spec),
             stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
+            preexec_fn=overlaying(self._wanted.cwd, folder),  # noqa: PLW1509 - this process has no threads
         )  # fmt: skip
 
     def _watch(self, script: subprocess.Popen[bytes], path: Path) -> str:
@@ -120,10 +124,10 @@ class _Attempt:
             script.wait()
 
     def _takes_too_much(self, pid: int, where: Any) -> bool:
-        room = self._wanted.machine_bytes
+        room = self._wanted.room_bytes
         with contextlib.suppress(OSError):
             held = held_bytes(Path(f"/proc/{pid}/status").read_bytes()) or 0
-            if self._wanted.room_bytes is not None and held > self._wanted.room_bytes:
+            if room is not None and held > room:
                 return True
         rest = left(where)
         return rest is not None and room is not None and rest.bytes < max(SPARE_BYTES, int(SPARE_RATIO * room))
@@ -139,9 +143,20 @@ class _Attempt:
                 self._say(f"measuring batch {line['rows']}")
         self._shown = len(lines)
 
+    def _name_files(self, lines: list[dict[str, Any]], kept_apart: bool) -> None:
+        paths = [str(line["path"]) for line in lines if line["kind"] == "writes"]
+        below = f"{self._wanted.cwd}/"
+        really = [path for path in paths if not (kept_apart and path.startswith(below))]
+        if really:
+            shown = ", ".join(really[:FILES_NAMED]) + (
+                f" and {len(really) - FILES_NAMED} more" if really[FILES_NAMED:] else ""
+            )
+            self.notes.append(f"the script opened for writing: {shown}")
+
     def _judge(self, ended: str, lines: list[dict[str, Any]], output: str) -> None:
         self.measured = measured(lines)
         kinds = [line["kind"] for line in lines]
+        self.card_bytes = next((line.get("card_bytes") for line in lines if line["kind"] == "begun"), None)
         if ended == "memory" and self.measured is not None:
             last = [line["rows"] for line in lines if line["kind"] == "probing"][-1]
             self.notes.append(

@@ -9,7 +9,7 @@ from typing import Optional
 
 from . import never_raise, settings
 from .frameworks import BY_MODULE, TRAINERS
-from .plan import notes
+from .plan import notes, written_files
 from .ring import Writer
 from .ring_location import new_ring
 from .telemetry import Recorder
@@ -57,6 +57,7 @@ def _install_plan(name: str, recorder: Recorder) -> None:
     if name in BY_MODULE and BY_MODULE[name].counts_steps:
         if _here.notes is None:
             _here.notes = notes.Notes(os.path.join(_here.channel, notes.FILE))
+            written_files.follow(_here.notes)
         planned = importlib.import_module(f"{__package__}.{name}.plan")
         planned.install(sys.modules[name], _here.notes, notes.wanted(recorder.settings))
 

@@ -113,8 +113,7 @@ def by_kind(found: Measured, batch: int, host_bytes: int, gpu_bytes: int) -> dic
     a_batch = found.batch_bytes * batch // max(1, found.last.rows)
     state = {"weights": found.weights, "gradients": found.gradients, "optimizer": found.optimizer}
     activations = int(found.activations_a_row * batch)
-    loaded = max(0, found.held_before - found.framework_bytes - (0 if found.on_gpu else found.weights))
-    data = loaded + a_batch + found.workers_bytes
+    data = found.data_bytes + a_batch + found.workers_bytes
     rest = host_bytes + gpu_bytes - sum(state.values()) - found.framework_bytes - data
     if found.activations is None:  # not told apart: what grows with the batch is theirs
         activations = max(0, int(host_bytes - found.host().at(1)))

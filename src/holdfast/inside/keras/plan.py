@@ -6,7 +6,6 @@ import functools
 import sys
 from typing import Any, Dict
 
-from ..held_memory import held_by_this_process
 from ..never_raise import guarded, on_failure, outcome
 from ..plan.gauges import Gauges
 from ..plan.notes import Notes
@@ -29,7 +28,7 @@ def install(keras: Any, notes: Notes, wanted: Dict[str, Any]) -> None:
     notes.tell("installed", framework="keras", version=str(keras.__version__), backend=backend)
     if backend == "tensorflow":
         tf = sys.modules["tensorflow"]
-        _take_over(functools.partial(_first_call, tf, notes, wanted, held_by_this_process()))
+        _take_over(functools.partial(_first_call, tf, notes, wanted))
         for name in ("fit", "evaluate", "predict"):
             _hide_pulls(name)
         follow_optimizers(seams.optimizer_class(), tf)
@@ -83,7 +82,7 @@ def _told(updated: Any, _model: Any, function: Any) -> Any:
     return train_function
 
 
-def _first_call(tf: Any, notes: Notes, wanted: Dict[str, Any], held: int, model: Any, function: Any) -> Any:
+def _first_call(tf: Any, notes: Notes, wanted: Dict[str, Any], model: Any, function: Any) -> Any:
     on_batch = seams.inner(function, "one_step_on_data")
     compiled = seams.compiled_step(on_batch) if on_batch is not None else None
 
@@ -91,7 +90,7 @@ def _first_call(tf: Any, notes: Notes, wanted: Dict[str, Any], held: int, model:
         batch = iterator.get_next() if isinstance(iterator, tf.data.Iterator) else next(iter(iterator))
         run = on_batch if model.steps_per_execution != 1 and on_batch is not None else lambda data: function((data,))
         anatomy = KerasAnatomy(tf, model)
-        rounds = Rounds(notes, wanted, Gauges(card_gauge(tf)), anatomy, held)
+        rounds = Rounds(notes, wanted, Gauges(card_gauge(tf)), anatomy)
         nesting.depth += 1
         rows = _counted_rows(batch, tf)
         rounds.resizes = rounds.resizes and rows > 0

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import os
-from typing import Callable, List, Optional, Tuple
+from typing import Callable, List, NamedTuple, Optional
 
 from ..held_memory import file_bytes, held_share_bytes, peak_bytes, reset_peak, status_of_this_process
 from ..out_of_memory import give_back
 
 
-class Gauges:
-    """`card` is (reset, most bytes since) where the framework trains on one."""
+class Card(NamedTuple):
+    """Of a framework's allocator, on the card that it trains on."""
 
-    def __init__(self, card: Optional[Tuple[Callable[[], object], Callable[[], int]]] = None) -> None:
+    reset: Callable[[], object]
+    most_bytes: Callable[[], int]  # since
+    room_bytes: Callable[[], Optional[int]]  # that it may take in all
+
+
+class Gauges:
+    def __init__(self, card: Optional[Card] = None) -> None:
         self.card = card
         self.kept = 0  # ours, for the measuring: taken off
 
@@ -20,7 +26,7 @@ class Gauges:
         """False where the kernel's mark cannot be set back."""
         give_back()
         if self.card is not None:
-            self.card[0]()
+            self.card.reset()
         return reset_peak() is not None
 
     def host_bytes(self) -> int:
@@ -30,7 +36,7 @@ class Gauges:
         return max(0, most - (file_bytes(status_of_this_process()) or 0) - self.kept)
 
     def gpu_bytes(self) -> Optional[int]:
-        return self.card[1]() if self.card is not None else None
+        return self.card.most_bytes() if self.card is not None else None
 
 
 def held_by_children() -> int:

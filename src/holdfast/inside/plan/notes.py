@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import time
-from typing import Any, Dict
+from typing import Any, Dict, List
 
 FILE = "plan.jsonl"
 DONE = "done"
@@ -30,6 +30,20 @@ class Notes:
         """Of ours: there is nothing to plan with, and the script is not to train for nothing."""
         self.tell("failed", place=place, reason=reason)
         _end(1)
+
+
+class Kept(Notes):
+    """In memory, for a call that measures in the caller's own process: nothing ends with it."""
+
+    def __init__(self) -> None:
+        self.lines: List[Dict[str, Any]] = []
+        self.is_done = False
+
+    def tell(self, kind: str, **data: Any) -> None:
+        self.lines.append({"kind": kind, **data})
+
+    def finish(self, **_data: Any) -> None:
+        self.is_done = True
 
 
 def _end(code: int) -> None:

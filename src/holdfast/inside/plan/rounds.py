@@ -11,13 +11,17 @@ import time
 from typing import Any, Dict, List, Optional, Set
 
 from .gauges import Gauges, held_by_children
+from .loaded_data import loaded_bytes
 from .memory_curve import Point
 from .notes import Notes
-from .sizes import Sizes
+from .sizes import BEYOND, Sizes
 
 
 class Anatomy:
     """What a framework tells of a step beside its peak. Looked at in the first round of a size: looking takes memory."""
+
+    def start_over(self) -> None:
+        """Before another size: what the first step of a process makes is to be made again, where that can be had."""
 
     def begin(self) -> None: ...
 
@@ -29,11 +33,9 @@ class Anatomy:
 
 
 class Rounds:
-    def __init__(
-        self, notes: Notes, wanted: Dict[str, Any], gauges: Gauges, anatomy: Anatomy, held_at_start: int
-    ) -> None:
+    def __init__(self, notes: Notes, wanted: Dict[str, Any], gauges: Gauges, anatomy: Anatomy) -> None:
         self.notes, self.gauges, self.anatomy = notes, gauges, anatomy
-        self._wanted, self._held_at_start = wanted, held_at_start
+        self._wanted = wanted
         self.resizes = bool(wanted.get("resize", True))
         self.sizes: Optional[Sizes] = None
         self.rows = 0  # of the batch that is handed out now
@@ -50,16 +52,23 @@ class Rounds:
     def begins(self, own_rows: int) -> None:
         """The first batch is here. `own_rows` is 0 where it has no rows that can be counted."""
         wanted = self._wanted
+        seconds, limit = float(wanted.get("seconds") or 10.0), wanted.get("limit_bytes")
+        card = self.gauges.card.room_bytes() if self.gauges.card is not None else None
         self.sizes = Sizes(
-            own_rows, wanted.get("batch"), wanted.get("room_bytes"), float(wanted.get("seconds") or 10.0)
+            own_rows,
+            wanted.get("batch"),
+            wanted.get("room_bytes"),
+            seconds,
+            limit,
+            card,
+            int(wanted.get("beyond") or BEYOND),
         )
         self._first = time.perf_counter()
         self.rows = self.sizes.first() if self.resizes else own_rows
         self.gauges.begin()
         held = self.gauges.host_bytes()
-        self.notes.tell(
-            "begun", rows=own_rows, held_bytes=held, framework_bytes=self._held_at_start, resizes=self.resizes
-        )
+        at_start = {"held_bytes": held, "data_bytes": loaded_bytes(), "card_bytes": card}
+        self.notes.tell("begun", rows=own_rows, resizes=self.resizes, **at_start)
         self.sizes.fixed = held
         self._begin_size()
 
@@ -118,6 +127,7 @@ class Rounds:
             self.notes.finish()
             return
         self.rows = following
+        self.anatomy.start_over()
         self.gauges.begin()
         self._begin_size()
 

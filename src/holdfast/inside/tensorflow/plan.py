@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional
 
-from ..held_memory import held_by_this_process
 from ..keras.batch_slices import rows_of
 from ..keras.plan_anatomy import bytes_of
 from ..keras.plan_batches import resized
 from ..never_raise import guarded, on_failure
-from ..plan.gauges import Gauges
+from ..plan.gauges import Card, Gauges
 from ..plan.notes import Notes
 from ..plan.rounds import Anatomy, Rounds
 from ..rescue_engine import CannotSplit
 from . import seams
 from .nesting import nesting
+from .nvml import free_bytes
 from .optimizer import Apply
 from .step import take_over_calls
 
@@ -25,7 +25,7 @@ _loops: List[PlannedTape] = []
 def install(tf: Any, notes: Notes, wanted: Dict[str, Any]) -> None:
     on_failure(notes.failed)
     anatomy = TapeAnatomy()
-    rounds = Rounds(notes, wanted, Gauges(card_gauge(tf)), anatomy, held_by_this_process())
+    rounds = Rounds(notes, wanted, Gauges(card_gauge(tf)), anatomy)
     loop: Any = PlannedTape(rounds, anatomy, tf)
     _loops.append(loop)
     take_over_calls(loop, tf)
@@ -128,7 +128,7 @@ def _take_over_pulls(loop: PlannedTape, tf: Any) -> None:
     setattr(owned, seams.NEXT, _next_internal)
 
 
-def card_gauge(tf: Any) -> Optional[Tuple[Callable[[], object], Callable[[], int]]]:
+def card_gauge(tf: Any) -> Optional[Card]:
     """Of TensorFlow's allocator on the first card; None without one."""
     if not tf.config.list_physical_devices("GPU"):
         return None
@@ -136,7 +136,12 @@ def card_gauge(tf: Any) -> Optional[Tuple[Callable[[], object], Callable[[], int
     def most() -> int:
         return int(tf.config.experimental.get_memory_info("GPU:0")["peak"])
 
-    return (lambda: tf.config.experimental.reset_memory_stats("GPU:0")), most
+    def room() -> Optional[int]:
+        """By default TensorFlow takes the card at once: what is free then is asked of the driver before."""
+        free = free_bytes()
+        return None if free is None else free + int(tf.config.experimental.get_memory_info("GPU:0")["current"])
+
+    return Card(lambda: tf.config.experimental.reset_memory_stats("GPU:0"), most, room)
 
 
 def _counted_rows(batch: Any, tf: Any) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Dict, List
 
-from ..held_memory import held_by_this_process
 from ..never_raise import guarded, on_failure
 from ..plan.gauges import Gauges
 from ..plan.notes import Notes
@@ -22,7 +21,8 @@ _rounds: List[Rounds] = []
 def install(torch: Any, notes: Notes, wanted: Dict[str, Any]) -> None:
     on_failure(notes.failed)
     anatomy = TorchAnatomy(torch)
-    rounds = Rounds(notes, wanted, Gauges(card_gauge(torch)), anatomy, held_by_this_process())
+    anatomy.follow_modules()
+    rounds = Rounds(notes, wanted, Gauges(card_gauge(torch)), anatomy)
     _rounds.append(rounds)
     step.take_over(torch, [PlannedLoop(torch, rounds, anatomy).aspect], lambda: None)
     notes.tell("installed", framework="torch", version=str(torch.__version__))
