@@ -8,6 +8,7 @@ from holdfast.views.safe_text import safe
 
 KINDS = ("weights", "gradients", "optimizer", "activations", "workspace", "framework", "data")
 BAR = 28
+NO_LIMIT = 100  # times what was measured: beyond that a number would say nothing
 RED, GREEN, PLAIN = "\033[31m", "\033[32m", "\033[0m"
 
 
@@ -44,8 +45,7 @@ def sections(plan: Plan, width: int) -> list[tuple[str, str]]:
 def _batches(plan: Plan) -> str:
     lines: list[str] = []
     if plan.largest_batch is not None:
-        beyond = f" (measured up to {plan.measured.last.rows}, beyond that estimated)" if plan.is_extrapolated else ""
-        lines.append(f"  largest batch that fits, with headroom   {plan.largest_batch}{beyond}")
+        lines.append(f"  largest batch that fits, with headroom   {_largest(plan, plan.largest_batch)}")
     if not plan.fits:
         lines.append(f"  micro-batch for a batch of {plan.batch:<13}  {plan.micro_batch or 'not even one sample fits'}")
     if plan.smallest_ram_gib is not None:
@@ -55,6 +55,13 @@ def _batches(plan: Plan) -> str:
     if not plan.measured.resized:
         lines.append("  only the script's own batch was measured: other sizes are estimated from it")
     return "\n".join(lines)
+
+
+def _largest(plan: Plan, largest: int) -> str:
+    measured = plan.measured.last.rows
+    if largest > NO_LIMIT * measured:
+        return f"more than {NO_LIMIT * measured}: memory is not what limits it"
+    return f"{largest} (measured up to {measured}, beyond that estimated)" if plan.is_extrapolated else str(largest)
 
 
 def _kinds(plan: Plan) -> str:

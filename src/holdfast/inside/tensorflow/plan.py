@@ -45,7 +45,7 @@ class TapeAnatomy(Anatomy):
         self.rows = self.batch_bytes = 0
 
     def facts(self) -> Dict[str, Any]:
-        trained = {id(v): v for o in self.optimizers.values() for v in getattr(o, "_trainable_variables", ())}
+        trained = {id(v): v for o in self.optimizers.values() for v in seams.trained_by(o)}
         weights = bytes_of(trained.values())
         return {
             "framework": "tensorflow", "rows": self.rows, "weights": weights, "gradients": weights,

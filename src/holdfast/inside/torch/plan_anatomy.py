@@ -184,7 +184,8 @@ def _bytes_of(tensors: Iterable[Any]) -> int:
     storages: Dict[int, int] = {}
     for tensor in tensors:
         if getattr(tensor, "is_sparse", False):
-            storages[id(tensor)] = tensor._values().nbytes + tensor._indices().nbytes
+            whole = tensor.coalesce()
+            storages[id(tensor)] = whole.values().nbytes + whole.indices().nbytes
         else:
             storage = tensor.untyped_storage()
             storages[storage.data_ptr()] = storage.nbytes()
