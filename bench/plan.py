@@ -1,6 +1,7 @@
 """`holdfast plan` against the truth: predicted and measured peaks, and the largest batch under a limit.
 
     python -m bench.plan [--only torch] [--kinds dense,cnn] [--jobs 2]      predicted against measured peaks
+    python -m bench.plan --summary FILE…                                    of lines that were printed before
     python -m bench.plan --largest                                          the largest batch, as root with cgroups version 1
 
 A prediction is that of one `plan` of a script at its own batch; the truth is the same script in a process of its own, ten steps at
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -29,6 +31,10 @@ FACTORS = (1.5, 3.0)  # of the script's own batch; probes are its halves and dou
 STEPS = 10
 SECONDS = 30.0  # three times the default: the machine is shared
 MIB = 1 << 20
+PRINTED = re.compile(
+    r"plan peak: (?P<model>\w+ \w+ \w+ \w+) +batch +(?P<batch>\d+) \((?P<where>\w+)\): predicted +(?P<predicted>\d+) MiB, "
+    r"measured +(?P<measured>\d+) MiB, error +(?P<error>[+-][\d.]+) %, of the step's part +(?P<step>[+-][\d.]+) %"
+)
 
 
 class Model(NamedTuple):
@@ -111,9 +117,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=("torch", "keras"))
     parser.add_argument("--kinds", default=",".join(OWN))
+    parser.add_argument("--precision", default="float32,mixed")
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--summary", nargs="+", type=Path)
     parser.add_argument("--largest", action="store_true")
     options = parser.parse_args()
+    if options.summary:
+        tell([row for path in options.summary for row in read(path)])
+        return
     print(f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {os.uname().release}, {os.cpu_count()} cores, CPU only", flush=True)
     if options.largest:
         from bench.plan_largest import main as largest  # noqa: PLC0415
@@ -121,8 +132,25 @@ def main() -> None:
         largest()
         return
     chosen = [m for m in models() if options.only in (None, m.framework) and m.kind in options.kinds.split(",")]
+    chosen = [m for m in chosen if m.precision in options.precision.split(",")]
     with ThreadPoolExecutor(options.jobs) as pool:
-        rows = [row for found in pool.map(compared, chosen) for row in found]
+        tell([row for found in pool.map(compared, chosen) for row in found])
+
+
+def read(path: Path) -> list[Row]:
+    """What `line_of` wrote, as far as a summary needs it."""
+    rows = []
+    for found in PRINTED.finditer(path.read_text()):
+        predicted, truth, error, of_step = (float(found[name]) for name in ("predicted", "measured", "error", "step"))
+        part = truth * error / of_step if of_step else truth
+        model, beyond = Model(*found["model"].split()), found["where"] == "beyond"
+        rows.append(
+            Row(model, int(found["batch"]), predicted * MIB, int(truth * MIB), int((truth - part) * MIB), beyond)
+        )
+    return rows
+
+
+def tell(rows: list[Row]) -> None:
     for framework in ("torch", "keras"):
         of_one: list[Any] = [row for row in rows if row.model.framework == framework]
         if of_one:

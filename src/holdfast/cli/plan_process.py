@@ -146,7 +146,7 @@ class _Attempt:
     def _name_files(self, lines: list[dict[str, Any]], kept_apart: bool) -> None:
         paths = [str(line["path"]) for line in lines if line["kind"] == "writes"]
         below = f"{self._wanted.cwd}/"
-        really = [path for path in paths if not (kept_apart and path.startswith(below))]
+        really = [path for path in paths if Path(path).exists() and not (kept_apart and path.startswith(below))]
         if really:
             shown = ", ".join(really[:FILES_NAMED]) + (
                 f" and {len(really) - FILES_NAMED} more" if really[FILES_NAMED:] else ""
