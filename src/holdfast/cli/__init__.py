@@ -23,6 +23,7 @@ VERBS = {
     "runs": ("runs", "RunsVerb"),
     "check": ("check", "CheckVerb"),
     "audit": ("audit", "AuditVerb"),
+    "plan": ("plan", "PlanVerb"),
 }
 INTERNAL = {  # started by Holdfast itself
     "beside": ("watch_beside", "WatchBesideVerb"),
@@ -45,6 +46,7 @@ Keeps neural-network training alive, and says why it died.
   holdfast runs                    the runs recorded here
   holdfast check                   is this machine fit to train, and what to mend
   holdfast audit data/             is this data fit to train on, and a cleaned copy of it
+  holdfast plan python train.py    what fits: memory by layer, the largest batch, what a bigger one takes
 
 `holdfast VERB --help` tells more. `holdfast --version` prints the version."""
 

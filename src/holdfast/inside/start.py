@@ -10,6 +10,7 @@ from typing import Optional
 
 from . import never_raise, settings
 from .frameworks import BY_MODULE, TRAINERS
+from .plan import notes, written_files
 from .ring import Writer
 from .ring_location import new_ring
 from .telemetry import Recorder
@@ -22,6 +23,7 @@ class _Process:
         self.recorder: Optional[Recorder] = None
         self.channel = ""
         self.adapted: set[str] = set()
+        self.notes: Optional[notes.Notes] = None  # of what is measured for a plan
 
 
 _here = _Process()
@@ -33,6 +35,9 @@ def imported(name: str, channel: str) -> None:
         return
     _here.adapted.add(name)
     recorder = open_channel(channel)
+    if notes.wanted(recorder.settings):
+        _install_plan(name, recorder)
+        return
     if name in TRAINERS:
         _install_trainer(name, recorder)
         return
@@ -45,6 +50,17 @@ def imported(name: str, channel: str) -> None:
 @never_raise.guarded
 def _install(module: str, recorder: Recorder) -> None:
     importlib.import_module(module).install(recorder)
+
+
+@never_raise.guarded
+def _install_plan(name: str, recorder: Recorder) -> None:
+    """In a process that `holdfast plan` has started: measured, and nothing else taken over."""
+    if name in BY_MODULE and BY_MODULE[name].counts_steps:
+        if _here.notes is None:
+            _here.notes = notes.Notes(os.path.join(_here.channel, notes.FILE))
+            written_files.follow(_here.notes)
+        planned = importlib.import_module(f"{__package__}.{name}.plan")
+        planned.install(sys.modules[name], _here.notes, notes.wanted(recorder.settings))
 
 
 @never_raise.guarded

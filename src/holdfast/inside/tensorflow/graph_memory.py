@@ -28,32 +28,32 @@ def most_bytes(graph: Any, rows: int, turns: int) -> int:
     """All outputs of all operations; a loop's body as often as a sequence is long."""
     total = 0
     for operation in graph.get_operations():
-        total += sum(_bytes(tensor, rows, rows) for tensor in operation.outputs)
+        total += sum(bytes_of(tensor, rows, rows) for tensor in operation.outputs)
         total += sum(turns * most_bytes(body, rows, 1) for body in _bodies(operation))
         total += sum(most_bytes(inner, rows, turns) for inner in _called(graph, operation))
     return total
 
 
 def least_bytes(graph: Any, rows: int) -> int:
-    owner, uses = _buffers(graph)
+    owner, uses = buffers(graph)
     sizes: dict[str, int] = {}
     alive = kept = most = 0
     for operation in graph.get_operations():
         if operation.type not in SAME_BUFFER and operation.type not in HELD_ALREADY:
             for tensor in operation.outputs:
-                sizes[tensor.name] = _bytes(tensor, rows, 1)
+                sizes[tensor.name] = bytes_of(tensor, rows, 1)
                 alive += sizes[tensor.name]
             if operation.type == RESERVED_OF:
                 gates = GATES.get(operation.get_attr("rnn_mode"), 1)
-                sizes[operation.outputs[RESERVED].name] += gates * _bytes(operation.outputs[0], rows, 1)
-                alive += gates * _bytes(operation.outputs[0], rows, 1)
+                sizes[operation.outputs[RESERVED].name] += gates * bytes_of(operation.outputs[0], rows, 1)
+                alive += gates * bytes_of(operation.outputs[0], rows, 1)
         for tensor in operation.inputs if operation.type not in AT_ONCE else ():
             buffer = owner[tensor.name]
             uses[buffer] -= 1
             if uses[buffer] <= 0:
                 alive -= sizes.pop(buffer, 0)
         alive -= sum(sizes.pop(tensor.name, 0) for tensor in operation.outputs if uses[owner[tensor.name]] <= 0)
-        kept += sum(_turns(operation) * _kept_by_a_turn(body, rows) for body in _bodies(operation))
+        kept += loop_turns_bytes(operation, rows)
         within = sum(least_bytes(inner, rows) for inner in _called(graph, operation))
         most = max(most, alive + within)
     return most + kept
@@ -70,7 +70,7 @@ def most_rows(graph: Any) -> int:
     return max(1, MOST_ELEMENTS // a_row)
 
 
-def _buffers(graph: Any) -> tuple[dict[str, str], Counter[str]]:
+def buffers(graph: Any) -> tuple[dict[str, str], Counter[str]]:
     """Whose buffer each tensor is, and how often each buffer is used."""
     owner: dict[str, str] = {}
     uses: Counter[str] = Counter()
@@ -82,12 +82,17 @@ def _buffers(graph: Any) -> tuple[dict[str, str], Counter[str]]:
     return owner, uses
 
 
+def loop_turns_bytes(operation: Any, rows: int) -> int:
+    """What all turns of a loop leave for the backward pass; 0 for what is no loop."""
+    return sum(_turns(operation) * _kept_by_a_turn(body, rows) for body in _bodies(operation))
+
+
 def _kept_by_a_turn(body: Any, rows: int) -> int:
     """What the loop of a forward pass leaves for that of the backward pass, which takes it up again."""
     operations = body.get_operations()
     if not any(operation.type == "TensorListPushBack" for operation in operations):
         return 0
-    owner, _ = _buffers(body)
+    owner, _ = buffers(body)
     made = {
         tensor.name for operation in operations if operation.type not in HELD_ALREADY for tensor in operation.outputs
     }
@@ -98,7 +103,7 @@ def _kept_by_a_turn(body: Any, rows: int) -> int:
             kept[owner[operation.inputs[which].name]] = operation.inputs[which]
     # The gates of a cell come out of a split with a width that is not known: that of the state, which is.
     widths = [t.shape[1] for t in kept.values() if t.shape.rank == 2 and t.shape[1] is not None]
-    return sum(_bytes(tensor, rows, max(widths, default=1)) for tensor in kept.values())
+    return sum(bytes_of(tensor, rows, max(widths, default=1)) for tensor in kept.values())
 
 
 def _turns(loop: Any) -> int:
@@ -122,7 +127,7 @@ def _called(graph: Any, operation: Any) -> Iterator[Any]:
             yield inner
 
 
-def _bytes(tensor: Any, rows: int, unknown: int) -> int:
+def bytes_of(tensor: Any, rows: int, unknown: int) -> int:
     """The first dimension that is not known is the batch's (time comes before it in a recurrent layer); of others nothing
     is known."""
     if tensor.dtype.name in NO_BYTES or tensor.shape.rank is None:

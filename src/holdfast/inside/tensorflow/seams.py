@@ -294,3 +294,8 @@ def variable_classes() -> List[Any]:
     """In which assignments end, whoever makes them: each has methods of its own for it."""
     own = module("ops.resource_variable_ops")
     return [own.ResourceVariable, own.BaseResourceVariable]
+
+
+def trained_by(optimizer: Any) -> Any:
+    """The variables that a Keras optimizer was built for."""
+    return getattr(optimizer, "_trainable_variables", ())

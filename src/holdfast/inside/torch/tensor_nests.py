@@ -59,7 +59,7 @@ def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
     parts = opened(value)
     if parts is None:
         return change(value)
-    return _refilled(value, iter([mapped(part, change) for _, part in parts]))
+    return refilled(value, iter([mapped(part, change) for _, part in parts]))
 
 
 def without_caches(value: Any) -> Tuple[Any, bool]:
@@ -113,22 +113,22 @@ def cut(
     if isinstance(value, torch.Tensor):
         is_cut = value.dim() and (rows is None or value.shape[0] == rows)
         return change(value, value[begin:end] if is_cut else value)
-    if rows is not None and _is_by_row(value, rows, torch):
+    if rows is not None and is_by_row(value, rows, torch):
         return value[begin:end]
     parts = opened(value)
     if parts is None:
         return value
-    return _refilled(value, iter([cut(part, begin, end, torch, rows, change) for _, part in parts]))
+    return refilled(value, iter([cut(part, begin, end, torch, rows, change) for _, part in parts]))
 
 
-def _is_by_row(value: Any, rows: int, torch: Any) -> bool:
+def is_by_row(value: Any, rows: int, torch: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return len(value) == rows and not hasattr(value, "_fields") and not tensors_of(value, torch)
     shape = getattr(value, "shape", None)
     return isinstance(shape, tuple) and len(shape) > 0 and shape[0] == rows
 
 
-def _refilled(value: Any, pieces: Any) -> Any:
+def refilled(value: Any, pieces: Any) -> Any:
     if isinstance(value, tuple):
         return type(value)(*pieces) if hasattr(value, "_fields") else tuple(pieces)
     if isinstance(value, list):
