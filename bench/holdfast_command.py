@@ -12,12 +12,16 @@ HOLDFAST = [sys.executable, "-m", "holdfast", "run", "--"]
 
 
 def figure_of(command: list[str], key: str, shell_tail: str = "") -> float:
-    """Runs a script that prints one JSON line on standard error; returns one of its figures."""
+    return figures_of(command, shell_tail)[key]
+
+
+def figures_of(command: list[str], shell_tail: str = "") -> dict[str, float]:
+    """Runs a script that prints one JSON line on standard error; returns its figures."""
     with tempfile.TemporaryDirectory() as folder:
         words = subprocess.list2cmdline(command) + shell_tail
         done = subprocess.run(["bash", "-c", words], cwd=folder, stderr=subprocess.PIPE, check=True)
     line = next(line for line in done.stderr.decode().splitlines() if line.startswith("{"))
-    return float(json.loads(line)[key])
+    return {name: float(value) for name, value in json.loads(line).items()}
 
 
 def program(name: str) -> str:

@@ -22,14 +22,16 @@ class Clock:
 
     def __init__(self) -> None:
         self.steps, self.began, self.lasted = 0, 0.0, 0.0
+        self.cpu_began = self.cpu_s = 0.0
 
     def step(self) -> bool:
         """True when it is over."""
         self.steps += 1
         moment = time.perf_counter()
         if self.steps == WARM_UP:
-            self.began = moment
+            self.began, self.cpu_began = moment, time.process_time()
         self.lasted = moment - self.began if self.began else 0.0
+        self.cpu_s = time.process_time() - self.cpu_began
         return self.lasted > SECONDS
 
 
@@ -95,4 +97,5 @@ def torch_steps(clock: Clock) -> None:
 
 clock = Clock()
 {"keras": keras_steps, "torch": torch_steps}[FRAMEWORK](clock)
-print(json.dumps({"step_s": clock.lasted / (clock.steps - WARM_UP)}), file=sys.stderr)
+steps = clock.steps - WARM_UP
+print(json.dumps({"step_s": clock.lasted / steps, "cpu_s": clock.cpu_s / steps}), file=sys.stderr)

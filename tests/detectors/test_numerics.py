@@ -130,6 +130,14 @@ SICK: dict[str, tuple[str, list[Event]]] = {
             )
         ],
     ),
+    "images that are all zero": (
+        "bad-input-values",
+        [setup(inputs=[{**INPUT, "shape": [32, 3, 8, 8], "min": 0, "max": 0, "std": 0}]), *health(FLAT)],
+    ),
+    "a row that is repeated": (
+        "bad-input-values",
+        [setup(inputs=[{**INPUT, "columns": {"count": 20, "constant": 20}}]), *health(FLAT)],
+    ),
     "pixels as they are": ("unscaled-input", [setup(inputs=PIXELS), *health([120.0, *FALLS[1:]])]),
     "prices in dollars": (
         "unscaled-target",
@@ -218,6 +226,11 @@ def test_a_sick_training_is_named(name: str) -> None:
 
 
 HEALTHY: dict[str, list[Event]] = {
+    "columns that are empty": [setup(inputs=[{**INPUT, "columns": {"count": 20, "constant": 12}}]), *health(FALLS)],
+    "a constant beside the data": [
+        setup(inputs=[INPUT, {**INPUT, "name": "scale", "min": 1, "max": 1, "std": 0}]),
+        *health(FALLS),
+    ],
     "learns": [setup(), *health(FALLS)],
     "hard task, flat": [setup(), *health(FLAT)],
     "logits, as the loss expects": [

@@ -3,23 +3,42 @@ from __future__ import annotations
 from holdfast.causes.form import CauseRecord, keras, python, rule, says, torch
 from holdfast.causes.shared.words import NAN_SYMPTOM
 
+CONSTANT = "every row of the batch is the same"
 CAUSE = CauseRecord(
     id="bad-input-values",
     family="numerics",
     title="The data holds NaN, infinity or absurd values",
     meaning="Some rows hold values that are no numbers, and they spread into loss and weights. The model itself is not at fault.",
     sure="The values themselves, in the rows that were fed before the loss broke.",
-    says_more_than=("exploding-gradients", "invalid-math", "learning-rate-too-high", "mixed-precision-overflow"),
+    says_more_than=(
+        "dead-activations",
+        "exploding-gradients",
+        "invalid-math",
+        "learning-rate-too-high",
+        "mixed-precision-overflow",
+    ),
     recipes=(
-        python("Find the rows", "bad = numpy.argwhere(~numpy.isfinite(x))\nprint(bad[:10])"),
+        torch(
+            "Look at what a batch holds, from its source on",
+            "x, y = next(iter(loader))\nprint(x.float().std(0).max(), x.min(), x.max(), y[:10])",
+            said=CONSTANT,
+        ),
+        keras(
+            "Look at what a batch holds, from its source on",
+            "x, y = next(iter(dataset))\nprint(tf.math.reduce_std(x, 0), tf.reduce_max(x), y[:10])",
+            said=CONSTANT,
+        ),
+        python("Find the rows", "bad = numpy.argwhere(~numpy.isfinite(x))\nprint(bad[:10])", unsaid=CONSTANT),
         python(
             "Put each column's median in their place",
             "x[~numpy.isfinite(x)] = numpy.nan\ncolumn = numpy.nanmedian(x, axis=0)\nx = numpy.where(numpy.isnan(x), column, x)",
+            unsaid=CONSTANT,
         ),
-        torch("Stop at the first one", 'assert torch.isfinite(x).all(), "bad batch"'),
+        torch("Stop at the first one", 'assert torch.isfinite(x).all(), "bad batch"', unsaid=CONSTANT),
         keras(
             "Leave such rows out",
             "dataset = dataset.unbatch().filter(\n    lambda x, y: tf.reduce_all(tf.math.is_finite(x))).batch(32)",
+            unsaid=CONSTANT,
         ),
     ),
     exceptions=(

@@ -33,6 +33,7 @@ NUMERICS = (
     _detector("exploding-gradients", "numerics.gradients.find_exploding"),
     _detector("dead-activations", "numerics.dead_units.find"),
     _detector("data-not-shuffled", "numerics.shuffling.find"),
+    _detector("constant-input", "numerics.constant_input.find"),
 )
 # Memory first: the cheapest, and the ones whose warning must not wait for anything.
 WHILE_RUNNING: tuple[Detector, ...] = (
