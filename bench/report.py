@@ -26,6 +26,7 @@ TESTED = """## What was tested where
 - The guard in versions 1 and 2 with the whole of `tests/guard/`, and with a real systemd in version 2. `bench.freeze` needs version 1.
 - The machine's own memory was never exhausted for a test: that ending, and a machine that went down, are tested from recorded
   evidence. Xid errors and a lost GPU are tested with a stand-in for the driver.
+- Several ranks with gloo on one machine, two and four of them, under torchrun; other engines by their variables only.
 - Several machines, AMD and Intel GPUs, TPUs: not at all.
 - The laboratory's programs are the ones Holdfast was built with; twelve have been added since the run above.
 """
@@ -87,6 +88,11 @@ FIGURES = (
         "`why` of a log of 1 GB",
         r"why, a log of 1000 MB: .*, (?P<speed>\d+) MB/s, peak (?P<peak>\d+) MiB",
         "{speed} MB/s in {peak} MiB",
+    ),
+    Figure(
+        "`why` of a job of {ranks} ranks, an hour of record each",
+        r"why, a job of (?P<ranks>\d+) ranks with 3600 s .*: (?P<took>[\d.]+) s \((?P<used>[\d.]+) s of processor time\), peak (?P<peak>\d+) MiB",
+        "{took} s ({used} s of processor time) in {peak} MiB",
     ),
     Figure(
         "taking the stacks of a process of {threads} threads, {frames} frames each, that runs Python",

@@ -133,6 +133,24 @@ def test_only_the_latest_start_of_the_job_counts() -> None:
     assert found.rank == 1
 
 
+def test_a_job_that_the_engine_started_again_says_what_it_was_rescued_from() -> None:
+    before = [RankEnded(10, 0, -15, None).event(AT - 19), RankEnded(11, 1, -9, None).event(AT - 20)]
+    after = [RankEnded(110 + rank, rank, 0, None).event(AT) for rank in (0, 1)]
+    restored = [Event("checkpoint.restored", AT - 10, {"pid": 110 + rank, "step": 30}) for rank in (0, 1)]
+    answer = verdict(window(joined(0, 1), before, joined(0, 1, restart=1), restored, after, code=0))
+
+    assert answer.outcome == "recovered"
+    assert answer.cause is not None
+    assert answer.cause.title.startswith("Rank 1 was killed")
+    assert any(item.text == "they went on from step 30" for item in answer.cause.evidence)
+
+
+def test_a_job_that_was_started_once_and_finished_was_rescued_from_nothing() -> None:
+    answer = verdict(window(joined(0, 1), finished(0), finished(1, 2.0), code=0))
+
+    assert (answer.outcome, answer.cause) == ("completed", None)
+
+
 @pytest.mark.parametrize(
     ("events", "code"),
     [

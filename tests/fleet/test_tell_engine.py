@@ -25,7 +25,8 @@ def test_the_error_file_is_as_torchrun_writes_one(tmp_path: Path) -> None:
     # torch/distributed/elastic/multiprocessing/errors: ProcessFailure._get_error_data
     assert written["message"]["message"] == f"holdfast: {TITLE}"
     assert int(written["message"]["extraInfo"]["timestamp"]) == 1_700_000_000
-    assert "oom-kill" in written["message"]["extraInfo"]["py_callstack"]
+    shown = written["message"]["extraInfo"]["py_callstack"]  # as the traceback, in its report
+    assert shown.splitlines() == [f"holdfast: {TITLE}", *EVIDENCE]
 
 
 def test_what_the_script_has_written_itself_stays(tmp_path: Path) -> None:

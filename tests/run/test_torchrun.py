@@ -106,11 +106,13 @@ def test_all_ranks_go_on_from_the_same_step_and_end_with_the_same_weights(workpl
     """Its store keeps keys of the ranks before, which makes half of torchrun's restarts fail; so it is not shared."""
     workplace.script(RESUMES)
     alone = {**os.environ, "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
-    undisturbed = subprocess.run([*RANKS, "train.py"], cwd=workplace.path, env=alone, capture_output=True, check=True)
+    bare = [*RANKS, "train.py"]
+    undisturbed = subprocess.run(bare, cwd=workplace.path, env=alone, capture_output=True, timeout=300, check=False)
     command = [*RANKS, "--max-restarts=3", "train.py"]
     done = workplace.run(command, "--max-restarts", "0", env={**alone, "DIES": "1"}, timeout=3 * PATIENCE_S)
     answer = workplace.why()
 
+    assert undisturbed.returncode == 0, undisturbed.stderr.decode()[-2000:]
     assert done.returncode == 0
     assert ends(done.stdout) == ends(undisturbed.stdout)
     assert (answer["outcome"], answer["cause"]["id"]) == ("recovered", "killed")

@@ -45,7 +45,8 @@ def _in_a_pod(environment: Mapping[str, str], termination_log: Path) -> bool:
 
 def _error_file(file: Path, title: str, evidence: Sequence[str], at: float) -> str:
     """As `torch.distributed.elastic.multiprocessing.errors` writes it: of several ranks the earliest is the root cause."""
-    about = {"py_callstack": "\n".join(evidence), "timestamp": str(int(at))}
+    # Its report shows what stands in place of a traceback, and not the message.
+    about = {"py_callstack": "\n".join((f"holdfast: {title}", *evidence)), "timestamp": str(int(at))}
     return _written(file, json.dumps({"message": {"message": f"holdfast: {title}", "extraInfo": about}}).encode())
 
 

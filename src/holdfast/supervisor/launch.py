@@ -160,7 +160,8 @@ def leave_settings(spec: RunSpec, attempt: int = 1, again: bool = False, k: int 
     if spec.checkpoints is not None:
         interval_s = None if spec.checkpoint == "auto" else spec.checkpoint
         wanted["checkpoint"] = {"directory": str(spec.checkpoints), "interval_s": interval_s, "resume": again}
-        wanted["checkpoint"]["one_rank"] = rank_identity.of(os.environ) is not None
+        if rank_identity.of(os.environ) is not None:
+            wanted["checkpoint"]["one_rank"] = True  # of several, each with a run of its own
     wanted |= budget.rescue_settings(spec, k=k or known_micro_batches.recall(spec))
     with contextlib.suppress(OSError):
         (spec.channel / settings.FILE).write_text(json.dumps(wanted))
