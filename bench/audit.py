@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections import defaultdict
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
@@ -111,9 +112,14 @@ for kind in ("npy", "parquet"):
 PROGRAMS["parquet", "raw read"] = PROGRAMS["npy", "raw read"]
 TIMED = """
 import resource, sys, time
+before = resource.getrusage(resource.RUSAGE_SELF)
 began = time.perf_counter()
 bad = work(sys.argv[1])
-print(time.perf_counter() - began, bad, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+took = time.perf_counter() - began
+used = resource.getrusage(resource.RUSAGE_SELF)
+# Not ru_maxrss, which begins with that of the process it was forked from.
+peak = next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM"))
+print(took, bad, peak, used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime)
 """
 
 
@@ -134,42 +140,51 @@ def make(folder: Path) -> dict[str, Path]:
     return paths
 
 
-def measured(program: str, path: Path, cold: bool) -> tuple[float, float]:
-    """Seconds, and the peak of its memory in MiB."""
+@dataclass(frozen=True)
+class Measured:
+    seconds: float
+    processor_s: float
+    peak_mib: float
+
+
+def measured(program: str, path: Path, cold: bool) -> Measured:
     os.sync()
     if cold:
         Path("/proc/sys/vm/drop_caches").write_text("3")
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", program + TIMED, str(path)], capture_output=True, text=True, check=True
-    )
-    seconds, bad, peak = done.stdout.split()
+    command = [sys.executable, "-W", "ignore", "-c", program + TIMED, str(path)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    seconds, bad, peak, processor_s = done.stdout.split()
     if int(bad) != 3:
         raise SystemExit(f"{bad} values instead of 3: {program}")
-    return float(seconds), int(peak) / 1024
+    return Measured(float(seconds), float(processor_s), int(peak) / 1024)
 
 
 def compare(paths: dict[str, Path], rounds: int) -> None:
     chance = random.Random(0)
-    took: defaultdict[tuple[str, str, str], list[float]] = defaultdict(list)
-    peaks: defaultdict[tuple[str, str], float] = defaultdict(float)
+    took: defaultdict[tuple[str, str, str], list[Measured]] = defaultdict(list)
     for heat in ("warm", "cold"):
         for turn in range(rounds):
             order = [key for key in PROGRAMS if key[1] != "pandera" or turn == 0]
             chance.shuffle(order)
             for kind, who in order:
-                seconds, peak = measured(PROGRAMS[kind, who], paths[kind], heat == "cold")
-                took[kind, heat, who].append(seconds)
-                peaks[kind, who] = max(peaks[kind, who], peak)
+                one = measured(PROGRAMS[kind, who], paths[kind], heat == "cold")
+                took[kind, heat, who].append(one)
+                print(
+                    f"{kind}, {heat}, {who}: {one.seconds:.2f} s, {one.processor_s:.2f} s of processor",
+                    file=sys.stderr,
+                    flush=True,
+                )
     for kind, path in paths.items():
         size = path.stat().st_size / 1e9
         for heat in ("warm", "cold"):
+            raw = median(one.seconds for one in took[kind, heat, "raw read"])
             for who in [name for of, name in PROGRAMS if of == kind]:
-                seconds = took[kind, heat, who]
-                raw = median(took[kind, heat, "raw read"])
+                runs = took[kind, heat, who]
+                seconds = sorted(one.seconds for one in runs)
                 print(
                     f"audit, {size:.2f} GB {kind}, {heat}, {who}: {size / median(seconds):.2f} GB/s "
-                    f"({min(seconds):.2f} to {max(seconds):.2f} s, {len(seconds)} rounds), {raw / median(seconds):.0%} of raw read, "
-                    f"peak {peaks[kind, who]:.0f} MiB"
+                    f"({seconds[0]:.2f} to {seconds[-1]:.2f} s, {len(runs)} rounds), {raw / median(seconds):.0%} of raw read, "
+                    f"{median(one.processor_s for one in runs):.2f} s of processor, peak {max(one.peak_mib for one in runs):.0f} MiB"
                 )
 
 
@@ -195,7 +210,7 @@ def sparse(folder: Path) -> None:
             done = subprocess.run(
                 [sys.executable, "-c", program, str(path)], stdout=subprocess.PIPE, text=True, check=True
             )
-            seconds, bad, peak = done.stdout.split()
+            seconds, bad, peak, _ = done.stdout.split()
             print(
                 f"audit, sparse, {path.stat().st_size / 1e9:.1f} GB npy, {who}, {limited}: {float(seconds):.1f} s, "
                 f"{bad} found, peak RSS {int(peak) / 1024:.0f} MiB"
@@ -210,8 +225,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--folder", help="where 4 GB may be written for the time being")
+    parser.add_argument("--nice", type=int, default=0, help="of what is measured, on a machine that others use as well")
     parser.add_argument("--only", choices=("compare", "sparse"))
     options = parser.parse_args()
+    if options.nice:
+        Path("/proc/self/autogroup").write_text(str(options.nice))  # of this session: nice(1) counts only within it
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         if options.only != "sparse":
             compare(make(Path(folder)), options.rounds)

@@ -101,6 +101,31 @@ FIGURES = (
         "it answers for {middle} ms ({high} ms in 95 of 100, {most} ms at most), without what others took of the processors",
     ),
     Figure(
+        "`holdfast audit --quick` of {size} GB of `.npy`, not in the page cache",
+        r"audit, (?P<size>[\d.]+) GB npy, cold, holdfast, quick: (?P<speed>[\d.]+) GB/s .*?, (?P<share>\d+)% of raw read",
+        "{speed} GB/s, {share} % of raw reading",
+    ),
+    Figure(
+        "`holdfast audit` of the same, all of it",
+        r"audit, [\d.]+ GB npy, cold, holdfast, whole: (?P<speed>[\d.]+) GB/s .*?, (?P<share>\d+)% of raw read",
+        "{speed} GB/s, {share} % of raw reading",
+    ),
+    Figure(
+        "`holdfast audit --quick` of {size} GB of Parquet, warm",
+        r"audit, (?P<size>[\d.]+) GB parquet, warm, holdfast, quick: (?P<speed>[\d.]+) GB/s",
+        "{speed} GB/s",
+    ),
+    Figure(
+        "polars on the same check of it",
+        r"audit, [\d.]+ GB parquet, warm, polars: (?P<speed>[\d.]+) GB/s",
+        "{speed} GB/s",
+    ),
+    Figure(
+        "`holdfast audit` of a sparse array of {size} GB, memory",
+        r"audit, sparse, (?P<size>[\d.]+) GB npy, whole, (?P<limit>.*?): (?P<seconds>[\d.]+) s, .*peak RSS (?P<peak>\d+) MiB",
+        "{peak} MiB RSS at most, in a group with a {limit}",
+    ),
+    Figure(
         "failing programs of the laboratory, over {causes} causes",
         r"right at first place: (?P<right>\d+) of (?P<all>\d+) .*over (?P<causes>\d+) causes; confidently wrong: (?P<wrong>\d+)",
         "{right} of {all} right at first place, {wrong} confidently wrong ([docs/lab.md](lab.md))",
