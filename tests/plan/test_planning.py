@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.cli.plan import parts_to_begin_with, remembered
 from holdfast.planning.measured import Measured, lines_of, measured
-from holdfast.planning.plan import HEADROOM_RATIO, Plan, Room, micro_batch, plan
+from holdfast.planning.plan import CARD_HEADROOM_RATIO, HEADROOM_RATIO, Plan, Room, micro_batch, plan
 from holdfast.supervisor import known_micro_batches
 from holdfast.supervisor.run_spec import RunSpec
 from holdfast.views.plan_text import as_text
@@ -94,7 +94,7 @@ def test_on_a_card_its_own_memory_decides() -> None:
     assert result is not None
     made_ = plan(result, Room(64 << 30, 1000 * MIB), None)
     assert made_.gpu_bytes == 456 * MIB
-    assert made_.largest_batch == int((1000 * (1 - HEADROOM_RATIO) - 200) / 4)
+    assert made_.largest_batch == int((1000 * (1 - CARD_HEADROOM_RATIO) - 200) / 4)
     assert made_.smallest_card_gib == 4
 
 
