@@ -121,6 +121,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--summary", nargs="+", type=Path)
     parser.add_argument("--largest", action="store_true")
+    parser.add_argument("--without-brute-force", action="store_true", help="which takes minutes")
     options = parser.parse_args()
     if options.summary:
         tell([row for path in options.summary for row in read(path)])
@@ -129,7 +130,7 @@ def main() -> None:
     if options.largest:
         from bench.plan_largest import main as largest  # noqa: PLC0415
 
-        largest()
+        largest(options.without_brute_force, options.only)
         return
     chosen = [m for m in models() if options.only in (None, m.framework) and m.kind in options.kinds.split(",")]
     chosen = [m for m in chosen if m.precision in options.precision.split(",")]

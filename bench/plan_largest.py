@@ -82,16 +82,17 @@ def finder(name: str) -> str:
     return f"{json.loads(done.stdout.splitlines()[-1])['batch']} in {took:.0f} s"
 
 
-def main() -> None:
-    for model in MODELS:
+def main(without_brute_force: bool, only: str | None) -> None:
+    for model in (one for one in MODELS if only in (None, one.framework)):
         largest, took, probes = planned(model)
-        kept = survives(model, largest, SURVIVES)
-        true = brute_force(model, max(1, int(0.8 * largest)))
+        told = f"plan {largest} in {took:.0f} s with {probes} sizes"
+        if not without_brute_force:
+            true = brute_force(model, max(1, int(0.8 * largest)))
+            told += f", brute force {true} ({100 * (largest - true) / true:+.1f} %)"
+        kept = "survive" if survives(model, largest, SURVIVES) else "do not survive"
         print(
-            f"plan largest: {' '.join(model)} within {LIMIT_BYTES >> 20} MiB: plan {largest} in {took:.0f} s with {probes} sizes, "
-            f"brute force {true} ({100 * (largest - true) / true:+.1f} %); {SURVIVES} steps at {largest} "
-            f"{'survive' if kept else 'do not survive'}",
+            f"plan largest: {' '.join(model)} within {LIMIT_BYTES >> 20} MiB: {told}; {SURVIVES} steps {kept}",
             flush=True,
         )
-    for name in ("accelerate", "lightning"):
+    for name in ("accelerate", "lightning") if only is None else ():
         print(f"plan largest: {name} on the same torch cnn in the same group: {finder(name)}", flush=True)

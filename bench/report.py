@@ -126,6 +126,12 @@ FIGURES = (
         "{peak} MiB RSS at most, in a group with a {limit}",
     ),
     Figure(
+        "peak of a training process on the CPU as `plan` predicts it: {models} models, {batches} batches that were not measured",
+        r"plan errors, all: (?P<models>\d+) models, (?P<batches>\d+) batches: median (?P<median>[\d.]+) %, 95th percentile (?P<high>[\d.]+) %, "
+        r"most below the truth -?(?P<low>[\d.]+) %, most above (?P<above>[\d.]+) %, of the step's part: median (?P<step>[\d.]+) %",
+        "{median} % off in the median ({step} % of what steps add), {high} % in 95 of 100; {low} % below the truth and {above} % above it at most",
+    ),
+    Figure(
         "failing programs of the laboratory, over {causes} causes",
         r"right at first place: (?P<right>\d+) of (?P<all>\d+) .*over (?P<causes>\d+) causes; confidently wrong: (?P<wrong>\d+)",
         "{right} of {all} right at first place, {wrong} confidently wrong ([docs/lab.md](lab.md))",

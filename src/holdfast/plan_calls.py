@@ -13,7 +13,7 @@ from holdfast.inside.plan.gauges import Card, Gauges
 from holdfast.inside.plan.notes import Kept
 from holdfast.inside.plan.rounds import Anatomy, Rounds
 from holdfast.planning.measured import Measured, measured
-from holdfast.planning.plan import HEADROOM_RATIO, Plan, Room
+from holdfast.planning.plan import Plan, Room
 from holdfast.planning.plan import plan as planned
 from holdfast.supervisor.budget import groups
 
@@ -68,13 +68,8 @@ def fit_batch(
     found = measured(notes.lines)
     if found is None:
         return 0
-    room, curves = _room(memory, gpu_memory), (found.host(), found.gpu())
-    limits = [
-        curve.rows_within(limit * (1 - HEADROOM_RATIO))
-        for curve, limit in zip(curves, (room.host, room.gpu), strict=True)
-        if curve is not None and limit is not None
-    ]
-    return min([*limits, at_most or ANY_SIZE])
+    largest = planned(found, _room(memory, gpu_memory)).largest_batch
+    return min(rows for rows in (largest, at_most, ANY_SIZE) if rows is not None)
 
 
 def _wanted(size: int | None, memory: int | None, seconds: float, beyond: int | None = None) -> dict[str, Any]:

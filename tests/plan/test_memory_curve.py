@@ -52,3 +52,12 @@ def test_what_fits_does_and_one_row_more_does_not(sizes: list[int], fixed: int, 
     fit = curve.rows_within(room)
     assert (curve.at(fit) if fit else 0) <= room
     assert curve.at(fit + 1) > room
+
+
+def test_up_to_the_bend_it_goes_on_as_before_and_beyond_it_less_may_do() -> None:
+    """Blocks that outgrow glibc's heap go back when they are freed."""
+    curve = Curve([64, 128, 256, 512], [200, 264, 392, 300], bend=400)
+    assert curve.at(384) == 392 + 128
+    assert curve.at(512) == 300
+    assert curve.rows_within(450) < 400
+    assert Curve([64, 128, 256, 512], [200, 264, 392, 300]).at(512) == 392

@@ -58,7 +58,7 @@ def told(source: str) -> dict[str, Any]:
 def test_the_largest_batch_of_a_step_is_found_without_one_that_is_too_large() -> None:
     """A MiB a row, in a process that may take 500 more; and what was tried never took twice the limit."""
     answer = told(FITTED)
-    assert 430 <= answer["found"] <= 500
+    assert 400 <= answer["found"] <= 500
     assert max(answer["sizes"]) < 700
     assert len(answer["sizes"]) < 14
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from holdfast.cli.plan import parts_to_begin_with, remembered
 from holdfast.planning.measured import Measured, lines_of, measured
-from holdfast.planning.plan import HEADROOM_RATIO, Plan, Room, micro_batch, plan
+from holdfast.planning.plan import CARD_HEADROOM_RATIO, HEADROOM_RATIO, Plan, Room, micro_batch, plan
+from holdfast.supervisor import known_micro_batches
+from holdfast.supervisor.run_spec import RunSpec
 from holdfast.views.plan_text import as_text
 from holdfast.views.web.plan_page import plan_page
 
@@ -89,7 +94,7 @@ def test_on_a_card_its_own_memory_decides() -> None:
     assert result is not None
     made_ = plan(result, Room(64 << 30, 1000 * MIB), None)
     assert made_.gpu_bytes == 456 * MIB
-    assert made_.largest_batch == int((1000 * (1 - HEADROOM_RATIO) - 200) / 4)
+    assert made_.largest_batch == int((1000 * (1 - CARD_HEADROOM_RATIO) - 200) / 4)
     assert made_.smallest_card_gib == 4
 
 
@@ -117,6 +122,21 @@ def test_the_json_has_the_form_that_is_promised() -> None:
     assert set(answer["by_kind"]) == kinds
     assert {tuple(layer) for layer in answer["by_layer"]} == {("name", "bytes")}
     assert {tuple(option) for option in answer["options"]} == {("title", "saves_bytes", "how")}
+
+
+def test_a_run_of_the_same_command_begins_with_the_micro_batches_that_fit(tmp_path: Path) -> None:
+    spec = RunSpec(("python", "train.py"), tmp_path / "state" / "runs" / "plan", tmp_path)
+    parts = parts_to_begin_with(made(limit_mib=480))
+    assert parts == -(-64 // made(limit_mib=480).micro_batch) > 1
+    assert f"{parts} micro-batches" in remembered(spec, parts)
+    run = RunSpec(("python", "train.py"), tmp_path / "state" / "runs" / "later", tmp_path)
+    assert known_micro_batches.recall(run) == parts
+    assert known_micro_batches.recall(replace(run, command=("python", "other.py"))) is None
+
+
+def test_a_batch_that_nearly_fits_is_left_whole() -> None:
+    near = made(limit_mib=made().host_bytes // MIB)
+    assert (near.fits, parts_to_begin_with(near)) == (False, 0)
 
 
 def test_in_words() -> None:

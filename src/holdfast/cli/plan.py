@@ -9,12 +9,16 @@ from pathlib import Path
 from holdfast.cli.errors import UserError
 from holdfast.cli.plan_process import CannotPlan, Measuring, measure
 from holdfast.cli.run import check_command, seconds, size, working_directory
+from holdfast.cli.run_store import make_state, search_directories
 from holdfast.inside.headroom import left
 from holdfast.planning.plan import Plan, Room, plan
+from holdfast.supervisor import known_micro_batches
 from holdfast.supervisor.budget import groups
+from holdfast.supervisor.run_spec import RunSpec
 from holdfast.views.plan_text import as_text
 
 CANNOT_TELL = 3
+SURELY_NOT_RATIO = 1.1  # of what there is: what is nearer to it may go through, and is not cut beforehand
 
 
 class PlanVerb:
@@ -40,6 +44,7 @@ class PlanVerb:
             "--seconds", type=seconds, default=10.0, metavar="S", help="how long larger batches are tried (default: 10)"
         )
         parser.add_argument("--timeout", type=seconds, default=600.0, metavar="S", help="for all of it (default: 600)")
+        parser.add_argument("--dir", help="where runs are kept (default: ./.holdfast, or $HOLDFAST_DIR)")
         parser.add_argument("--json", action="store_true", help="the plan as JSON")
         parser.add_argument("--html", type=Path, metavar="FILE", help="write the plan as a page, too")
         parser.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND…", help="what to plan for")
@@ -63,7 +68,14 @@ class PlanVerb:
         of = "the machine asked about" if options.memory or options.gpu_memory else "this machine"
         room = Room(options.memory or here, options.gpu_memory or answer.card_bytes, of)
         made = plan(answer.measured, room, options.batch)
-        self._show(made, answer.notes, options)
+        notes = answer.notes
+        if options.batch is None and (parts := parts_to_begin_with(made)):
+            wanted_by_run = RunSpec(
+                tuple(command), search_directories(options.dir)[0].absolute() / "runs" / "plan", working_directory(),
+                memory_bytes=options.memory, gpu_memory_bytes=options.gpu_memory,
+            )  # fmt: skip
+            notes = (*notes, remembered(wanted_by_run, parts))
+        self._show(made, notes, options)
         return 0 if made.fits else 1
 
     def _show(self, made: Plan, notes: tuple[str, ...], options: argparse.Namespace) -> None:
@@ -78,6 +90,24 @@ class PlanVerb:
             print(as_text(made, width, sys.stdout.isatty()))
             for note in notes:
                 print(f"\n{note}")
+
+
+def parts_to_begin_with(made: Plan) -> int:
+    """Into which a run had better cut the script's own batch at once; 0 where it may well go through whole."""
+    limits = ((made.host_bytes, made.room.host), (made.gpu_bytes, made.room.gpu))
+    surely = any(limit is not None and needed > SURELY_NOT_RATIO * limit for needed, limit in limits)
+    return -(-made.batch // made.micro_batch) if surely and made.micro_batch else 0
+
+
+def remembered(spec: RunSpec, parts: int) -> str:
+    """As a run does that had to find out (`known_micro_batches`)."""
+    assert spec.directory is not None
+    try:
+        make_state(spec.directory.parent.parent)
+    except OSError as error:
+        return f"a run will have to find its micro-batches by itself: nothing can be kept here ({error.strerror})"
+    known_micro_batches.remember(spec, parts)
+    return f"holdfast run of the same command begins with {parts} micro-batches a batch"
 
 
 def say(text: str) -> None:

@@ -28,9 +28,10 @@ from holdfast.units import amount
 from holdfast.vocabulary import Policy
 
 LOOK_S = 0.02  # a probe that goes wrong fills memory at some GiB a second
-SPARE_RATIO, SPARE_BYTES = 0.03, 128 << 20  # of the machine, left to everybody else
+SPARE_RATIO, SPARE_BYTES = 0.03, 32 << 20  # of the machine, left to everybody else
 LAST_LINES = 12
 FILES_NAMED = 10
+SMALL_PART = 64  # of the script's own batch, where the first size took too much
 FIRST_TO_GO = "1000"  # of oom_score_adj: should the kernel have to choose after all
 
 
@@ -59,6 +60,9 @@ class Answer:
 def measure(wanted: Measuring, say: Callable[[str], None]) -> Answer:
     """A script whose code wants its own size of a batch is started a second time, and left with it."""
     first = _Attempt(wanted, say, resize=True).run()
+    if first.measured is None and first.ended == "memory" and first.probed > 1:
+        say(f"batch {first.probed} was ended before memory ran out; starting again with a smaller one")
+        first = _Attempt(wanted, say, resize=True, first_part=SMALL_PART).run()
     if first.measured is None and first.failed_in_step:
         say("the script does not take batches of another size; starting it again with its own alone")
         first = _Attempt(wanted, say, resize=False).run()
@@ -68,8 +72,12 @@ def measure(wanted: Measuring, say: Callable[[str], None]) -> Answer:
 
 
 class _Attempt:
-    def __init__(self, wanted: Measuring, say: Callable[[str], None], resize: bool) -> None:
-        self._wanted, self._say, self._resize = wanted, say, resize
+    def __init__(
+        self, wanted: Measuring, say: Callable[[str], None], resize: bool, first_part: int | None = None
+    ) -> None:
+        self._wanted, self._say, self._resize, self._first_part = wanted, say, resize, first_part
+        self.ended = ""
+        self.probed = 0  # the batch that was being measured at its end
         self.measured: Measured | None = None
         self.reason = ""
         self.notes: list[str] = []
@@ -83,7 +91,7 @@ class _Attempt:
             channel.mkdir(mode=0o700)
             asked = {
                 "batch": self._wanted.batch, "seconds": self._wanted.seconds, "resize": self._resize,
-                "room_bytes": self._wanted.room_bytes, "limit_bytes": self._wanted.limit_bytes,
+                "first_part": self._first_part, "room_bytes": self._wanted.room_bytes, "limit_bytes": self._wanted.limit_bytes,
             }  # fmt: skip
             (channel / settings.FILE).write_text(json.dumps({"policy": "plan", "plan": asked}))
             with open(folder / "output", "wb") as output:
@@ -155,12 +163,13 @@ class _Attempt:
 
     def _judge(self, ended: str, lines: list[dict[str, Any]], output: str) -> None:
         self.measured = measured(lines)
+        self.ended = ended
+        self.probed = next((int(line["rows"]) for line in reversed(lines) if line["kind"] == "probing"), 0)
         kinds = [line["kind"] for line in lines]
         self.card_bytes = next((line.get("card_bytes") for line in lines if line["kind"] == "begun"), None)
         if ended == "memory" and self.measured is not None:
-            last = [line["rows"] for line in lines if line["kind"] == "probing"][-1]
             self.notes.append(
-                f"batch {last} was ended before it took the memory of others; what is told rests on smaller ones"
+                f"batch {self.probed} was ended before it took the memory of others; what is told rests on smaller ones"
             )
         self.failed_in_step = self._resize and ended == "itself" and kinds[-1:] == ["probing"]
         if self.measured is None:

@@ -57,11 +57,15 @@ def new_run(option: str | None, name: str) -> tuple[Path | None, str]:
     return made, f"cannot write .holdfast here ({refused}): this run is recorded in {made.parent.parent}"
 
 
-def _make(state: Path, name: str) -> Path:
+def make_state(state: Path) -> None:
     _refuse_a_strangers(state.parent)
     state.mkdir(mode=0o700, parents=True, exist_ok=True)
     with contextlib.suppress(FileExistsError), open(state / ".gitignore", "x") as ignore:
         ignore.write("*\n")
+
+
+def _make(state: Path, name: str) -> Path:
+    make_state(state)
     runs = state / "runs"
     runs.mkdir(mode=0o700, exist_ok=True)
     stamp = time.strftime("%Y%m%d-%H%M%S")

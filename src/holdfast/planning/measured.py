@@ -14,6 +14,7 @@ from holdfast.inside.plan.memory_curve import Curve, Point
 # truth rather than below it.
 SETTLING_RATIO = {"torch": 0.05}
 ELSEWHERE = 0.02
+OWN_MAPPING_BYTES = 32 << 20  # glibc's highest border between its heap and mappings (DEFAULT_MMAP_THRESHOLD_MAX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,7 @@ class Measured:
     activations: int | None = None
     batch_bytes: int = 0
     workers_bytes: int = 0
+    largest_block: int = 0  # that is saved for the backward pass
     layers: tuple[tuple[str, int], ...] = ()
     layer_weights: Mapping[str, int] = field(default_factory=dict)
     optimizers: tuple[str, ...] = ()
@@ -56,7 +58,9 @@ class Measured:
 
     def host(self) -> Curve:
         rows, needed = [p.rows for p in self.points], [self._settled(p) + self.workers_bytes for p in self.points]
-        return Curve(rows, needed, self.fixed + self.workers_bytes, 0.0 if self.on_gpu else self.activations_a_row)
+        a_row = 0.0 if self.on_gpu else self.activations_a_row
+        bend = OWN_MAPPING_BYTES * self.last.rows / self.largest_block if self.largest_block else float("inf")
+        return Curve(rows, needed, self.fixed + self.workers_bytes, a_row, bend)
 
     def _settled(self, point: Point) -> int:
         ratio = SETTLING_RATIO.get(self.framework, ELSEWHERE)
@@ -94,7 +98,7 @@ def measured(lines: Iterable[Mapping[str, Any]]) -> Measured | None:
         data_bytes=int(begun.get("data_bytes") or 0),
         **{
             name: int(last.get(name) or 0)
-            for name in ("weights", "gradients", "optimizer", "batch_bytes", "workers_bytes")
+            for name in ("weights", "gradients", "optimizer", "batch_bytes", "workers_bytes", "largest_block")
         },
         activations=last.get("activations"),
         layers=tuple((str(layer["name"]), int(layer["bytes"])) for layer in last.get("layers", ())),

@@ -14,7 +14,7 @@ from .gauges import Gauges, held_by_children
 from .loaded_data import loaded_bytes
 from .memory_curve import Point
 from .notes import Notes
-from .sizes import BEYOND, Sizes
+from .sizes import BEYOND, FIRST_PART, Sizes
 
 
 class Anatomy:
@@ -54,15 +54,8 @@ class Rounds:
         wanted = self._wanted
         seconds, limit = float(wanted.get("seconds") or 10.0), wanted.get("limit_bytes")
         card = self.gauges.card.room_bytes() if self.gauges.card is not None else None
-        self.sizes = Sizes(
-            own_rows,
-            wanted.get("batch"),
-            wanted.get("room_bytes"),
-            seconds,
-            limit,
-            card,
-            int(wanted.get("beyond") or BEYOND),
-        )
+        beyond, part = int(wanted.get("beyond") or BEYOND), int(wanted.get("first_part") or FIRST_PART)
+        self.sizes = Sizes(own_rows, wanted.get("batch"), wanted.get("room_bytes"), seconds, limit, card, beyond, part)
         self._first = time.perf_counter()
         self.rows = self.sizes.first() if self.resizes else own_rows
         self.gauges.begin()

@@ -31,18 +31,19 @@ class Sizes:
         limit_bytes: Optional[int] = None,
         card_room_bytes: Optional[int] = None,
         beyond: int = BEYOND,
+        first_part: int = FIRST_PART,
     ) -> None:
         self.own, self.asked, self.seconds = own_rows, asked_rows, seconds
         self.room = room_bytes  # of this machine: nothing that needs more is run
         self.limit = limit_bytes  # that is asked about, and may well be run beyond
-        self.card_room, self.beyond = card_room_bytes, beyond
+        self.card_room, self.beyond, self.first_part = card_room_bytes, beyond, first_part
         self.points: List[Point] = []
         self.fixed = 0  # held before the first step
         self.least_a_row = 0.0
 
     def first(self) -> int:
         """Two rows at least: normalisation over a batch refuses a single one."""
-        return max(min(self.own, 2), self.own // FIRST_PART)
+        return max(min(self.own, 2), self.own // self.first_part)
 
     def next(self, spent_s: float) -> Optional[int]:
         """None where enough is known, or nothing more can be."""

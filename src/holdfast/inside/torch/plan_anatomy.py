@@ -26,7 +26,7 @@ class TorchAnatomy(Anatomy):
         self._saved: Dict[str, int] = {}
         self._most: Dict[str, int] = {}  # of the backward pass that had the most to hold
         self._known: Set[int] = set()  # storages of parameters and of the batch: held anyway
-        self._gradients = self._state = self._rows = 0
+        self._gradients = self._state = self._rows = self._largest = 0
         self.batch: Any = None
         self.batch_bytes = 0
         self.on_card = False
@@ -42,7 +42,7 @@ class TorchAnatomy(Anatomy):
             parameter.grad = None
 
     def begin(self) -> None:
-        self._seen, self._saved, self._most = set(), {}, {}
+        self._seen, self._saved, self._most, self._largest = set(), {}, {}, 0
         self._looks = True
         self._hooks = self._torch.autograd.graph.saved_tensors_hooks(self._pack, _unchanged)
         self._hooks.__enter__()
@@ -74,6 +74,7 @@ class TorchAnatomy(Anatomy):
         return {
             "framework": "torch", "rows": self._rows, "weights": self._weights(), "gradients": self._gradients,
             "optimizer": self._state, "activations": sum(self._most.values()), "batch_bytes": self.batch_bytes,
+            "largest_block": self._largest,
             "layers": [{"name": name, "bytes": size} for name, size in layers[:10]],
             "optimizers": sorted({type(o).__name__ for o in self._optimizers.values()}),
             "layer_weights": self._weights_by_layer(), "half": self._is_half(),
@@ -133,6 +134,7 @@ class TorchAnatomy(Anatomy):
                 self._seen.add(pointer)
                 name = self._names.get(id(self._stack[-1]), OUTSIDE) if self._stack else OUTSIDE
                 self._saved[name] = self._saved.get(name, 0) + storage.nbytes()
+                self._largest = max(self._largest, storage.nbytes())
         return tensor
 
     def _of_batch(self) -> Set[int]:
