@@ -202,7 +202,7 @@ def sparse(folder: Path) -> None:
     if os.access(GROUPS, os.W_OK):
         group.mkdir()
         (group / "memory.limit_in_bytes").write_text(str(LIMIT_BYTES))
-        limited = f"limit {LIMIT_BYTES >> 20} MiB"
+        limited = f"limit of {LIMIT_BYTES >> 20} MiB"
     join = f"import os\nfrom pathlib import Path\nplace = Path({str(group)!r}) / 'cgroup.procs'\nplace.exists() and place.write_text(str(os.getpid()))\n"
     try:
         for who, quick in (("whole", False), ("quick", True)):

@@ -123,7 +123,7 @@ FIGURES = (
     Figure(
         "`holdfast audit` of a sparse array of {size} GB, memory",
         r"audit, sparse, (?P<size>[\d.]+) GB npy, whole, (?P<limit>.*?): (?P<seconds>[\d.]+) s, .*peak RSS (?P<peak>\d+) MiB",
-        "{peak} MiB RSS at most, in a group with a {limit}",
+        "{peak} MiB RSS at most, in a group with a {limit} (page cache counts)",
     ),
     Figure(
         "peak of a training process on the CPU as `plan` predicts it: {models} models, {batches} batches that were not measured",
