@@ -91,6 +91,7 @@ def test_a_batch_too_many_for_the_memory_asked_about_is_told_with_its_micro_batc
     assert answer["options"][0]["title"].startswith("gradient accumulation")
 
 
+@pytest.mark.slow
 def test_a_script_whose_code_has_one_batch_size_is_measured_with_that(tmp_path: Path) -> None:
     command = script(tmp_path, TORCH_LOOP.replace("WEIGHTS", ONE_BATCH))
     code, answer, said = planned(tmp_path, "--memory", "1G", *command)
