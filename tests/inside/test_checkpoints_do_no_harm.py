@@ -82,6 +82,7 @@ def test_a_fault_of_ours_stays_with_us(fault: str, tmp_path: Path) -> None:
     check_same(bare, kept)
 
 
+@pytest.mark.slow
 def test_an_error_of_the_users_looks_as_it_always_did(tmp_path: Path) -> None:
     bare, kept = both("keras_shape_error", tmp_path)
     one, other = (run.attempts[0].err.splitlines() for run in (bare, kept))

@@ -65,8 +65,8 @@ def _sound(journal: Journal) -> None:
     assert not journal.events("inside.failed")
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
-@pytest.mark.parametrize("persistent", [False, True])
+@pytest.mark.parametrize("method", ["fork", "spawn", pytest.param("forkserver", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("persistent", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_loader_workers_are_silent_and_steps_are_exact(workplace: Workplace, method: str, persistent: bool) -> None:
     source = f"""
 if __name__ == "__main__":

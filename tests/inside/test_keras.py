@@ -18,7 +18,7 @@ SCRIPTS = (
     pytest.param("keras_generator", marks=pytest.mark.slow),
     pytest.param("keras_custom_train_step", marks=pytest.mark.slow),
     pytest.param("keras_steps_per_execution", marks=pytest.mark.slow),
-    "keras_train_on_batch",
+    pytest.param("keras_train_on_batch", marks=pytest.mark.slow),
 )
 FAULTS = (
     *contract.COMMON_FAULTS,

@@ -34,7 +34,7 @@ def both(name: str, place: Path) -> tuple[Ran, Ran]:
     return run_pair(contract.SCRIPTS / f"{name}.py", place)
 
 
-@pytest.mark.parametrize("name", ["tf_tape_function", "tf_tape_eager"])
+@pytest.mark.parametrize("name", ["tf_tape_function", pytest.param("tf_tape_eager", marks=pytest.mark.slow)])
 def test_a_loop_is_followed_and_left_as_it_was(name: str, place: Path) -> None:
     bare, ran = both(name, place)
     contract.check_everything(bare, ran)

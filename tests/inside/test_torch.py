@@ -17,6 +17,8 @@ pytest.importorskip("torch")
 PLAIN = ("torch_plain", "torch_amp", "torch_workers", "torch_accumulation", "torch_scheduler_validation")
 LOOPS = (*PLAIN, "torch_two_optimizers")
 FRAMEWORKS = {"torch_lightning": "lightning", "torch_hf_trainer": "transformers"}
+# Of trainers and such loops there are others that are quick: test_trainers, test_torch_loops.
+SLOW = dict.fromkeys(("torch_amp", "torch_two_optimizers", "torch_lightning", "torch_hf_trainer"), pytest.mark.slow)
 # Every function of the adapter's that a hook calls.
 OWN_FAULTS = (
     "torch.adapter.install",
@@ -57,12 +59,12 @@ def _ran(place: Path, name: str, holdfast: bool) -> Ran:
     return _both(place, name)[holdfast]
 
 
-@pytest.mark.parametrize("name", LOOPS)
+@pytest.mark.parametrize("name", [pytest.param(one, marks=SLOW.get(one, ())) for one in LOOPS])
 def test_a_loop_is_counted_right_and_not_changed(place: Path, name: str) -> None:
     contract.check_everything(_ran(place, name, False), _ran(place, name, True))
 
 
-@pytest.mark.parametrize("name", FRAMEWORKS)
+@pytest.mark.parametrize("name", [pytest.param(one, marks=SLOW.get(one, ())) for one in FRAMEWORKS])
 def test_a_trainer_of_a_framework_comes_through_the_same_hooks(place: Path, name: str) -> None:
     if importlib.util.find_spec(FRAMEWORKS[name]) is None:
         pytest.skip(f"{FRAMEWORKS[name]} is not installed")

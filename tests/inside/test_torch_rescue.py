@@ -71,7 +71,7 @@ def train(
 
 
 @pytest.mark.parametrize("reduction", ["mean", "sum"])
-@pytest.mark.parametrize("rows_at_once", [11, 4, 1])
+@pytest.mark.parametrize("rows_at_once", [11, 4, pytest.param(1, marks=pytest.mark.slow)])
 def test_fifty_steps_in_pieces_are_fifty_steps(rows_at_once: int, reduction: str) -> None:
     plain, losses = train(network(10**9), rescued=False, reduction=reduction)
     pieces, same_losses = train(network(rows_at_once), rescued=True, reduction=reduction)

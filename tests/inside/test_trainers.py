@@ -110,13 +110,13 @@ def test_a_run_that_was_killed_begins_in_pieces() -> None:
     assert len(begun["refused"]) == 1, "what cannot be split is run in one piece"
 
 
-@pytest.mark.parametrize("package", LIGHTNING)
+@pytest.mark.parametrize("package", [pytest.param(one, marks=SLOW.get(one, [])) for one in LIGHTNING])
 def test_a_logged_value_that_cannot_be_put_together_is_named(package: str) -> None:
     (text,) = _ran("lightning_rescue.py", package)["odd"]
     assert "last micro-batch" in text and "spread" in text
 
 
-@pytest.mark.parametrize("package", LIGHTNING)
+@pytest.mark.parametrize("package", [pytest.param(one, marks=SLOW.get(one, [])) for one in LIGHTNING])
 def test_a_loss_over_the_whole_batch_is_survived_where_its_modules_are_cut(package: str) -> None:
     found = _ran("lightning_rescue.py", package)["by_modules"]
     assert found["apart"] < 1e-9 and found["same_calls"] and found["refusals"] > 0
@@ -168,7 +168,7 @@ print("steps", trainer.global_step)
 
 
 @pytest.mark.parametrize("package", SCRIPTS)
-@pytest.mark.parametrize("policy", ["protect", "advise"])
+@pytest.mark.parametrize("policy", ["protect", pytest.param("advise", marks=pytest.mark.slow)])
 def test_an_unedited_script_under_holdfast_run(tmp_path: Path, package: str, policy: str) -> None:
     """The trainer is imported before anything else of torch, as scripts do."""
     if not _there(package):

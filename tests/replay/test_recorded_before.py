@@ -86,7 +86,13 @@ def test_a_fit_goes_on_from_its_old_checkpoint_to_the_weights_of_one_that_was_ne
 
 @needs_keras
 @pytest.mark.root
-@pytest.mark.parametrize(("edited", "k"), [(False, 2), (True, None)], ids=["the same script", "an edited one"])
+@pytest.mark.parametrize(
+    ("edited", "k"),
+    [
+        pytest.param(False, 2, id="the same script"),
+        pytest.param(True, None, id="an edited one", marks=pytest.mark.slow),
+    ],
+)
 def test_micro_batches_that_were_learned_are_used(edited: bool, k: int | None, tmp_path: Path) -> None:
     """In the folder, by the words and on a machine of the name that they were learned with."""
     recorded = _laid_out("rescued", tmp_path)

@@ -81,7 +81,12 @@ def _off(workplace: Workplace) -> list[Event]:
     return _journal(workplace).events(DetectorOff.KIND)
 
 
-@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+SLOW = pytest.mark.slow  # that one that sleeps is left out is seen below, too
+
+
+@pytest.mark.parametrize(
+    "body", [pytest.param(body, id=name, marks=SLOW if "sleep" in body else ()) for name, body in BODIES.items()]
+)
 def test_the_run_its_output_and_its_record_are_the_same(workplace: Workplace, body: str) -> None:
     seconds = 14 if "sleep" in body else 4  # three looks of two seconds, on a busy machine
     command = [*workplace.script(SCRIPT), str(10 * seconds)]

@@ -148,6 +148,7 @@ def test_workers_share_an_epoch_and_pytorch_gets_tensors() -> None:
 
 @pytest.mark.skipif(find_spec("tensorflow") is None, reason="needs TensorFlow and Keras")
 @pytest.mark.timeout(300)
+@pytest.mark.slow
 def test_a_killed_fit_over_streamed_data_ends_as_if_nothing_had_happened() -> None:
     code, said = outcomes("--kills", "1", "fit.streamed")
     assert code == 0 and "1 kills, went on from [" in said and "from []" not in said, said

@@ -11,6 +11,7 @@ from holdfast.vocabulary import NOT_WORKING, DecisionKind, Diagnosis, Event, Pol
 NOT_AGAIN = "; not started again: "
 NOTHING_TO_START = "nothing to start again"
 HELD, STOPPED = "guard:hold:", "guard:stop:"  # how the keys of the guard's actions begin
+HELD_WORDS = "held the job while memory was short"
 LINE_CHARACTERS = 200
 
 
@@ -52,12 +53,15 @@ class Happenings:
 
     def lines(self, policy: Policy, verdict: Diagnosis | None, trained: bool, more: Sequence[str]) -> list[str]:
         """`verdict` of a run that did not finish; `more`: the command that tells it."""
-        deeds = list(self._deeds())
+        deeds, held = (
+            list(self._deeds()),
+            [HELD_WORDS] if self._guard[HELD] else [],
+        )  # held for moments: part of being near a limit
         failed = verdict is not None and verdict.outcome != "stopped" and trained
         if policy == Policy.OBSERVE or not (failed or self._noticed or deeds):
             return []
         what = self._finished() if verdict is None else _failed(verdict)
-        done = self._done(deeds, policy, failed)
+        done = self._done([*deeds, *held], policy, failed)
         return [f"holdfast: {_short(line)}" for line in (what, done)] + [f"holdfast: for more: {shlex.join(more)}"]
 
     def _finished(self) -> str:
@@ -87,8 +91,6 @@ class Happenings:
             yield f"ran steps in {self._pieces} micro-batches"
         if self._went_on:
             yield f"went on after {_times(self._went_on, 'a bad step', 'bad steps')}"
-        if self._guard[HELD]:
-            yield "held the job while memory was short"
         if self._guard[STOPPED]:
             yield "stopped what took the memory"
         yield from self._ended[-1:]
