@@ -130,6 +130,7 @@ def test_a_scheduler_that_takes_the_machine_gets_143_and_the_run_goes_on_where_i
     assert second.out.endswith("ended\n")
 
 
+@pytest.mark.slow
 def test_a_handler_of_the_users_runs_after_the_save(run: Run) -> None:
     attempt = run.start(HANDLER="1")
     assert attempt.wait_for_training()
@@ -159,6 +160,7 @@ def test_a_full_disk_keeps_the_old_checkpoint_and_the_run_going(run: Run) -> Non
         subprocess.run(["umount", "-l", str(run.checkpoints)], check=False)
 
 
+@pytest.mark.slow
 def test_without_a_word_about_checkpoints_nothing_is_kept(run: Run) -> None:
     attempt = run.start(keep=False, EPOCHS="2")
     assert attempt.finish() == 0
