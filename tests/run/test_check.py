@@ -217,7 +217,7 @@ def told(workplace: Workplace, state: str) -> list[str]:
 
 @pytest.mark.root
 def test_a_run_tells_what_is_bad_once_and_waits_for_nothing(workplace: Workplace, with_driver: Any) -> None:
-    command, small = workplace.script(TRAINS), (*IN_A_NAMESPACE, SMALL_SHM, "sh")
+    command, small = workplace.script(TRAINS), ("sh", "-c", 'ulimit -n 64; exec "$@"', "sh")
     wedged, environment = with_driver(init="time.sleep(1000)")
     began = time.monotonic()
     started = {
@@ -232,8 +232,8 @@ def test_a_run_tells_what_is_bad_once_and_waits_for_nothing(workplace: Workplace
     assert time.monotonic() - began < 30  # 3 s
     assert {(process.returncode, said[name][0]) for name, process in started.items()} == {(0, b"trains\n")}
     assert {name: told(workplace, name) for name in started} == {
-        "advised": ["shm"], "observed": ["shm"], "healthy": [], "wedged": [],
+        "advised": ["limits"], "observed": ["limits"], "healthy": [], "wedged": [],
     }  # fmt: skip
     (line,) = said["advised"][1].decode().splitlines()
-    assert line.startswith("holdfast: /dev/shm has 64 MiB free of 64 MiB") and "--shm-size" in line
+    assert line.startswith("holdfast: ") and "64" in line and "ulimit -n" in line
     assert [said[name][1] for name in ("observed", "healthy", "wedged")] == [b"", b"", b""]

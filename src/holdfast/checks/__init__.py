@@ -26,7 +26,7 @@ CHECKS = (
     Check("swap", swap.look, "warn", BUSY, beside_a_run=False),
     Check("limits", limits.look, "warn", BUSY),
     Check("cgroup-memory", control_groups.look, "warn", BUSY, beside_a_run=False),
-    Check("shm", shared_memory.look, "warn", BUSY),
+    Check("shm", shared_memory.look, "warn", BUSY, beside_a_run=False),  # a script without workers needs none
     Check("disk-space", disks.look, "bad", DEAD_MOUNT),
     Check("disk-speed", disk_speed.look, "warn", DEAD_MOUNT, beside_a_run=False),
     Check("cpu-threads", processors.look, "warn", BUSY),

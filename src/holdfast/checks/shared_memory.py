@@ -30,7 +30,7 @@ def look(here: Here) -> Iterator[Line]:
     if free is None or total is None:
         yield bad("shm", "/dev/shm does not answer", LARGER)
     else:
-        yield judged(total if here.job_runs else free, total)  # the job's workers may fill it themselves
+        yield judged(free, total)
 
 
 def judged(free: float, total: float) -> Line:
