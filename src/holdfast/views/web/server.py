@@ -122,7 +122,7 @@ def app(viewer: Viewer, metrics: Metrics, token: str, cookie: str) -> Starlette:
     routes = [
         Route("/metrics", _answered(metrics_now)),
         Route("/", _answered(lambda _: _html(pages.runs_page(viewer.rows())))),
-        Route("/run/{run}", _answered(lambda asked: _html(pages.run_page(viewer.find(_run(asked)).name)))),
+        Route("/run/{run}", _answered(lambda asked: _html(pages.run_page(viewer.prepare(_run(asked)).name)))),
         Route("/run/{run}/data", _answered(lambda asked: _json(viewer.whole(_run(asked))))),
         Route("/run/{run}/new", _answered(lambda asked: _json(viewer.since(_run(asked), _number(asked, "version"))))),
         Route("/run/{run}/signals", _answered(lambda asked: _json(viewer.signals(_run(asked), _word(asked, "chart"))))),

@@ -7,6 +7,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -73,7 +74,10 @@ class Viewer:
         self._lock = threading.Lock()
 
     def rows(self) -> list[dict[str, Any]]:
-        return listing.rows(self._runs(), self._alive)
+        found = listing.rows(self._runs(), self._alive)
+        if found:
+            self.prepare(str(found[0]["run"]))  # the likeliest to be looked at next
+        return found
 
     def find(self, name: str) -> Path:
         """By its whole name, out of those there are: what a request names is never a path."""
@@ -83,6 +87,12 @@ class Viewer:
         raise NoSuchRun(name)
 
     # -- one run
+
+    def prepare(self, name: str) -> Path:
+        """Its record is read while the browser loads the page, since that takes as long."""
+        run, watched = self.find(name), self._watched(name)
+        threading.Thread(target=_update, args=(watched,), daemon=True).start()
+        return run
 
     def whole(self, name: str) -> dict[str, Any]:
         watched = self._watched(name)
@@ -149,6 +159,9 @@ class Viewer:
             judged = self._verdicts.setdefault(name, Judged())
             while len(self._verdicts) > KEPT_VERDICTS:
                 self._verdicts.popitem(last=False)
+            drawn = self._documents.get(name)
+        with drawn.lock if drawn is not None else nullcontext():
+            pass  # what is being read for the charts comes first: both at once take twice as long
         with judged.lock:
             now, of = time.monotonic(), _sizes(run)
             fresh = judged.of == of or now - judged.at < max(AGAIN_S, AGAIN_TIMES * judged.took_s)
@@ -156,6 +169,11 @@ class Viewer:
                 judged.recording = self._read(run)
                 judged.of, judged.at, judged.took_s = of, now, time.monotonic() - now
             return judged.recording
+
+
+def _update(watched: Watched) -> None:
+    with watched.lock, suppress(OSError):  # told where it is asked for
+        watched.document.update()
 
 
 def run_sections(document: RunDocument) -> dict[str, Markup]:
