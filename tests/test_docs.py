@@ -13,13 +13,13 @@ from holdfast.cli.run import RunVerb
 from holdfast.cli.why import WhyVerb
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").rglob("*.md"))]
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 REPOSITORY_PATH = re.compile(r"`((?:bench|docs|examples|lab|src|tests)/[\w./-]+)`")
 MODULE = re.compile(r"python -m ((?:bench|lab|examples|tests)(?:\.\w+)*)")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_files_and_commands_exist(page: Path) -> None:
     text = page.read_text()
     missing = [link for link in LINK.findall(text) if not (page.parent / link).exists()]
@@ -34,6 +34,11 @@ def test_links_files_and_commands_exist(page: Path) -> None:
 def test_the_links_of_the_readme_lead_to_every_page_of_the_docs() -> None:
     linked = set(LINK.findall((ROOT / "README.md").read_text()))
     assert {f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")} <= linked
+
+
+def test_the_links_of_the_architecture_lead_to_every_page_of_the_design() -> None:
+    linked = set(LINK.findall((ROOT / "ARCHITECTURE.md").read_text()))
+    assert {f"docs/design/{page.name}" for page in (ROOT / "docs/design").glob("*.md")} == linked
 
 
 def test_the_commands_of_the_readme_are_there() -> None:
