@@ -35,6 +35,7 @@ OF_TORCH = (
     Seam("torch.nn.modules.module", "Module", (RESCUE,), assigned="_buffers"),
     Seam("torch.nn.modules.batchnorm", "_NormBase", (RESCUE,)),
     Seam("torch.cuda", "_lazy_call", (RESCUE,)),
+    Seam("torch.utils._python_dispatch", "TorchDispatchMode", (RESCUE,)),
     Seam("torch.nn.modules.module", "Module._call_impl", (DETAIL,)),
     Seam("torch.nn.modules.module", "Module", (DETAIL,), assigned="_compiled_call_impl"),
     Seam("torch", "_foreach_norm", (DETAIL,)),
@@ -200,6 +201,22 @@ def has_gradient_hooks(parameter: Any) -> bool:
 
 def norm_class(torch: Any) -> Any:
     return torch.nn.modules.batchnorm._NormBase
+
+
+# -- several ranks
+
+
+def collectives_begun(torch: Any) -> Optional[int]:
+    """In all groups of processes that this one is in; None where this PyTorch does not tell."""
+    groups = getattr(getattr(torch.distributed.distributed_c10d, "_world", None), "pg_map", None)
+    if groups is None or not all(hasattr(group, "_get_sequence_number_for_group") for group in groups):
+        return None
+    return sum(int(group._get_sequence_number_for_group()) for group in groups)
+
+
+def dispatch_mode(torch: Any) -> Any:
+    """A class whose objects are asked for each operation while they are entered."""
+    return torch.utils._python_dispatch.TorchDispatchMode
 
 
 # -- CUDA, without starting it
