@@ -11,11 +11,10 @@ import contextlib
 from typing import Any, Iterable, Iterator, List, Optional
 
 from ..rescue_engine import CannotSplit
-from . import seams
+from . import distributed_seams
 
 WRAPPER = "DistributedDataParallel"  # sends around the call of the module that it holds, never within it
 TALKS = "its forward pass talks to other ranks by itself"
-COLLECTIVES = ("c10d", "_c10d_functional", "c10d_functional")  # how PyTorch calls the libraries that they are in
 
 
 def are_several(torch: Any) -> bool:
@@ -27,7 +26,7 @@ def are_several(torch: Any) -> bool:
 
 def sent(torch: Any) -> Optional[int]:
     """How many collectives this process has begun, in all groups; None where that cannot be told or there is nobody."""
-    return seams.collectives_begun(torch) if are_several(torch) else None
+    return distributed_seams.collectives_begun(torch) if are_several(torch) else None
 
 
 def backward(torch: Any, outputs: List[Any], gradients: Any, tensors: Iterable[Any]) -> None:
@@ -65,11 +64,11 @@ _made: List[Any] = []
 def _mode(torch: Any) -> Any:
     if _made:
         return _made[0]
-    kind: Any = seams.dispatch_mode(torch)
+    kind: Any = distributed_seams.dispatch_mode(torch)
 
     class RefusesCollectives(kind):  # type: ignore[misc]
         def __torch_dispatch__(self, call: Any, _types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            if call.namespace in COLLECTIVES:
+            if call.namespace in distributed_seams.COLLECTIVES:
                 raise CannotSplit(TALKS)
             return call(*args, **(kwargs or {}))
 

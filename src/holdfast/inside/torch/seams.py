@@ -203,22 +203,6 @@ def norm_class(torch: Any) -> Any:
     return torch.nn.modules.batchnorm._NormBase
 
 
-# -- several ranks
-
-
-def collectives_begun(torch: Any) -> Optional[int]:
-    """In all groups of processes that this one is in; None where this PyTorch does not tell."""
-    groups = getattr(getattr(torch.distributed.distributed_c10d, "_world", None), "pg_map", None)
-    if groups is None or not all(hasattr(group, "_get_sequence_number_for_group") for group in groups):
-        return None
-    return sum(int(group._get_sequence_number_for_group()) for group in groups)
-
-
-def dispatch_mode(torch: Any) -> Any:
-    """A class whose objects are asked for each operation while they are entered."""
-    return torch.utils._python_dispatch.TorchDispatchMode
-
-
 # -- CUDA, without starting it
 
 
