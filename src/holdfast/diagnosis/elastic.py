@@ -56,12 +56,15 @@ def of_the_first_seen(lines: Sequence[Line], first: FirstStop) -> list[Finding]:
 
 
 def named_for_the_rank(finding: Finding, first: FirstStop) -> Finding:
+    named = said_by(finding, first.rank)
+    return replace(named, evidence=(*finding.evidence, *first.evidence()))
+
+
+def said_by(finding: Finding, rank: int) -> Finding:
     told = finding.headline or CAUSES[finding.cause].title
     if told.startswith(BY_THE_SCRIPT):
-        headline = f"Rank {first.rank} {told.removeprefix(BY_THE_SCRIPT)}"
-    else:
-        headline = f"Rank {first.rank}: {told[0].lower() if told[1:2].islower() else told[:1]}{told[1:]}"
-    return replace(finding, evidence=(*finding.evidence, *first.evidence()), headline=headline)
+        return replace(finding, headline=f"Rank {rank} {told.removeprefix(BY_THE_SCRIPT)}")
+    return replace(finding, headline=f"Rank {rank}: {told[0].lower() if told[1:2].islower() else told[:1]}{told[1:]}")
 
 
 def _of_its_words(first: FirstStop) -> list[Finding]:

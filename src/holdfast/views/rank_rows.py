@@ -37,6 +37,6 @@ def rank_rows(window: Window) -> tuple[RankRow, ...]:
 
 
 def _row(window: Window, story: RankStory, prefix: str | None, was_first: bool) -> RankRow:
-    own = [window.value(f"{prefix}.{name}") if prefix else None for name in OF_EACH[1:]]
+    step_s, own_s, waits = (window.value(f"{prefix}.{name}") if prefix else None for name in OF_EACH[1:])
     ended = story.how() if story.stopped_at is not None else ""
-    return RankRow(story.rank, story.joined.host, story.steps, *own, ended, story.stopped_at, was_first)
+    return RankRow(story.rank, story.joined.host, story.steps, step_s, own_s, waits, ended, story.stopped_at, was_first)
