@@ -41,7 +41,9 @@ def run(engine: str, fault: str) -> tuple[bool, str]:
     expected = EXPECTED[fault]
     if expected is None:
         noticed = [one["title"] for one in verdict["noticed"]]
-        right = done.returncode == 0 and verdict["cause"] is None and not noticed and len(ENDS.findall(done.stdout)) == 2
+        right = (
+            done.returncode == 0 and verdict["cause"] is None and not noticed and len(ENDS.findall(done.stdout)) == 2
+        )
         return right, f"{took:.0f} s, exit code {done.returncode}, [{title}] {noticed or ''}"
     return done.returncode != 0 and title.startswith(expected), f"{took:.0f} s, [{title}]"
 

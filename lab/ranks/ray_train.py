@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 import time
+from pathlib import Path
 
 import ray
 import ray.train.torch
@@ -32,7 +33,7 @@ def loop(config):
 
 def main():
     ray.init(num_cpus=4, include_dashboard=False, object_store_memory=100 << 20, _temp_dir=sys.argv[1])
-    run = RunConfig(storage_path=os.getcwd(), failure_config=FailureConfig(max_failures=0))
+    run = RunConfig(storage_path=str(Path.cwd()), failure_config=FailureConfig(max_failures=0))
     fault = {"fault": os.environ.get("FAULT", "")}
     workers = ScalingConfig(num_workers=2)
     ray.train.torch.TorchTrainer(loop, train_loop_config=fault, scaling_config=workers, run_config=run).fit()

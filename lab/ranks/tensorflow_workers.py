@@ -12,7 +12,7 @@ PATIENCE_S = 20.0  # that a worker has after another one failed
 
 
 def worker(rank):
-    import tensorflow as tf
+    import tensorflow as tf  # noqa: PLC0415 - not for the one that starts them
 
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
     with strategy.scope():

@@ -7,7 +7,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from holdfast.causes import CAUSES, SAYS_MORE
-from holdfast.diagnosis.elastic import explained, named_for_the_rank, of_the_first_seen, of_the_first_to_fail, said_by
+from holdfast.diagnosis.elastic import (
+    explained,
+    named_for_the_rank,
+    of_the_first_seen,
+    of_the_first_to_fail,
+    raised_by,
+    said_by,
+)
 from holdfast.diagnosis.plain_text import Line, lines_of, read_lines
 from holdfast.diagnosis.reading.clues import TAKEN_CARE_OF
 from holdfast.diagnosis.reading.log import Clue, clues_of
@@ -65,8 +72,8 @@ def find_errors(window: Window) -> list[Finding]:
             found = [finding for finding in found if finding.cause not in OF_THE_CARD]
         elif _without_a_card(window) and not ON_A_GPU.search(" ".join(raised.message for raised in chains[name])):
             found = [_on_the_host(finding) for finding in found]
-        rank = _speaker(window, read_lines(window.output(name)))
-        found = [said_by(finding, rank) for finding in found] if rank is not None and seen is None else found
+        if seen is None:
+            found = _of_the_speaker(window, read_lines(window.output(name)), found)
         at = end.at if end and trust[name] > HANDLED else None
         findings += [_from_stream(finding, name, at) for finding in found]
     if seen is not None:
@@ -74,17 +81,20 @@ def find_errors(window: Window) -> list[Finding]:
     return _without_guessed_kills(window, findings)
 
 
-def _speaker(window: Window, said: Sequence[Line]) -> int | None:
-    """The one rank that raised something of its own, as Ray shows it: the process before each line, the rank before a summary."""
+def _of_the_speaker(window: Window, said: Sequence[Line], found: list[Finding]) -> list[Finding]:
+    """What the one rank raised that raised something of its own. Ray names the process before each line, the rank before a summary."""
     ranks = {one.joined.pid: one.rank for one in stories(window)}
     lines: dict[int, list[str]] = {}
     for line in said if ranks else ():
         if process := PROCESS.search(line.who):
             lines.setdefault(int(process["pid"]), []).append(line.text)
-    chains = {pid: last_chain(texts) for pid, texts in lines.items() if pid in ranks}
-    raised = {ranks[pid] for pid, chain in chains.items() if chain and not LOST.search(chain[-1].message)}
-    raised = raised or {int(found["rank"]) for line in said if (found := SUMMARY.match(line.text))}
-    return raised.pop() if ranks and len(raised) == 1 else None
+    chains = {ranks[pid]: last_chain(texts) for pid, texts in lines.items() if pid in ranks}
+    raised = {rank: chain for rank, chain in chains.items() if chain and not LOST.search(chain[-1].message)}
+    if len(raised) == 1:
+        ((rank, chain),) = raised.items()
+        return [said_by(finding, rank) for finding in raised_by(chain)]
+    summaries = {int(told["rank"]) for line in said if (told := SUMMARY.match(line.text))}
+    return [said_by(finding, summaries.copy().pop()) for finding in found] if ranks and len(summaries) == 1 else found
 
 
 def of_one_rank(window: Window, seen: FirstStop, at: float | None) -> list[Finding]:
