@@ -14,6 +14,7 @@ from torch import nn
 
 
 def loop(config):
+    torch.set_num_threads(1)
     rank = ray.train.get_context().get_world_rank()
     model = ray.train.torch.prepare_model(nn.Linear(8, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)

@@ -21,7 +21,9 @@ LOST = re.compile(
     r"UnavailableError|ActorDied|another (?:rank|worker|replica)|peer"
 )
 IN_VAIN = re.compile(r"(?i)time[d ]{0,2}out")
-BY_THE_ENGINE = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})  # how it ends those that are left
+BY_THE_ENGINE = frozenset(  # how it ends those that are left, or warns all of them
+    {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2}
+)
 AT_ONCE_S = 0.01
 MOST_ECHOES = 4
 RANKS = "ranks"  # the source of evidence that compares them
