@@ -93,7 +93,7 @@ class Incident:
 
 
 @reads(READS)
-def find(window: Window, thresholds: Thresholds = Thresholds()) -> list[Finding]:  # noqa: B008 - frozen
+def find(window: Window, thresholds: Thresholds = Thresholds()) -> list[Finding]:
     """One finding a cause, by the first incident that has it."""
     found: dict[str, Finding] = {}
     setups = [Setup.of(event) for event in window.events(SETUP)]
