@@ -10,6 +10,7 @@ CAUSE = CauseRecord(
     sure="Shapes and activation of the last layer against what the loss is made for.",
     says_more_than=(
         "dead-activations",
+        "invalid-math",
         "learning-rate-too-high",
         "learning-rate-too-low",
         "unscaled-target",

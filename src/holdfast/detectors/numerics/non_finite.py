@@ -44,6 +44,7 @@ class Thresholds:
     jump: float = 5.0  # of the rate, right before
     input_scale: float = 1e3
     target_scale: float = 1e3
+    at_usual_rates: float = 50.0  # a scale that explains it, where the rate is an ordinary one
     fed: float = 1e15  # a value this large, all at once
 
 
@@ -196,6 +197,9 @@ def _growth(incident: Incident, setup: Setup | None, thresholds: Thresholds) -> 
         return "unscaled-input", 0.8
     if setup is not None and setup.target_scale >= thresholds.target_scale:
         return "unscaled-target", 0.8
+    usual = setup is not None and not _is_absurd(_rate(incident, setup), setup, thresholds)
+    if usual and setup is not None and not setup.normalised and setup.input_scale >= thresholds.at_usual_rates:
+        return "unscaled-input", 0.75
     if setup is not None and setup.recurrent and not _is_absurd(_rate(incident, setup), setup, thresholds):
         return "exploding-gradients", 0.85
     if _rate_is_absurd(incident, setup, thresholds):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from holdfast.detectors.numerics.facts import READS, Course, Setup, figure, read
@@ -30,6 +31,7 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | Non
         or _probabilities(setup, thresholds)
         or _shapes(setup)
         or _labels(setup)
+        or _one_of_many(setup)
         or _range(setup, thresholds)
         or _classes_by_regression(course, setup, thresholds)
     )
@@ -104,6 +106,12 @@ def _shapes(setup: Setup) -> tuple[float, str] | None:
             f"{rows[0]} outputs and {rows[0]} targets became {output[0]} x {output[1]}: their shapes differ by an axis of one, and "
             "every output is compared with every target"
         )
+    compared = tuple(int(size) for size in setup.loss["compared"] or ())
+    if len(output) and compared and math.prod(compared) > math.prod(output) > 1 and compared[:1] == output[:1]:
+        return 0.92, (
+            f"outputs of shape {output} minus the targets give {compared}: their shapes differ by an axis of one, and every output is "
+            "compared with every target"
+        )
     if not output or not targets or output == targets or 1 in (output[0], targets[0]):
         return None
     brings_together = not setup.loss.text("name").endswith("_loss")  # Keras does so with (n,) and (n, 1)
@@ -125,6 +133,17 @@ def _labels(setup: Setup) -> tuple[float, str] | None:
             f"the loss {_name(setup)} expects labels from 0 to 1, and the first batch has {figure(lowest)} to {figure(highest)}",
         )
     return None
+
+
+def _one_of_many(setup: Setup) -> tuple[float, str] | None:
+    """It trains, and less well: each class is a question of its own, and a share that is right by saying 0 is told as accuracy."""
+    if setup.family != "binary" or setup.last.text("activation") != "softmax" or _units(setup) < 3:
+        return None
+    if not setup.targets["one_hot"]:
+        return None
+    return 0.75, (
+        f"softmax chooses one of {_units(setup)} classes, and the loss {_name(setup)} takes each of them as a yes or no of its own"
+    )
 
 
 def _range(setup: Setup, thresholds: Thresholds) -> tuple[float, str] | None:
