@@ -34,7 +34,9 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | Non
     names = " and ".join(setup.linear[:2]) if len(setup.linear) == 2 else f"{', '.join(setup.linear[:5])}"
     text = f"{names} follow each other {TEXT}: together they are one linear layer; {effect}"
     evidence = Evidence(text, "telemetry", setup.at)
-    return Finding("dead-activations", 0.6, (evidence,), headline="The model is linear: no activation between its layers")
+    return Finding(
+        "dead-activations", 0.6, (evidence,), headline="The model is linear: no activation between its layers"
+    )
 
 
 def _effect(course: Course, setup: Setup, thresholds: Thresholds) -> str | None:
@@ -50,4 +52,6 @@ def _effect(course: Course, setup: Setup, thresholds: Thresholds) -> str | None:
     left = late / spread**2
     if abs(early - late) > max(thresholds.settled * early, 1.5 * course.noise() * early):
         return None
-    return f"{figure(100 * left)} % of the targets' variance stay unexplained" if left >= thresholds.unexplained else None
+    return (
+        f"{figure(100 * left)} % of the targets' variance stay unexplained" if left >= thresholds.unexplained else None
+    )

@@ -99,7 +99,9 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> list[Finding]
     found: dict[str, Finding] = {}
     setups = [Setup.of(event) for event in window.events(SETUP)]
     went_on = window.events(WentOn.KIND)
-    for event in window.events(NON_FINITE):
+    events = window.events(NON_FINITE)
+    traced = [event for event in events if event.data.get("origin") != "unknown"]
+    for event in traced or events:  # what was traced once explains what could not be
         incident = Incident.of(event)
         setup = next((s for s in reversed(setups) if s.at <= event.at), setups[0] if setups else None)
         sample = _last_sample(window, event)

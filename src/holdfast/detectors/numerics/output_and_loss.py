@@ -27,6 +27,7 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | Non
         return None
     found = (
         _one_unit(setup)
+        or _over_rows(setup)
         or _logits(setup)
         or _probabilities(setup, thresholds)
         or _shapes(setup)
@@ -53,6 +54,12 @@ def _one_unit(setup: Setup) -> tuple[float, str] | None:
     if setup.last.text("activation") == "softmax" and _units(setup) == 1:
         return 0.97, "softmax over one unit gives 1.0 for every row, whatever the weights are"
     return None
+
+
+def _over_rows(setup: Setup) -> tuple[float, str] | None:
+    if not setup.loss["over_rows"] or not setup.classifies:
+        return None
+    return 0.92, "softmax runs over the rows of the batch (dim=0) instead of over the classes (dim=1)"
 
 
 def _logits(setup: Setup) -> tuple[float, str] | None:

@@ -70,6 +70,7 @@ class Loss(TypedDict, total=False):
     name: str
     family: Optional[str]  # binary categorical sparse nll regression hinge; None of an own function
     from_logits: Optional[bool]
+    over_rows: bool  # a softmax on the way to it runs over the rows of the batch
     compared: List[int]  # the shape of outputs minus targets, where the script takes the difference itself
     line: Optional[str]
 
@@ -107,7 +108,9 @@ class Setup(TypedDict, total=False):
     recurrent: bool
     normalised: bool
     half: Optional[str]
-    linear: List[str]  # dense layers that follow each other with nothing but shapes between, where the model has no other
+    linear: List[
+        str
+    ]  # dense layers that follow each other with nothing but shapes between, where the model has no other
 
 
 class Health(TypedDict, total=False):

@@ -114,6 +114,15 @@ def _difference(node: Any, op: str) -> Optional[LossFound]:
     return LossFound(name, "regression", None, _made_by(sides[0]) if sides else None, None, None, compared=shape)
 
 
+def over_rows(loss: Any) -> bool:
+    """Whether the softmax nearest to the loss divides by a sum over the batch: its axis is the first of several."""
+    for node in _from_the_top(loss):
+        if op_of(node) in ("log_softmax", "softmax"):
+            result = saved(node, "result")
+            return result is not None and result.dim() > 1 and saved(node, "dim") in (0, 2**64 - result.dim())
+    return False
+
+
 def past_shapes(node: Any) -> Any:
     while node is not None and not is_leaf(node) and op_of(node) in SHAPES:
         inner = below(node)

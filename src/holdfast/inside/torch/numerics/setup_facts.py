@@ -85,6 +85,8 @@ class SetupFacts:
         if found is None:
             return {"name": "own function", "family": None, "from_logits": None, "line": line}
         facts: Loss = {"name": found.name, "family": found.family, "from_logits": found.from_logits, "line": line}
+        if loss_graph.over_rows(scene.loss):
+            facts["over_rows"] = True
         if found.compared is not None:
             facts["compared"] = found.compared
         return facts
