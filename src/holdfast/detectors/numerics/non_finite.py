@@ -330,7 +330,9 @@ def _course(incident: Incident, setup: Setup | None) -> list[str]:
     if rate is not None:
         changed = f" (it was {figure(was)} before)" if was and not math.isclose(was, rate) else ""
         moved = f"; one update moves the weights by {ratio:.1%}" if ratio is not None else ""
-        texts.append(f"the learning rate: {figure(rate)}{changed}{moved}")
+        schedule = setup.optimizer.text("schedule") if setup is not None else ""
+        of = f" of the schedule {schedule}" if schedule else ""
+        texts.append(f"the learning rate: {figure(rate)}{changed}{of}{moved}")
     if setup is not None and setup.input_scale >= 1e3:
         texts.append(f"the input reaches {figure(setup.input_scale)}")
     if setup is not None and setup.target_scale >= 1e3:

@@ -34,6 +34,7 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | Non
         or _labels(setup)
         or _one_of_many(setup)
         or _range(setup, thresholds)
+        or _rectified_logits(course, setup, thresholds)
         or _classes_by_regression(course, setup, thresholds)
     )
     if found is None:
@@ -169,6 +170,23 @@ def _range(setup: Setup, thresholds: Thresholds) -> tuple[float, str] | None:
     mean = setup.targets.number("mean")
     if activation == "relu" and lowest < 0 and mean is not None and mean <= 0.1 * highest:
         return 0.8, f"relu gives nothing below 0, and the targets go from {figure(lowest)} to {figure(highest)}"
+    return None
+
+
+def _rectified_logits(course: Course, setup: Setup, thresholds: Thresholds) -> tuple[float, str] | None:
+    """Scores that cannot be negative: a class whose score is 0 for every row gets no gradient any more."""
+    if setup.last.text("activation") != "relu" or not setup.loss["from_logits"] or not setup.classifies:
+        return None
+    if course.steps < thresholds.steps:
+        return None
+    last = setup.last.text("layer")
+    looks = [units.dead for sample in course.samples for units in sample.units if units.layer == last]
+    dead = looks[-1] if looks else 0.0
+    if dead * _units(setup) >= 0.99:
+        effect = f"{dead:.0%} of them are 0 for every row, and get no gradient"
+        return 0.85, f"the last layer ends in relu, so no score of a class can be negative: {effect}"
+    if course.learns() is False:
+        return 0.75, "the last layer ends in relu, so no score of a class can be negative; the loss does not fall"
     return None
 
 

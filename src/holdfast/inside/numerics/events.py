@@ -78,6 +78,7 @@ class Loss(TypedDict, total=False):
 class Optimizer(TypedDict, total=False):
     name: str
     rate: Number
+    schedule: str  # the class of the object that gives the rate
     weight_decay: Number
     momentum: Number
     clips: Optional[bool]

@@ -88,8 +88,9 @@ def optimizer_facts(model: Any) -> Optimizer:
     if optimizer is None:
         return {}
     given = {id(one) for one in seams.trained_by(optimizer)}
+    schedule = seams.schedule_of(optimizer)
     missing = [str(one.path) for one in model.trainable_variables if id(one) not in given]
-    return {
+    found: Optimizer = {
         "name": type(optimizer).__name__,
         "rate": told(rate_of(model)),
         "weight_decay": told(_number(optimizer, "weight_decay")),
@@ -98,6 +99,9 @@ def optimizer_facts(model: Any) -> Optimizer:
         "parameters": sum(_size(one) for one in seams.trained_by(optimizer)),
         "not_given": missing[:NAMES],
     }
+    if schedule is not None:
+        found["schedule"] = type(schedule).__name__
+    return found
 
 
 def _number(owner: Any, name: str) -> Optional[float]:
