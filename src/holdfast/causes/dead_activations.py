@@ -13,12 +13,12 @@ CAUSE = CauseRecord(
     recipes=(
         keras(
             "An activation between the layers",
-            'keras.layers.Dense(64, activation="relu")  # was Dense(64), all but the last one',
+            'keras.layers.Dense(64, activation="relu")  # not of the last',
             said=NO_ACTIVATION,
         ),
         torch(
             "An activation between the layers",
-            "torch.nn.Sequential(torch.nn.Linear(16, 64), torch.nn.ReLU(), torch.nn.Linear(64, 1))",
+            "from torch.nn import Linear, ReLU, Sequential\nSequential(Linear(16, 64), ReLU(), Linear(64, 1))",
             said=NO_ACTIVATION,
         ),
         keras("An activation that never dies", "keras.layers.LeakyReLU(negative_slope=0.1)", unsaid=NO_ACTIVATION),

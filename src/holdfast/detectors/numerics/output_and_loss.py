@@ -54,7 +54,17 @@ def _units(setup: Setup) -> int:
 def _one_unit(setup: Setup) -> tuple[float, str] | None:
     if setup.last.text("activation") == "softmax" and _units(setup) == 1:
         return 0.97, "softmax over one unit gives 1.0 for every row, whatever the weights are"
+    if setup.loss["from_logits"] and setup.family in ("categorical", "sparse") and _is_one_column(setup):
+        return (
+            0.95,
+            f"the loss {_name(setup)} takes a softmax over one unit: that is 1.0 for every row, whatever the weights are",
+        )
     return None
+
+
+def _is_one_column(setup: Setup) -> bool:
+    shape = setup.output.shape()
+    return len(shape) == 2 and shape[1] == 1
 
 
 def _over_rows(setup: Setup) -> tuple[float, str] | None:
