@@ -42,6 +42,7 @@ GROWN = 3.0  # times the loss before: it still diverges
 CLIPPED_TO = 1.0  # the customary norm
 TRIAL = 30  # steps that a rate must stand, on the batches at hand again and again
 ROWS_TIMES = 100  # that bad rows are left out in 1,000 steps: all else is trained as it would have been
+DIVERGED = 30.0  # times the lowest loss, before it broke
 FEW = 0.25  # of a batch: so many rows are outliers, more are a training that diverges
 AGAIN_WITHIN = 50  # steps after a skipped batch, the next one is no accident
 
@@ -163,9 +164,7 @@ class GoingOn:
         ways: List[Callable[[FlightRecorder, Failing, Examined], Optional[Way]]] = []
         if examined.leaf is not None:
             ways += [self._without_rows, self._without_batch]
-        elif examined.rows and (
-            examined.undefined or len(examined.rows) <= FEW * rows_in(failing.batch, self._watch.tf)
-        ):
+        elif examined.rows and (examined.undefined or self._are_outliers(flight, failing, examined)):
             ways += [self._without_rows, self._without_batch, self._with_lower_rate]
         elif examined.undefined or examined.origin == UPDATE:
             ways += [self._without_batch, self._with_lower_rate]
@@ -178,6 +177,14 @@ class GoingOn:
             if way is not None:
                 return way
         return None
+
+    def _are_outliers(self, flight: FlightRecorder, failing: Failing, examined: Examined) -> bool:
+        """A few rows overflowed, and not because everything grows: in a training that diverges some rows are always the first."""
+        losses = [loss for _, loss in batch_losses(flight, self._watch.model_ref()) if isinstance(loss, (int, float))]
+        known = [abs(loss) for loss in losses if math.isfinite(loss)]
+        if examined.input is None and known and max(known) > DIVERGED * max(min([*known, abs(self._lowest)]), 1e-12):
+            return False
+        return len(examined.rows) <= FEW * rows_in(failing.batch, self._watch.tf)
 
     def _without_rows(self, flight: FlightRecorder, failing: Failing, examined: Examined) -> Optional[Way]:
         tf, bad = self._watch.tf, set(examined.rows)
