@@ -97,7 +97,8 @@ def _audited(options: argparse.Namespace, request: Request) -> Report:
         )
         raise
     kept.forget()
-    if options.labels is not None and not report.labels_found:
+    is_read = not any(finding.id == "unreadable" for finding in report.findings)
+    if options.labels is not None and not report.labels_found and is_read:
         names = ", ".join(dict.fromkeys(column.name for table in report.tables for column in table.columns[:8]))
         raise UserError(f"no column is named {options.labels}; there are {names or 'none'}")
     return report
