@@ -32,6 +32,8 @@ NUMERICS = (
     _detector("vanishing-gradients", "numerics.gradients.find_vanishing"),
     _detector("exploding-gradients", "numerics.gradients.find_exploding"),
     _detector("dead-activations", "numerics.dead_units.find"),
+    _detector("uncleared-gradients", "numerics.uncleared_gradients.find"),
+    _detector("no-activation", "numerics.no_activation.find"),
     _detector("data-not-shuffled", "numerics.shuffling.find"),
     _detector("constant-input", "numerics.constant_input.find"),
 )

@@ -45,7 +45,7 @@ REASONS = (
     course=["gpu*.throttle_flags", "gpu*.sm_clock_mhz", "train.step_s"],
     latest=["gpu*.temperature_celsius", "gpu*.power_watts", "gpu*.power_limit_watts"],
 )
-def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
+def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:
     for name in window.names("gpu", ".throttle_flags"):
         flags = [sample for sample in window.series(name) if sample.value is not None]
         for reason in REASONS:
