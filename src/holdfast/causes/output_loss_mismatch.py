@@ -10,6 +10,7 @@ CAUSE = CauseRecord(
     sure="Shapes and activation of the last layer against what the loss is made for.",
     says_more_than=(
         "dead-activations",
+        "invalid-math",
         "learning-rate-too-high",
         "learning-rate-too-low",
         "unscaled-target",
@@ -76,6 +77,42 @@ CAUSE = CauseRecord(
             "loss = torch.nn.functional.nll_loss(logits.log_softmax(-1), labels)",
             TORCH,
             when="logits for logarithms",
+        ),
+        Recipe(
+            "Take the softmax over the classes",
+            "torch.nn.Softmax(dim=1)  # or leave it out: cross_entropy takes logits",
+            TORCH,
+            when="softmax over rows",
+        ),
+        Recipe(
+            "Take the softmax over the classes",
+            "keras.layers.Softmax(axis=-1)",
+            KERAS,
+            when="softmax over rows",
+        ),
+        Recipe(
+            "One loss for a choice among classes",
+            'model.compile(optimizer, loss="categorical_crossentropy")',
+            KERAS,
+            when="one of many",
+        ),
+        Recipe(
+            "One loss for a choice among classes; it takes logits, so no softmax",
+            "loss = torch.nn.functional.cross_entropy(logits, labels)",
+            TORCH,
+            when="one of many",
+        ),
+        Recipe(
+            "No activation after the last layer",
+            "keras.layers.Dense($units)  # its outputs are the logits",
+            KERAS,
+            when="rectified logits",
+        ),
+        Recipe(
+            "No activation after the last layer",
+            "torch.nn.Linear(features, $units)  # its outputs are the logits",
+            TORCH,
+            when="rectified logits",
         ),
         Recipe(
             "Give outputs and targets the same shape",

@@ -44,6 +44,7 @@ class Thresholds:
     jump: float = 5.0  # of the rate, right before
     input_scale: float = 1e3
     target_scale: float = 1e3
+    at_usual_rates: float = 50.0  # a scale that explains it, where the rate is an ordinary one
     fed: float = 1e15  # a value this large, all at once
 
 
@@ -98,7 +99,9 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> list[Finding]
     found: dict[str, Finding] = {}
     setups = [Setup.of(event) for event in window.events(SETUP)]
     went_on = window.events(WentOn.KIND)
-    for event in window.events(NON_FINITE):
+    events = window.events(NON_FINITE)
+    traced = [event for event in events if event.data.get("origin") != "unknown"]
+    for event in traced or events:  # what was traced once explains what could not be
         incident = Incident.of(event)
         setup = next((s for s in reversed(setups) if s.at <= event.at), setups[0] if setups else None)
         sample = _last_sample(window, event)
@@ -196,6 +199,9 @@ def _growth(incident: Incident, setup: Setup | None, thresholds: Thresholds) -> 
         return "unscaled-input", 0.8
     if setup is not None and setup.target_scale >= thresholds.target_scale:
         return "unscaled-target", 0.8
+    usual = setup is not None and not _is_absurd(_rate(incident, setup), setup, thresholds)
+    if usual and setup is not None and not setup.normalised and setup.input_scale >= thresholds.at_usual_rates:
+        return "unscaled-input", 0.75
     if setup is not None and setup.recurrent and not _is_absurd(_rate(incident, setup), setup, thresholds):
         return "exploding-gradients", 0.85
     if _rate_is_absurd(incident, setup, thresholds):
@@ -327,7 +333,9 @@ def _course(incident: Incident, setup: Setup | None) -> list[str]:
     if rate is not None:
         changed = f" (it was {figure(was)} before)" if was and not math.isclose(was, rate) else ""
         moved = f"; one update moves the weights by {ratio:.1%}" if ratio is not None else ""
-        texts.append(f"the learning rate: {figure(rate)}{changed}{moved}")
+        schedule = setup.optimizer.text("schedule") if setup is not None else ""
+        of = f" of the schedule {schedule}" if schedule else ""
+        texts.append(f"the learning rate: {figure(rate)}{changed}{of}{moved}")
     if setup is not None and setup.input_scale >= 1e3:
         texts.append(f"the input reaches {figure(setup.input_scale)}")
     if setup is not None and setup.target_scale >= 1e3:

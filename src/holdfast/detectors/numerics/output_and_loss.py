@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -40,11 +41,14 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | Non
         return None
     found = (
         _one_unit(setup)
+        or _over_rows(setup)
         or _logits(setup)
         or _probabilities(setup, thresholds)
         or _shapes(setup)
         or _labels(setup)
+        or _one_of_many(setup)
         or _range(setup, thresholds)
+        or _rectified_logits(course, setup, thresholds)
         or _classes_by_regression(course, setup, thresholds)
     )
     if found is None:
@@ -78,7 +82,26 @@ def _one_unit(setup: Setup) -> Mismatch | None:
         return Mismatch(
             0.97, "softmax over one unit", "softmax over one unit gives 1.0 for every row, whatever the weights are"
         )
+    if setup.loss["from_logits"] and setup.family in ("categorical", "sparse") and _is_one_column(setup):
+        return Mismatch(
+            0.95,
+            "softmax over one unit",
+            f"the loss {_name(setup)} takes a softmax over one unit: that is 1.0 for every row, whatever the weights are",
+        )
     return None
+
+
+def _is_one_column(setup: Setup) -> bool:
+    shape = setup.output.shape()
+    return len(shape) == 2 and shape[1] == 1
+
+
+def _over_rows(setup: Setup) -> Mismatch | None:
+    if not setup.loss["over_rows"] or not setup.classifies:
+        return None
+    return Mismatch(
+        0.92, "softmax over rows", "softmax runs over the rows of the batch (dim=0) instead of over the classes (dim=1)"
+    )
 
 
 def _logits(setup: Setup) -> Mismatch | None:
@@ -146,6 +169,16 @@ def _shapes(setup: Setup) -> Mismatch | None:
                 "every output is compared with every target"
             ),
         )
+    compared = tuple(int(size) for size in setup.loss["compared"] or ())
+    if len(output) and compared and math.prod(compared) > math.prod(output) > 1 and compared[:1] == output[:1]:
+        return Mismatch(
+            0.92,
+            SPREAD,
+            (
+                f"outputs of shape {output} minus the targets give {compared}: their shapes differ by an axis of one, and every output is "
+                "compared with every target"
+            ),
+        )
     if not output or not targets or output == targets or 1 in (output[0], targets[0]):
         return None
     brings_together = not setup.loss.text("name").endswith("_loss")  # Keras does so with (n,) and (n, 1)
@@ -174,6 +207,21 @@ def _labels(setup: Setup) -> Mismatch | None:
     return None
 
 
+def _one_of_many(setup: Setup) -> Mismatch | None:
+    """It trains, and less well: each class is a question of its own, and a share that is right by saying 0 is told as accuracy."""
+    if setup.family != "binary" or setup.last.text("activation") != "softmax" or _units(setup) < 3:
+        return None
+    if not setup.targets["one_hot"]:
+        return None
+    return Mismatch(
+        0.75,
+        "one of many",
+        (
+            f"softmax chooses one of {_units(setup)} classes, and the loss {_name(setup)} takes each of them as a yes or no of its own"
+        ),
+    )
+
+
 def _range(setup: Setup, thresholds: Thresholds) -> Mismatch | None:
     """A number is to be predicted that the last layer cannot give."""
     activation = setup.last.text("activation")
@@ -194,6 +242,29 @@ def _range(setup: Setup, thresholds: Thresholds) -> Mismatch | None:
             0.8,
             "output range",
             f"relu gives nothing below 0, and the targets go from {figure(lowest)} to {figure(highest)}",
+        )
+    return None
+
+
+def _rectified_logits(course: Course, setup: Setup, thresholds: Thresholds) -> Mismatch | None:
+    """Scores that cannot be negative: a class whose score is 0 for every row gets no gradient any more."""
+    if setup.last.text("activation") != "relu" or not setup.loss["from_logits"] or not setup.classifies:
+        return None
+    if course.steps < thresholds.steps:
+        return None
+    last = setup.last.text("layer")
+    looks = [units.dead for sample in course.samples for units in sample.units if units.layer == last]
+    dead = looks[-1] if looks else 0.0
+    if dead * _units(setup) >= 0.99:
+        effect = f"{dead:.0%} of them are 0 for every row, and get no gradient"
+        return Mismatch(
+            0.85, "rectified logits", f"the last layer ends in relu, so no score of a class can be negative: {effect}"
+        )
+    if course.learns() is False:
+        return Mismatch(
+            0.75,
+            "rectified logits",
+            "the last layer ends in relu, so no score of a class can be negative; the loss does not fall",
         )
     return None
 
