@@ -33,6 +33,7 @@ class BegunFurtherOn:
         self._generators = generators or {}
         self._turn_begins = turn_begins  # of the loop of this frame and line
         self._counting: List[_Counting] = []
+        self._left_out: List[Tuple[range, int]] = []  # ranges that were begun further on: by how many numbers
         self._or_stop = or_stop
         self._names: Dict[str, Any] = {"range": _range_of(self), "enumerate": self._enumerate}
         self._modules: Set[str] = {*modules, *RANGE_MODULES}
@@ -111,7 +112,9 @@ class BegunFurtherOn:
         if head is None or (owner, head.line, head.column) in self._done:
             return whole
         self._done.add((owner, head.line, head.column))
-        return self._or_stop(shortened, whole, head.value)
+        shorter = self._or_stop(shortened, whole, head.value)
+        self._left_out.append((shorter, len(whole) - len(shorter)))
+        return shorter
 
     def count_on(self, items: Any, count: int) -> None:
         """An enumerate() around a generator has counted so far."""
@@ -129,6 +132,8 @@ class BegunFurtherOn:
     def _enumerate(self, iterable: Any, start: int = 0) -> Any:
         if self.resumed_items is not None:
             return enumerate(iterable, start)
+        inner = getattr(iterable, "iterable", iterable)  # of a progress bar
+        start += sum(count for numbers, count in self._left_out if numbers is inner)
         self._counting.append(_Counting(self, iter(iterable), start))
         return self._counting[-1]
 

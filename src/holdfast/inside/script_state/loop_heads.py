@@ -43,10 +43,11 @@ def taken(frame: FrameType, standing: Standing, is_followed: Callable[[Any], boo
 
 def _head(frame: FrameType, loop: ast.For, body: Function, is_followed: Callable[[Any], bool]) -> Head:
     iterable = _unwrapped(loop.iter)
-    if isinstance(iterable, ast.Call) and _called(iterable) in RANGES:
-        if not isinstance(loop.target, ast.Name):
+    numbers, variable = _range_of(loop, iterable)
+    if numbers is not None:
+        if not isinstance(variable, ast.Name):
             raise CannotTake(f"the loop on line {loop.lineno} has no single variable")
-        return Head("range", iterable.lineno, iterable.col_offset, _number(frame, loop, loop.target, body))
+        return Head("range", numbers.lineno, numbers.col_offset, _number(frame, loop, variable, body))
     found = _value(frame, iterable)
     if is_followed(found):
         return Head("followed", loop.lineno, loop.col_offset, 0)
@@ -56,6 +57,18 @@ def _head(frame: FrameType, loop: ast.For, body: Function, is_followed: Callable
         iterator = _iterator_over(found, loop.lineno)
         return Head("sequence", loop.lineno, loop.col_offset, int(iterator.__reduce__()[2]), ast.unparse(iterable))
     raise CannotTake(f"the loop over `{ast.unparse(loop.iter)[:60]}` on line {loop.lineno} cannot be begun further on")
+
+
+def _range_of(loop: ast.For, iterable: ast.expr) -> Tuple[Optional[ast.Call], Optional[ast.expr]]:
+    """The range that a loop goes over, also within an enumerate(), and the variable that holds its numbers."""
+    variable: Optional[ast.expr] = loop.target
+    if isinstance(iterable, ast.Call) and _called(iterable) == "enumerate" and iterable.args:
+        iterable = _unwrapped(iterable.args[0])
+        pair = loop.target.elts if isinstance(loop.target, ast.Tuple) else []
+        variable = pair[1] if len(pair) == 2 else None
+    if isinstance(iterable, ast.Call) and _called(iterable) in RANGES:
+        return iterable, variable
+    return None, None
 
 
 def walked(frame: FrameType, loop: ast.For) -> Any:
