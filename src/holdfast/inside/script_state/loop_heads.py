@@ -1,6 +1,6 @@
 """The `for` loops around a place: how far each is, and beginning them there again.
 
-A `for` over a `range` is begun further on by handing the script a shorter range at the place where it asks for one; a list
+A `for` over a `range` is begun further on by handing the script the rest of it at the place where it asks for one; a list
 or tuple through the state of its iterator, which the garbage collector knows. Other iterables are refused.
 """
 
@@ -237,10 +237,10 @@ def put_on(frame: FrameType, head: Head) -> None:
     iterator.__setstate__(head.value)
 
 
-def shortened(whole: range, value: int) -> range:
+def index_in(whole: range, value: int) -> int:
     if value not in whole:
         raise CannotPutBack(f"{value} is not in {whole}: the loop was begun with other numbers")
-    return whole[whole.index(value) :]
+    return whole.index(value)
 
 
 def place(heads: List[List[Head]]) -> Tuple[Any, ...]:
