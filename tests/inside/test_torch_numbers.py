@@ -287,3 +287,28 @@ for xb, yb in DataLoader(TensorDataset(x, y), batch_size=32):
     losses.append(loss.item())
 print(json.dumps({"losses": losses}))
 """
+
+
+def test_gradients_that_nobody_clears_are_told_and_those_that_add_up_on_purpose_are_not() -> None:
+    def carried(name: str) -> list[float]:
+        return [event["carried"] for event in _told("advise", name, "numerics.health") if "carried" in event]
+
+    assert min(carried("gradients_are_not_cleared")[1:]) > 0.3
+    assert max(carried("gradients_add_up_on_purpose")) == 0.0
+
+
+def test_layers_with_nothing_between_a_difference_of_other_shape_and_a_softmax_over_rows_are_told() -> None:
+    linear, rows, healthy = (
+        _told("advise", name, "numerics.setup")[0]
+        for name in ("nothing_between_the_layers", "softmax_over_the_rows", "gradients_are_not_cleared")
+    )
+    assert (linear["linear"], linear["loss"]["compared"]) == (["0", "2"], [8, 8])
+    assert rows["loss"]["over_rows"]
+    assert (rows["linear"], healthy["linear"], healthy["loss"].get("over_rows")) == ([], [], None)
+
+
+def test_gradients_made_by_autograd_are_looked_at_and_each_bad_update_is_left_out_and_told() -> None:
+    name = "gradients_by_autograd_grad"
+    assert [event["step"] for event in _told("protect", name, "numerics.went_on")] == [13, 25]
+    assert math.isfinite(sum(_losses("protect", name)))
+    assert not math.isfinite(_losses("advise", name)[-1])

@@ -23,7 +23,7 @@ from holdfast.inside.torch.outermost_call import begin_noting
 from holdfast.inside.torch.telemetry import Telemetry
 from holdfast.inside.torch.usual_step import UsualStep
 from holdfast.inside.torch.wrapped_calls import telling
-from tests.inside import torch_untrained
+from tests.inside import torch_misuse, torch_untrained
 from tests.inside.torch_number_loops import BAD, LOOPS, STEPS, data, loop, network
 
 
@@ -345,7 +345,7 @@ def main(policy: str) -> None:
         lambda: UsualStep(torch, telemetry, None, None, None, looks),
     )
     found: dict[str, Any] = {}
-    for name, function in {**LOOPS, **torch_untrained.LOOPS}.items():
+    for name, function in {**LOOPS, **torch_untrained.LOOPS, **torch_misuse.LOOPS}.items():
         torch.manual_seed(0)
         recorder.steps, ring.told, error = 0, [], ""
         looks.__init__(recorder, torch, telemetry)  # type: ignore[misc]

@@ -8,7 +8,7 @@ CAUSE = CauseRecord(
     title="The weights begin at values from which nothing is learned",
     meaning="Weights that are all equal make all units of a layer alike, and they stay so; weights that are far too large saturate every unit at once. The model would learn from another beginning.",
     sure="The weights before the first step.",
-    says_more_than=("dead-activations", "vanishing-gradients", "learning-rate-too-low"),
+    says_more_than=("dead-activations", "vanishing-gradients", "learning-rate-too-high", "learning-rate-too-low"),
     recipes=(
         keras(
             "Leave the default, or choose one for the activation",

@@ -4,6 +4,8 @@ from holdfast.causes.form import CauseRecord, keras, python, rule, says, torch
 from holdfast.causes.shared.words import NAN_SYMPTOM
 
 CONSTANT = "every row of the batch is the same"
+# The words of `detectors/numerics/non_finite`: the name is the script's own.
+OF_A_LOOP = r"its input (?P<input>[A-Za-z_]\w*) holds (?:NaN|-?Inf) in .*; (?P<where>[\d, …]+) of the data set\)"
 CAUSE = CauseRecord(
     id="bad-input-values",
     family="numerics",
@@ -27,6 +29,16 @@ CAUSE = CauseRecord(
             "Look at what a batch holds, from its source on",
             "x, y = next(iter(dataset))\nprint(tf.math.reduce_std(x, 0), tf.reduce_max(x), y[:10])",
             said=CONSTANT,
+        ),
+        torch(
+            "Leave the rows out where they come into the loop (of the data set: $where)",
+            "good = torch.isfinite($input).flatten(1).all(1)\n$input = $input[good]  # and targets[good]",
+            said=OF_A_LOOP,
+        ),
+        keras(
+            "Leave the rows out before training (of the data set: $where)",
+            "good = numpy.isfinite($input.reshape(len($input), -1)).all(1)\nmodel.fit($input[good], y[good])",
+            said=OF_A_LOOP,
         ),
         python("Find the rows", "bad = numpy.argwhere(~numpy.isfinite(x))\nprint(bad[:10])", unsaid=CONSTANT),
         python(

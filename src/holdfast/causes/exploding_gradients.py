@@ -1,16 +1,25 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, rule, says
+from holdfast.causes.form import CauseRecord, rule, says, torch
 from holdfast.causes.shared.recipes import CLIP, SLOWER
 from holdfast.causes.shared.words import CHECKED, NAN_SYMPTOM, REMEDY
 
+NOT_CLEARED = "gradients are not cleared"  # the words of `detectors/numerics/uncleared_gradients`
 CAUSE = CauseRecord(
     id="exploding-gradients",
     family="numerics",
     title="Gradients explode",
     meaning="Their norm grows without bound from layer to layer or step to step. One such update ruins the weights.",
     sure="The gradient norm rises steeply in the steps before the loss breaks.",
-    recipes=(*CLIP, *SLOWER[:2]),
+    recipes=(
+        torch(
+            "Clear the gradients before each backward pass",
+            "optimizer.zero_grad()  # the line that is missing\nloss.backward()\noptimizer.step()",
+            said=NOT_CLEARED,
+        ),
+        *CLIP,
+        *SLOWER[:2],
+    ),
     exceptions=(
         rule(
             0.41,

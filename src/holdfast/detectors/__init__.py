@@ -32,6 +32,8 @@ NUMERICS = (
     _detector("vanishing-gradients", "numerics.gradients.find_vanishing"),
     _detector("exploding-gradients", "numerics.gradients.find_exploding"),
     _detector("dead-activations", "numerics.dead_units.find"),
+    _detector("uncleared-gradients", "numerics.uncleared_gradients.find"),
+    _detector("no-activation", "numerics.no_activation.find"),
     _detector("data-not-shuffled", "numerics.shuffling.find"),
     _detector("constant-input", "numerics.constant_input.find"),
 )
@@ -47,6 +49,7 @@ WHILE_RUNNING: tuple[Detector, ...] = (
     _detector("hang", "hang.find"),
     _detector("step-slowdown", "step_slowdown.find"),
     _detector("straggler", "straggler.find"),
+    _detector("gpu-throttled", "gpu_throttled.find"),
     *NUMERICS,
 )
 # Right after the script has ended: a run that stops early often ends within the second.

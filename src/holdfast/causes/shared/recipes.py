@@ -105,12 +105,22 @@ CLIP = (
     torch("Clip the gradients", "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)"),
     jax("Clip the gradients", "optimizer = optax.chain(optax.clip_by_global_norm(1.0), optax.adam(1e-3))"),
 )
+SCHEDULE = r"the learning rate: .* of the schedule (?P<schedule>\w+)"  # the words of `detectors/numerics/non_finite`
 SLOWER = (
+    Recipe(
+        "A tenth of the schedule's rates",
+        "from keras.optimizers.schedules import $schedule\n"
+        "schedule = $schedule($lower_rate, ...)  # the rest as it is\n"
+        "optimizer = keras.optimizers.$optimizer(schedule)",
+        KERAS,
+        said=SCHEDULE,
+    ),
     Recipe(
         "A tenth of the learning rate",
         "optimizer = keras.optimizers.$optimizer(learning_rate=$lower_rate)",
         KERAS,
         when="lower_rate",
+        unsaid=SCHEDULE,
     ),
     Recipe(
         "A tenth of the learning rate",

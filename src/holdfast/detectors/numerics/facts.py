@@ -92,6 +92,7 @@ class Health:
     scale: float | None
     left_out: tuple[str, ...] = ()
     unregistered: tuple[str, ...] = ()
+    carried: float | None = None
 
     @property
     def moved(self) -> float | None:
@@ -120,6 +121,7 @@ class Health:
             finite(data.get("scale")),
             tuple(str(name) for name in data.get("left_out") or ()),
             tuple(str(name) for name in data.get("unregistered") or ()),
+            finite(data.get("carried")),
         )
 
 
@@ -167,6 +169,7 @@ class Setup:
     recurrent: bool
     normalised: bool
     half: str
+    linear: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, event: Event) -> Setup:
@@ -176,7 +179,7 @@ class Setup:
         return cls(
             event.at, int(number(data.get("step")) or 0), part("last"), part("loss"), part("targets"), part("output"),
             inputs, part("first_layer").text("kind"), part("optimizer"), part("weights"), bool(data.get("recurrent")),
-            bool(data.get("normalised")), str(data.get("half") or ""),
+            bool(data.get("normalised")), str(data.get("half") or ""), tuple(str(name) for name in data.get("linear") or ()),
         )  # fmt: skip
 
     @property
@@ -239,7 +242,7 @@ class Course:
 
     @property
     def steps(self) -> int:
-        return self.samples[-1].step if self.samples else 0
+        return max([sample.step for sample in self.samples[-1:]] + [step for step, _ in self.shown[-1:]], default=0)
 
     def losses(self) -> list[float]:
         return [sample.loss for sample in self.samples if sample.loss is not None]

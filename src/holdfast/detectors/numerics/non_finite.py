@@ -44,6 +44,7 @@ class Thresholds:
     jump: float = 5.0  # of the rate, right before
     input_scale: float = 1e3
     target_scale: float = 1e3
+    at_usual_rates: float = 50.0  # a scale that explains it, where the rate is an ordinary one
     fed: float = 1e15  # a value this large, all at once
 
 
@@ -93,12 +94,14 @@ class Incident:
 
 
 @reads(READS)
-def find(window: Window, thresholds: Thresholds = Thresholds()) -> list[Finding]:  # noqa: B008 - frozen
+def find(window: Window, thresholds: Thresholds = Thresholds()) -> list[Finding]:
     """One finding a cause, by the first incident that has it."""
     found: dict[str, Finding] = {}
     setups = [Setup.of(event) for event in window.events(SETUP)]
     went_on = window.events(WentOn.KIND)
-    for event in window.events(NON_FINITE):
+    events = window.events(NON_FINITE)
+    traced = [event for event in events if event.data.get("origin") != "unknown"]
+    for event in traced or events:  # what was traced once explains what could not be
         incident = Incident.of(event)
         setup = next((s for s in reversed(setups) if s.at <= event.at), setups[0] if setups else None)
         sample = _last_sample(window, event)
@@ -113,7 +116,7 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> list[Finding]
                 confidence,
                 evidence,
                 _details(incident, setup),
-                headline=_headline(incident),
+                headline=_headline(incident, went_on=bool(after)),
                 subject=WentOn.SUBJECT,
             )
     return list(found.values())
@@ -196,6 +199,9 @@ def _growth(incident: Incident, setup: Setup | None, thresholds: Thresholds) -> 
         return "unscaled-input", 0.8
     if setup is not None and setup.target_scale >= thresholds.target_scale:
         return "unscaled-target", 0.8
+    usual = setup is not None and not _is_absurd(_rate(incident, setup), setup, thresholds)
+    if usual and setup is not None and not setup.normalised and setup.input_scale >= thresholds.at_usual_rates:
+        return "unscaled-input", 0.75
     if setup is not None and setup.recurrent and not _is_absurd(_rate(incident, setup), setup, thresholds):
         return "exploding-gradients", 0.85
     if _rate_is_absurd(incident, setup, thresholds):
@@ -208,12 +214,15 @@ def _growth(incident: Incident, setup: Setup | None, thresholds: Thresholds) -> 
     return "exploding-gradients", 0.6
 
 
-def _headline(incident: Incident) -> str:
+def _headline(incident: Incident, went_on: bool) -> str:
     whole = {"loss": "The loss", "gradient": "A gradient", "weights": "The weights", "metric": "A metric",
              "slot": "The optimizer's memory", "output": "The model's output",
              "statistics": "The running statistics"}  # fmt: skip
-    verb = "are" if incident.seen_in in ("weights", "statistics") else "is"
-    return f"{whole.get(incident.seen_in, 'A value')} {verb} not finite from step {incident.step} on"
+    several = incident.seen_in in ("weights", "statistics")
+    what = whole.get(incident.seen_in, "A value")
+    if went_on:
+        return f"{what} {'were' if several else 'was'} not finite in step {incident.step}; that was undone, and the run went on"
+    return f"{what} {'are' if several else 'is'} not finite from step {incident.step} on"
 
 
 def _last_sample(window: Window, event: Event) -> Health | None:
@@ -281,7 +290,7 @@ def _of_data(incident: Incident) -> str:
     count = int(finite(data["row_count"]) or len(rows))
     text = f"{whose} {what} in {count} {'row' if count == 1 else 'rows'}"
     if rows:
-        text += f" (rows {_listed(rows, count)} of the batch"
+        text += f" ({'row' if count == 1 else 'rows'} {_listed(rows, count)} of the batch"
         text += f"; {_listed(indices, count)} of the data set)" if indices else ")"
     if columns:
         text += f", column{'s' if len(columns) > 1 else ''} {_listed(columns, len(columns))}"
@@ -324,7 +333,9 @@ def _course(incident: Incident, setup: Setup | None) -> list[str]:
     if rate is not None:
         changed = f" (it was {figure(was)} before)" if was and not math.isclose(was, rate) else ""
         moved = f"; one update moves the weights by {ratio:.1%}" if ratio is not None else ""
-        texts.append(f"the learning rate: {figure(rate)}{changed}{moved}")
+        schedule = setup.optimizer.text("schedule") if setup is not None else ""
+        of = f" of the schedule {schedule}" if schedule else ""
+        texts.append(f"the learning rate: {figure(rate)}{changed}{of}{moved}")
     if setup is not None and setup.input_scale >= 1e3:
         texts.append(f"the input reaches {figure(setup.input_scale)}")
     if setup is not None and setup.target_scale >= 1e3:

@@ -28,7 +28,7 @@ class Thresholds:
 
 
 @reads(READS)
-def find_input(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
+def find_input(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:
     course = read(window)
     setup = course.setup
     if setup is None or setup.input_scale < thresholds.input_scale or setup.first_layer.lower().startswith(
@@ -112,7 +112,7 @@ def _ranges(setup: Setup) -> str:
 
 
 @reads(READS)
-def find_target(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
+def find_target(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:
     """A quantity far beyond what the outputs can reach in the steps taken."""
     course = read(window)
     setup = course.setup
@@ -125,7 +125,7 @@ def find_target(window: Window, thresholds: Thresholds = Thresholds()) -> Findin
     scales = [sample.scale for sample in course.samples if sample.scale is not None]
     losses = [loss for loss in course.losses() if math.isfinite(loss)]
     if len(scales) < 5 or len(losses) < 6:
-        return None
+        return _missed_by_epochs(course, setup, thresholds)
     wanted, reached = setup.target_scale, median(scales[-3:])
     left = median(losses[-3:]) / (median(losses[:3]) or 1.0)
     if reached * thresholds.missed > wanted or left < thresholds.left:
@@ -135,6 +135,22 @@ def find_target(window: Window, thresholds: Thresholds = Thresholds()) -> Findin
         f"reach {figure(reached)}: {left:.0%} of the first loss is left"
     )
     return Finding("unscaled-target", 0.8, (Evidence(text, "telemetry", course.samples[-1].at, wanted),))
+
+
+def _missed_by_epochs(course: Course, setup: Setup, thresholds: Thresholds) -> Finding | None:
+    """Where steps are too slow to be sampled often: by the losses of whole epochs, and what the model gave at first."""
+    low, high = setup.output.number("min"), setup.output.number("max")
+    if len(course.shown) < 3 or low is None or high is None:
+        return None
+    reached, left = max(abs(low), abs(high)), course.shown[-1][1] / (course.shown[0][1] or 1.0)
+    if reached * thresholds.missed > setup.target_scale or not thresholds.left <= left <= 1.5:
+        return None
+    mean, spread = setup.targets.number("mean"), setup.targets.number("std")
+    text = (
+        f"the targets are about {figure(mean)} (deviation {figure(spread)}), and the outputs begin at {figure(reached)} at most: after "
+        f"{course.steps} steps {left:.0%} of the first epoch's loss is left"
+    )
+    return Finding("unscaled-target", 0.8, (Evidence(text, "telemetry", course.samples[-1].at, setup.target_scale),))
 
 
 def _thrown_away(course: Course, setup: Setup, thresholds: Thresholds) -> Finding | None:

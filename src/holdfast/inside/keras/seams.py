@@ -346,6 +346,15 @@ def schedule_of(owner: Any) -> Any:
     return found if isinstance(found, keras.optimizers.schedules.LearningRateSchedule) else None
 
 
+def scale_schedule(optimizer: Any, factor: Any) -> bool:
+    """Its rate times `factor`, a variable, from the next trace on; None: as it was. False where this Keras has no such place."""
+    optimizer.__dict__.pop("_get_current_learning_rate", None)  # past Keras's tracking of attributes
+    current = getattr(optimizer, "_get_current_learning_rate", None)
+    if current is not None and factor is not None:
+        optimizer.__dict__["_get_current_learning_rate"] = lambda: current() * factor
+    return current is not None
+
+
 def build_config(owner: Any) -> Any:
     """The shapes a layer was built for, as plain values; None where it does not tell."""
     told = getattr(owner, "get_build_config", None)

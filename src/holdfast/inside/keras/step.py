@@ -88,9 +88,11 @@ def take_over(
         if tf is None or on_batch is None or model.steps_per_execution == 1:
             return run
         traces = TracedSteps([compiled])
-        if rescued is not None:
-            aspects = [telemetry(fit, traces, _optimizer_of(model_ref)), rescued.around]
-            run = one_by_one(run, compose(on_batch, aspects), fit, model.steps_per_execution, rescued, tf)
+        count = model.steps_per_execution
+        executions = numerics.of_executions(model_ref, count) if numerics is not None else None
+        aspects = [telemetry(fit, traces, _optimizer_of(model_ref))]
+        aspects += [one.around for one in (executions, rescued) if one is not None]
+        run = one_by_one(run, compose(on_batch, aspects), fit, count, rescued, executions, tf)
         if keep is None or not seams.on_one_device(model):
             return run
         build = functools.partial(prepare, compiled=compiled, traces=traces, tf=tf)

@@ -1,6 +1,6 @@
 """Several steps at once (`steps_per_execution`): Keras pulls their batches inside one compiled loop, and a failed one is
-gone. So the first of them are run one by one, with their memory measured; where there is room, Keras's loop takes over.
-What is saved is the state between two such executions.
+gone. So the first of them are run one by one, with their memory measured; where there is room, Keras's loop takes over. Once
+numbers went bad they are run one by one, too. What is saved is the state between two such executions.
 """
 
 from __future__ import annotations
@@ -15,17 +15,32 @@ from .fit_progress import Fit
 
 
 def one_by_one(
-    whole: Callable[[Any], Any], step: Callable[[Any], Any], fit: Fit, count: int, rescued: Any, tf: Any
+    whole: Callable[[Any], Any],
+    step: Callable[[Any], Any],
+    fit: Fit,
+    count: int,
+    rescued: Any,
+    executions: Any,
+    tf: Any,
 ) -> Callable[[Any], Any]:
+    """`rescued`, `executions`: of memory and of numerics; None where that is off."""
     seen: list[Any] = [lambda: None]  # the iterator whose first steps were run here
 
+    def wanted(iterator: Any) -> bool:
+        if not tf.executing_eagerly() or not isinstance(iterator, tf.data.Iterator):
+            return False
+        if executions is not None and executions.one_by_one:
+            return True
+        return rescued is not None and (rescued.at_risk or seen[0]() is not iterator)
+
     def train_function(iterator: Any) -> Any:
-        first = isinstance(iterator, tf.data.Iterator) and seen[0]() is not iterator
-        if not tf.executing_eagerly() or not (first or rescued.at_risk) or not isinstance(iterator, tf.data.Iterator):
-            return whole(iterator)
+        if not wanted(iterator):
+            return whole(iterator) if executions is None else executions.run(whole, iterator)
         seen[0] = weakref.ref(iterator)
         nesting.depth += 1
         try:
+            if executions is not None:
+                executions.before_alone()
             logs = None
             for number in range(count):
                 began = now()

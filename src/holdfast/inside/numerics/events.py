@@ -70,12 +70,15 @@ class Loss(TypedDict, total=False):
     name: str
     family: Optional[str]  # binary categorical sparse nll regression hinge; None of an own function
     from_logits: Optional[bool]
+    over_rows: bool  # a softmax on the way to it runs over the rows of the batch
+    compared: List[int]  # the shape of outputs minus targets, where the script takes the difference itself
     line: Optional[str]
 
 
 class Optimizer(TypedDict, total=False):
     name: str
     rate: Number
+    schedule: str  # the class of the object that gives the rate
     weight_decay: Number
     momentum: Number
     clips: Optional[bool]
@@ -106,6 +109,9 @@ class Setup(TypedDict, total=False):
     recurrent: bool
     normalised: bool
     half: Optional[str]
+    linear: List[
+        str
+    ]  # dense layers that follow each other with nothing but shapes between, where the model has no other
 
 
 class Health(TypedDict, total=False):
@@ -122,6 +128,8 @@ class Health(TypedDict, total=False):
     # Weights that the loss depends on, that no optimizer was seen to have, and that are as they were at the start:
     left_out: List[str]
     unregistered: List[str]  # in a plain list or dict, so that the model does not know them as its parameters
+    # Of the gradient at the update, how much was there before the first backward pass since the last one (norms): 0 where it is cleared.
+    carried: Number
 
 
 class BadInput(TypedDict, total=False):

@@ -29,6 +29,8 @@ from ...tensorflow.numerics.flight_recorder import Assigned, Failing, FlightReco
 from ...tensorflow.numerics.snapshot import Snapshot
 from ...tensorflow.numerics.step_watch import Outcome
 from .. import seams
+from . import lower_rate
+from .compiled_anew import compiled_anew
 from .examination import as_tensors, leaves_of
 from .incidents import Found, Incidents, batch_losses
 from .state import CLIPS, optimizer_of
@@ -40,6 +42,7 @@ GROWN = 3.0  # times the loss before: it still diverges
 CLIPPED_TO = 1.0  # the customary norm
 TRIAL = 30  # steps that a rate must stand, on the batches at hand again and again
 ROWS_TIMES = 100  # that bad rows are left out in 1,000 steps: all else is trained as it would have been
+DIVERGED = 30.0  # times the lowest loss, before it broke
 FEW = 0.25  # of a batch: so many rows are outliers, more are a training that diverges
 AGAIN_WITHIN = 50  # steps after a skipped batch, the next one is no accident
 
@@ -161,9 +164,7 @@ class GoingOn:
         ways: List[Callable[[FlightRecorder, Failing, Examined], Optional[Way]]] = []
         if examined.leaf is not None:
             ways += [self._without_rows, self._without_batch]
-        elif examined.rows and (
-            examined.undefined or len(examined.rows) <= FEW * rows_in(failing.batch, self._watch.tf)
-        ):
+        elif examined.rows and (examined.undefined or self._are_outliers(flight, failing, examined)):
             ways += [self._without_rows, self._without_batch, self._with_lower_rate]
         elif examined.undefined or examined.origin == UPDATE:
             ways += [self._without_batch, self._with_lower_rate]
@@ -176,6 +177,14 @@ class GoingOn:
             if way is not None:
                 return way
         return None
+
+    def _are_outliers(self, flight: FlightRecorder, failing: Failing, examined: Examined) -> bool:
+        """A few rows overflowed, and not because everything grows: in a training that diverges some rows are always the first."""
+        losses = [loss for _, loss in batch_losses(flight, self._watch.model_ref()) if isinstance(loss, (int, float))]
+        known = [abs(loss) for loss in losses if math.isfinite(loss)]
+        if examined.input is None and known and max(known) > DIVERGED * max(min([*known, abs(self._lowest)]), 1e-12):
+            return False
+        return len(examined.rows) <= FEW * rows_in(failing.batch, self._watch.tf)
 
     def _without_rows(self, flight: FlightRecorder, failing: Failing, examined: Examined) -> Optional[Way]:
         tf, bad = self._watch.tf, set(examined.rows)
@@ -231,32 +240,35 @@ class GoingOn:
         flight.entries += rest
 
     def _with_lower_rate(self, flight: FlightRecorder, failing: Failing, _examined: Examined) -> Optional[Way]:
-        model, good, sound = self._watch.model_ref(), flight.good, self.sound
-        optimizer = optimizer_of(model)
-        if good is None or sound is None or seams.schedule_of(optimizer) is not None:
+        good, sound, run = flight.good, self.sound, self._watch.run
+        rate = lower_rate.of(self._watch) if good is not None and sound is not None else None
+        if good is None or sound is None or rate is None:
             return None
         failing.before.put_back()
-        rate = float(optimizer.learning_rate.numpy())
         entries = list(flight.entries)
-        rate_variable = seams.value_of(optimizer.learning_rate)
-        kept = [one for one in entries if not (type(one) is Assigned and one.variable is rate_variable)]
-        factor = self._best_factor(flight, kept, rate)
-        if factor is not None and self._goes(flight, kept, rate * factor):
+        kept = [one for one in entries if not (type(one) is Assigned and one.variable is rate.variable)]
+        now = rate.now()
+        factor = self._best_factor(flight, kept, rate, now)
+        if factor is not None and self._goes(flight, kept, rate, now * factor):
             del flight.entries[:]
             lost = good.step - sound.step
-            text = f"learning rate {words(rate)} lowered to {words(rate * factor)}"
+            text = rate.words(now, now * factor)
             if lost > 0:
                 text += f", from the state {lost} steps before the last good one"
             return Way(RATE_LOWERED, text, max(0, lost))
+        rate.undo(now)
+        self._watch.run = run
         self._as_before(flight, good, entries)
         return None
 
-    def _best_factor(self, flight: FlightRecorder, kept: List[Any], rate: float) -> Optional[float]:
+    def _best_factor(
+        self, flight: FlightRecorder, kept: List[Any], rate: lower_rate.Rate, now: float
+    ) -> Optional[float]:
         """The first that does not diverge again may still only bounce: the next is taken where it comes further."""
         best: Optional[float] = None
         lowest = math.inf
         for factor in FACTORS:
-            goes = self._goes(flight, self._trial(kept), rate * factor)
+            goes = self._goes(flight, self._trial(kept), rate, now * factor)
             reached = self._reached(flight) if goes else math.inf
             if best is not None and not reached < lowest:
                 break
@@ -286,13 +298,12 @@ class GoingOn:
         if any(getattr(optimizer, name, None) for name in CLIPS):
             return None
         failing.before.put_back()
-        rate = None if seams.schedule_of(optimizer) is not None else float(optimizer.learning_rate.numpy())
         entries, run = list(flight.entries), watch.run
         optimizer.global_clipnorm = CLIPPED_TO
         watch.run = compiled_anew(model, watch.tf)
         goes = False
         try:
-            goes = self._goes(flight, self._trial(entries), rate) and self._goes(flight, entries, rate)
+            goes = self._goes(flight, self._trial(entries)) and self._goes(flight, entries)
         finally:
             if not goes:
                 optimizer.global_clipnorm, watch.run = None, run
@@ -303,13 +314,15 @@ class GoingOn:
         lost = max(0, good.step - sound.step)
         return Way(CLIPPED, f"gradients clipped to a norm of {words(CLIPPED_TO)} from here on", lost)
 
-    def _goes(self, flight: FlightRecorder, entries: List[Any], rate: Optional[float]) -> bool:
-        """From the sound state with this learning rate, if it is not a schedule's: whether the loss stays where it was."""
+    def _goes(
+        self, flight: FlightRecorder, entries: List[Any], rate: Optional[lower_rate.Rate] = None, value: float = 0.0
+    ) -> bool:
+        """From the sound state, with this learning rate if one is given: whether the loss stays where it was."""
         assert self.sound is not None
         model, step = self._watch.model_ref(), self.sound.step
         self.sound.put_back()
         if rate is not None:
-            optimizer_of(model).learning_rate.assign(rate)
+            rate.set(value)
         flight.begin(Snapshot(flight.variables, step))
         flight.entries += entries
         return flight.replay(self._noting, self._incidents.loss_of) is None and self._falls(flight, model)
@@ -320,14 +333,6 @@ class GoingOn:
             return not losses
         lowest = self._lowest if math.isfinite(self._lowest) else 0.0
         return bool(losses[-1] <= GROWN * max(min(losses), lowest, 1e-12))
-
-
-def compiled_anew(model: Any, tf: Any) -> Callable[[Any], Any]:
-    """Its training step on one batch, as Keras compiles it."""
-    step = model.train_step
-    if not model.run_eagerly:
-        step = tf.function(step, reduce_retracing=True, jit_compile=model.jit_compile)
-    return lambda batch: step(as_tensors(batch, tf))
 
 
 def rows_in(batch: Any, tf: Any) -> int:

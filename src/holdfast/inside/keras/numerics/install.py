@@ -16,6 +16,7 @@ from ...tensorflow.numerics.flight_recorder import FlightRecorder
 from ...tensorflow.numerics.snapshot import Snapshot
 from ...tensorflow.numerics.step_watch import Step
 from .. import seams
+from .executions import Executions
 from .going_on import GoingOn
 from .health import Sampler
 from .incidents import Incidents, mean_loss
@@ -49,6 +50,14 @@ class Numerics:
 
     @guarded
     def of_step(self, model_ref: Callable[[], Any]) -> Optional[Aspect]:
+        return self._watch_of(model_ref).aspect
+
+    @guarded
+    def of_executions(self, model_ref: Callable[[], Any], count: int) -> Optional[Executions]:
+        """Of a model that makes several steps at once."""
+        return Executions(self._watch_of(model_ref), count, lambda: seams.on_one_device(model_ref()))
+
+    def _watch_of(self, model_ref: Callable[[], Any]) -> ModelWatch:
         watch = ModelWatch(self._recorder, self._tf, model_ref)
         sampler = Sampler(self._recorder, self._tf)
         incidents = Incidents(watch, self._epoch_iterator, sampler.memory)
@@ -57,7 +66,7 @@ class Numerics:
         watch.well = well = Well(going_on, sampler, self._values)
         watch.begins = well.begins
         self._watches.add(watch)
-        return watch.aspect
+        return watch
 
     def is_sound(self) -> bool:
         """Looked at now: a state is about to be saved."""

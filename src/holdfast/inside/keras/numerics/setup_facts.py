@@ -18,6 +18,7 @@ from .state import CLIPS, optimizer_of, rate_of
 
 NAMES = 10
 RECURRENT = ("LSTM", "GRU", "RNN")
+BETWEEN = ("Flatten", "Dropout", "Reshape", "Normalization", "Rescaling")  # layers that leave a linear model linear
 
 
 def setup_facts(model: Any, batch: Any, probed: Optional[Probed], first: Dict[int, Any], step: int, tf: Any) -> Setup:
@@ -32,6 +33,7 @@ def setup_facts(model: Any, batch: Any, probed: Optional[Probed], first: Dict[in
         "recurrent": any(kind.endswith(RECURRENT) for kind in kinds),
         "normalised": any(kind.endswith("Normalization") and kind != "Normalization" for kind in kinds),
         "half": half_of(model),
+        "linear": linear_layers(model),
         "inputs": [],
     }
     for part, leaf in leaves_of(batch, tf):
@@ -86,8 +88,9 @@ def optimizer_facts(model: Any) -> Optimizer:
     if optimizer is None:
         return {}
     given = {id(one) for one in seams.trained_by(optimizer)}
+    schedule = seams.schedule_of(optimizer)
     missing = [str(one.path) for one in model.trainable_variables if id(one) not in given]
-    return {
+    found: Optimizer = {
         "name": type(optimizer).__name__,
         "rate": told(rate_of(model)),
         "weight_decay": told(_number(optimizer, "weight_decay")),
@@ -96,6 +99,9 @@ def optimizer_facts(model: Any) -> Optimizer:
         "parameters": sum(_size(one) for one in seams.trained_by(optimizer)),
         "not_given": missing[:NAMES],
     }
+    if schedule is not None:
+        found["schedule"] = type(schedule).__name__
+    return found
 
 
 def _number(owner: Any, name: str) -> Optional[float]:
@@ -141,6 +147,21 @@ def _weights_of(model: Any) -> List[Any]:
             found += [one for one in layer.weights if "moving_" not in str(one.path)]
     seen: Dict[int, Any] = {id(one): one for one in found}
     return list(seen.values())
+
+
+def linear_layers(model: Any) -> List[str]:
+    """Of a model of layers alone, where none but its last has an activation, and none is narrower than both ends."""
+    layers = [one for one in getattr(model, "layers", ()) if type(one).__name__ != "InputLayer"]
+    operations = getattr(model, "operations", layers)
+    if type(model).__name__ not in ("Sequential", "Functional") or any(
+        type(one).__name__ not in ("InputLayer", "Dense", *BETWEEN) for one in operations
+    ):
+        return []
+    dense = [one for one in layers if type(one).__name__ == "Dense"]
+    if len(dense) < 2 or any(activation_of(one) != "linear" for one in dense[:-1]):
+        return []
+    ends = min(int(dense[0].kernel.shape[0]), int(dense[-1].units))
+    return [] if min(int(one.units) for one in dense[:-1]) < ends else [str(one.name) for one in dense][:NAMES]
 
 
 def _size(variable: Any) -> int:

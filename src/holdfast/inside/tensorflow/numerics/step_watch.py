@@ -154,7 +154,7 @@ class StepWatch:
             return
         self.on = False
         variables, kinds = found
-        if not self._fits(variables):
+        if not self.fits(variables):
             self.recorder.event("numerics.off", reason="there is no room for a second copy of the weights")
             return
         self.flight = FlightRecorder(variables, kinds)
@@ -165,7 +165,7 @@ class StepWatch:
         self._room, self._most, self._due_at = 0, 1, 0.0  # the first step is looked at
         self.on = True
 
-    def _fits(self, variables: List[Any]) -> bool:
+    def fits(self, variables: List[Any]) -> bool:
         groups = (self.recorder.settings.get("rescue") or {}).get("groups")
         room = left(groups)
         return room is None or bytes_of(variables) * PART_OF_FREE <= room.bytes

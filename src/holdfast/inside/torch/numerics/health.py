@@ -133,6 +133,9 @@ class Sample:
                         some = _some(parameter.detach())
                         self._before.append((parameter, some.clone(), (parameter.numel() / some.numel()) ** 0.5))
 
+    def carried(self, share: Any) -> None:
+        self._read(share, lambda numbers: self._set("carried", numbers[0]))
+
     def _clipped(self, given: Any) -> None:
         """Whether a gradient is smaller now than after the backward pass; on the CPU, where it can be read."""
         for _, parameters in self._layers:

@@ -133,6 +133,9 @@ class Looks:
                 return
         elif here.again:
             return
+        elif self.has_updated:  # no `backward` of a tensor's since the last update: `torch.autograd` made the gradients
+            self.has_updated = False
+            self.going_on.new_step()
         self.updating = optimizer
         self.ready_to_update(optimizer)
 

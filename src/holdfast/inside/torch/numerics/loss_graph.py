@@ -42,6 +42,7 @@ class LossFound:
     output: Any  # that value, where autograd has saved it
     target: Any
     log_probabilities: Any = None  # of a cross entropy: what its logits became
+    compared: Any = None  # the shape of a difference that the script takes itself
 
 
 def below(node: Any) -> List[Any]:
@@ -108,7 +109,18 @@ def _difference(node: Any, op: str) -> Optional[LossFound]:
         return None
     sides = below(inner)
     name = "l1_loss" if op == "abs" else "squared difference"
-    return LossFound(name, "regression", None, _made_by(sides[0]) if sides else None, None, None)
+    difference = saved(node, "self")
+    shape = [int(size) for size in difference.shape] if difference is not None else None
+    return LossFound(name, "regression", None, _made_by(sides[0]) if sides else None, None, None, compared=shape)
+
+
+def over_rows(loss: Any) -> bool:
+    """Whether the softmax nearest to the loss divides by a sum over the batch: its axis is the first of several."""
+    for node in _from_the_top(loss):
+        if op_of(node) in ("log_softmax", "softmax"):
+            result = saved(node, "result")
+            return result is not None and result.dim() > 1 and saved(node, "dim") in (0, 2**64 - result.dim())
+    return False
 
 
 def past_shapes(node: Any) -> Any:

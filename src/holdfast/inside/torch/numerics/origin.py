@@ -264,7 +264,7 @@ def of_input(scene: Scene) -> Optional[NonFinite]:
         if is_float(torch, value) and value.grad_fn is None and bool((value.isnan() | (value == float("inf"))).any()):
             bad = bad_input(torch, name, value)
             outcome(add_sources, torch, bad, value, scene.loader, scene.variables())
-            replay = "the loss was finite; the gradient of what was multiplied with it is not"
+            replay = "the gradient of what it was multiplied with is not finite"
             return {"origin": events.INPUT, "input": bad, "reproduced": None, "replay": replay}
     return None
 

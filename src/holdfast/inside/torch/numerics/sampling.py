@@ -8,6 +8,7 @@ from ...numerics import events
 from ...numerics.schedule import Schedule
 from ...telemetry import Recorder, now
 from ..outermost_call import here
+from .carried_gradients import CarriedGradients
 from .health import UNITS_EVERY_S, Sample, layers_of
 from .late_vector import LateVectors
 from .left_out import NAMES, LeftOut
@@ -30,6 +31,7 @@ class Sampling:
         self._told: Set[Any] = set()
         self._given: Set[int] = set()  # parameters of the optimizers that were seen, by id
         self._left_out: Dict[Any, LeftOut] = {}
+        self._carried = CarriedGradients(torch)
         self._cost_s = 0.0
         self._units_at = 0.0
 
@@ -37,6 +39,7 @@ class Sampling:
         """`shown` is the loss as the script has it, `scale` what a GradScaler made it larger by."""
         began = now()
         models = models_of(here.calls)
+        self._carried.before_pass(models)
         names = {id(p): name for model in models for name, p in model.named_parameters()}
         units = bool(self.schedule.next_step) or began >= self._units_at
         self._sample = Sample(self.recorder, self._torch, self._late, layers_of(models), scale)
@@ -63,12 +66,16 @@ class Sampling:
             return
         began = now()
         sample.before_update(optimizer)
+        carried = self._carried.share(optimizer)
+        if carried is not None:
+            sample.carried(carried)
         self._cost_s += now() - began
         if setup is not None and not setup[1].choose(optimizer):
             self._setup = None  # of a model that another optimizer trains
 
     def after_update(self, was_made: bool) -> None:
         sample, self._sample = self._sample, None
+        self._carried.after_update()
         if sample is None:
             return
         began = now()

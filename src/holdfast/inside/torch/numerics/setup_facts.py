@@ -10,6 +10,7 @@ from ...numerics.plain_numbers import told
 from ..batch_function import BatchFunction
 from ..tensor_nests import tensors_of
 from . import loss_graph
+from .linear_chain import linear_chain
 from .loss_again import LossAgain
 from .loss_graph import LossFound
 from .origin import TARGET_NAMES, Scene, without_traces
@@ -59,6 +60,8 @@ class SetupFacts:
         }
         self.facts["optimizer"] = facts
         self.facts["last"] = self._last()
+        names = {id(p): name for each in self.models for name, p in each.named_parameters()}
+        self.facts["linear"] = linear_chain(self._below, names)[:NAMES]
         self._of_model(model)
         return True
 
@@ -81,7 +84,12 @@ class SetupFacts:
         line = script.line if script is not None else None
         if found is None:
             return {"name": "own function", "family": None, "from_logits": None, "line": line}
-        return {"name": found.name, "family": found.family, "from_logits": found.from_logits, "line": line}
+        facts: Loss = {"name": found.name, "family": found.family, "from_logits": found.from_logits, "line": line}
+        if loss_graph.over_rows(scene.loss):
+            facts["over_rows"] = True
+        if found.compared is not None:
+            facts["compared"] = found.compared
+        return facts
 
     def _output(self, scene: Scene, found: Optional[LossFound]) -> Any:
         """What goes into the loss: saved by autograd, a variable of the script's, or the model's call once more."""
