@@ -173,28 +173,38 @@ def _of_keras(model: Any, batch: Any, wanted: dict[str, Any]) -> Measured:
     data = tf.nest.map_structure(tf.convert_to_tensor, tuple(batch) if isinstance(batch, list) else batch)
     notes, anatomy, rows = Kept(), KerasAnatomy(tf, model), rows_of(data, tf)
     rounds = Rounds(notes, wanted, Gauges(card_gauge(tf)), anatomy)
+    _build(model, data)
     if model.train_function is None:
         model.make_train_function()
-    kept: dict[int, Any] | None = None
-    rounds.begins(rows)
-    try:
+    with _keras_state(model):
+        rounds.begins(rows)
         while not notes.is_done:
             given = resized(data, rows, rounds.rows, tf)
             anatomy.given(given, data)
-            if kept is None and model.built and model.optimizer.built:
-                kept = {id(variable): variable.numpy().copy() for variable in _variables(model)}
             model.train_function(iter([given]))
             rounds.updated()
             rounds.turn()
-    finally:
-        for variable in _variables(model):
-            if kept is not None and id(variable) in kept:
-                variable.assign(kept[id(variable)])
     return _found(notes)
 
 
-def _variables(model: Any) -> list[Any]:
-    return [*model.variables, *model.optimizer.variables]
+def _build(model: Any, data: Any) -> None:
+    """What the first step would make, so that there is something to put back."""
+    if not model.built:
+        model(data[0] if isinstance(data, tuple) else data, training=False)
+    if not model.optimizer.built:
+        model.optimizer.build(model.trainable_variables)
+
+
+@contextlib.contextmanager
+def _keras_state(model: Any) -> Iterator[None]:
+    """Weights, statistics, seeds and the optimizer's state, as they were; metrics begin anew, as in each `fit`."""
+    kept = [(variable, variable.numpy().copy()) for variable in (*model.variables, *model.optimizer.variables)]
+    try:
+        yield
+    finally:
+        for variable, value in kept:
+            variable.assign(value)
+        model.reset_metrics()
 
 
 def _found(notes: Kept) -> Measured:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.cli import main
 from holdfast.data.audit import Request, audit
 from holdfast.data.audit.tables import Wanted
 
@@ -65,6 +66,19 @@ def infinite(rows: Rows) -> None:
     rows[6][1] = "NaN"
 
 
+def some_thousands_with_commas(rows: Rows) -> None:
+    for row in rows[::3]:
+        row[1] = f'"1,{int(float(row[1])) % 900 + 100}"'
+
+
+def header_again(rows: Rows) -> None:
+    rows[200] = list(NAMES)
+
+
+def spreadsheet_errors(rows: Rows) -> None:
+    rows[7][1], rows[9][2] = "#DIV/0!", "#REF!"
+
+
 DIRT: dict[str, tuple[Callable[[Rows], None], dict[tuple[str, str], tuple[int, list[int]]]]] = {
     "typo": (typo, {("dtype", "age"): (1, [17])}),
     "missing marks": (missing_marks, {("non-finite", "income"): (7, list(range(50, 57)))}),
@@ -76,6 +90,9 @@ DIRT: dict[str, tuple[Callable[[Rows], None], dict[tuple[str, str], tuple[int, l
     }),
     "wrong label": (wrong_label, {("label-range", "label"): (1, [33])}),
     "fractional label": (fractional_label, {("label-range", "label"): (1, [34])}),
+    "some thousands with commas": (some_thousands_with_commas, {("dtype", "income"): (134, list(range(0, 60, 3)))}),
+    "header again": (header_again, {("dtype", name): (1, [200]) for name in ("age", "income", "height", "label")}),
+    "spreadsheet errors": (spreadsheet_errors, {("non-finite", "income"): (1, [7]), ("non-finite", "height"): (1, [9])}),
     "infinite": (infinite, {("non-finite", "income"): (2, [5, 6])}),
 }  # fmt: skip
 
@@ -124,3 +141,43 @@ def test_a_table_without_a_header_is_read_from_its_first_line(tmp_path: Path) ->
     (tmp_path / "t.csv").write_text("".join(f"{row}.5,{row * 3 % 7}\n" for row in range(30)))
     report = audit(Request([tmp_path / "t.csv"], wanted=Wanted("1", 7)))
     assert (report.rows, report.findings) == (30, [])
+
+
+def species(labels: list[str]) -> str:
+    return "size,species\n" + "".join(f"{row}.25,{label}\n" for row, label in enumerate(labels))
+
+
+def test_labels_that_differ_in_case_alone_are_classes_nobody_meant(tmp_path: Path) -> None:
+    labels = ["cat", "dog", "bird"] * 50
+    (tmp_path / "t.csv").write_text(species(labels))
+    assert audit(Request([tmp_path / "t.csv"], wanted=Wanted("species"))).findings == []
+    labels[10], labels[20], labels[31] = "Cat", "dog ", "DOG"
+    (tmp_path / "t.csv").write_text(species(labels))
+    (told,) = [
+        one for one in audit(Request([tmp_path / "t.csv"], wanted=Wanted("species"))).findings if one.breaks_training
+    ]
+    assert (told.id, told.column, told.count) == ("label-range", "species", 3) and '"Cat" for "cat"' in told.text
+    unasked = audit(Request([tmp_path / "t.csv"]))
+    assert not unasked.breaks_training and [one.id for one in unasked.findings] == ["dtype"]
+
+
+def test_two_spellings_that_are_both_frequent_are_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(species(["US", "us"] * 60))
+    assert audit(Request([tmp_path / "t.csv"])).findings == []
+
+
+def test_rows_that_cannot_be_parsed_are_no_duplicates_of_each_other(tmp_path: Path) -> None:
+    rows = clean_rows()
+    for row in rows[100:103]:
+        row.append("")
+    report = audit(Request([write(tmp_path / "t.csv", rows)]))
+    assert [(one.id, one.count) for one in report.findings] == [("shape", 3)]
+
+
+@pytest.mark.parametrize("content", [b"", "größe,label\n1,0\n".encode("latin-1"), "a,label\n1,0\n".encode("utf-16")])
+def test_a_file_that_cannot_be_read_is_told_also_where_a_column_was_asked_for(
+    content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "t.csv").write_bytes(content)
+    assert main(["audit", str(tmp_path / "t.csv"), "--labels", "label", "--dir", str(tmp_path)]) == 1
+    assert "unreadable" in capsys.readouterr().out

@@ -71,6 +71,30 @@ def test_a_machine_that_booted_since_went_down() -> None:
     assert causes(None, events=[aftermath]) == ["machine-went-down"]
 
 
+def test_whoever_reads_a_record_on_another_machine_knows_nothing_of_its_boots() -> None:
+    machine = Event("machine", START, {"boot_id": "before", "hostname": "node1"})
+    here = Event("aftermath", START + 900, {"boot_id": "after", "hostname": "node1"})
+    elsewhere = Event("aftermath", START + 900, {"boot_id": "other", "hostname": "laptop"})
+
+    assert causes(None, events=[machine, here]) == ["machine-went-down"]
+    assert causes(None, events=[machine, elsewhere]) == []
+
+
+def test_the_last_readings_stand_beside_a_machine_that_went_down() -> None:
+    machine = Event("machine", START, {"boot_id": "before"})
+    after = Event("aftermath", START + 900, {"boot_id": "after"})
+    readings = {
+        "gpu0__power_watts": [690.0],
+        "gpu0__temperature_celsius": [91.0],
+        "host__memory_available_bytes": [GIB],
+    }
+    (found,) = find_endings(story(None, events=[machine, after], **readings))
+    told = [item.text for item in found.evidence[2:]]
+
+    assert told[0].startswith("the last reading: 1 GiB")
+    assert told[1:] == ["the last reading: GPU 0 had 91 °C", "the last reading: GPU 0 drew 690 W"]
+
+
 def test_the_same_boot_did_not_go_down() -> None:
     aftermath = Event("aftermath", START + 9999, {"boot_id": "then", "last_at": START + 30})
     assert causes(None, events=[aftermath]) == []

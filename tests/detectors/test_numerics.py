@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from holdfast import detectors
+from holdfast.causes import CAUSES
+from holdfast.diagnosis.remedies import remedies_for
 from holdfast.vocabulary import Event, Finding, Window
 
 DENSE = {"layer": "head", "kind": "Dense", "units": 10, "activation": "softmax"}
@@ -223,6 +225,16 @@ def test_a_sick_training_is_named(name: str) -> None:
     found = causes(*events)
     assert cause in found, found
     assert found[cause].evidence[0].text
+
+
+@pytest.mark.parametrize("framework", ["tensorflow", "torch"])
+@pytest.mark.parametrize("name", [name for name, (cause, _) in SICK.items() if cause == "output-loss-mismatch"])
+def test_what_does_not_fit_its_loss_is_mended_by_a_remedy_for_that(name: str, framework: str) -> None:
+    found = causes(*SICK[name][1])["output-loss-mismatch"]
+    kind = found.details["mismatch"]
+    of_kind = [one for one in CAUSES[found.cause].recipes if one.when == kind and one.framework == framework]
+    assert len(remedies_for(found, framework)) == len(of_kind), kind
+    assert bool(of_kind) == ((kind, framework) != ("logits for logarithms", "tensorflow"))  # a loss of PyTorch's alone
 
 
 HEALTHY: dict[str, list[Event]] = {

@@ -180,3 +180,55 @@ def test_agents_that_slurm_started_are_no_ranks_of_the_training() -> None:
 
     assert found is not None
     assert (found.rank, len(found.others)) == (3, 3)
+
+
+@pytest.mark.parametrize(
+    "ended",
+    [
+        Event("decision", AT - 0.1, {"decision": "end", "key": "hang", "text": "it has stood still for 64 s"}),
+        Event("guard.stopped", AT - 0.1, {"what": "memory", "whole_job": True}),
+    ],
+)
+def test_a_rank_that_holdfast_ended_was_not_killed_by_somebody(ended: Event) -> None:
+    assert first_stop(window(joined(0, 1), killed(0), killed(1, 0.01), [ended])) is None
+
+
+RAY = b"""(RayTrainWorker pid=11) Error in training function:
+(RayTrainWorker pid=11) Traceback (most recent call last):
+(RayTrainWorker pid=11)   File "/home/user/train.py", line 7, in loop
+(RayTrainWorker pid=11)     scale = SCALES["shard-7"]
+(RayTrainWorker pid=11) KeyError: 'shard-7'
+(RayTrainWorker pid=10) Traceback (most recent call last):
+(RayTrainWorker pid=10)   File "/home/user/train.py", line 9, in loop
+(RayTrainWorker pid=10)     loss.backward()
+(RayTrainWorker pid=10) RuntimeError: Connection closed by peer [127.0.0.1]:39285
+Traceback (most recent call last):
+  File "/home/user/train.py", line 30, in <module>
+    trainer.fit()
+ray.train.WorkerGroupError: Training failed due to worker errors:
+[Rank 1 Error Snippet]:
+    scale = SCALES["shard-7"]
+KeyError: 'shard-7'
+"""
+
+
+def of_ray(*ended: list[Event], output: bytes = b"") -> Window:
+    ranks = [[RankJoined(10 + r, r, 2, "ray", "n1:4711", 0, "n1").event(START)] for r in (0, 1)]
+    return window(*ranks, *ended, output=output)
+
+
+def test_what_a_worker_of_ray_raised_is_told_with_its_rank() -> None:
+    """Ray catches it, prints it, and ends all workers with the exit code 1."""
+    ended = [RankEnded(10 + r, r, 1, None).event(AT + r) for r in (0, 1)]
+    found = diagnose(of_ray(ended, output=RAY), [])
+
+    assert found.cause is not None
+    assert found.cause.title == "Rank 1 raised KeyError: 'shard-7'"
+
+
+def test_a_worker_of_ray_that_was_killed_is_first() -> None:
+    other = [RankEnded(10, 0, 1, None).event(AT + 1)]
+    first = first_stop(of_ray(killed(1), other))
+
+    assert first is not None
+    assert (first.rank, first.how) == (1, Stop.KILLED)

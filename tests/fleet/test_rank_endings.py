@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 
@@ -64,6 +66,19 @@ def test_exit_codes_and_signals_are_seen_before_the_parent_asks(ranks: Ranks) ->
 
     wait_for(all_seen)
     assert [found[number].code for number in range(3)] == [3, 0, -9]
+
+
+def test_a_parent_that_asks_at_once_takes_nothing_away_where_the_kernel_still_tells(ranks: Ranks) -> None:
+    """As Ray's does. Before Linux 6.15 how it ended is not known then."""
+    ranks.endings.look([ranks.joined(0)])
+    waiting = threading.Thread(target=ranks.processes[0].wait)
+    waiting.start()
+    ranks.processes[0].send_signal(signal.SIGKILL)
+    waiting.join()
+    (ended,) = wait_for(lambda: ranks.endings.look([]))
+    release = tuple(int(part) for part in re.findall(r"\d+", os.uname().release)[:2])
+
+    assert RankEnded.of(ended).code in ((-9,) if release >= (6, 15) else (-9, None))
 
 
 def test_the_moment_is_that_of_the_end_not_of_the_next_look(ranks: Ranks) -> None:

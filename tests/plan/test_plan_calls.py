@@ -45,6 +45,29 @@ print(json.dumps({
 }))
 """
 
+OF_KERAS = """
+import json
+import numpy
+import keras
+import holdfast
+
+def made():
+    drawn = keras.initializers.GlorotUniform(seed=1)
+    return keras.Sequential([
+        keras.layers.Dense(512, "relu", kernel_initializer=drawn), keras.layers.Dropout(0.5),
+        keras.layers.Dense(10, kernel_initializer=drawn)])
+
+model, twin = made(), made()
+model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True), metrics=["accuracy"])
+x, y = numpy.random.rand(32, 64).astype("float32"), numpy.random.randint(0, 10, 32)
+twin(x)
+plan = holdfast.plan(model, (x, y), size=128, memory=2 << 30, seconds=2)
+print(json.dumps({
+    "same": all(numpy.array_equal(mine, other) for mine, other in zip(model.get_weights(), twin.get_weights(), strict=True)),
+    "steps": int(model.optimizer.iterations), **plan.as_json(),
+}))
+"""
+
 
 def told(source: str) -> dict[str, Any]:
     done = subprocess.run(
@@ -74,6 +97,13 @@ def test_a_plan_leaves_model_optimizer_and_random_numbers_as_they_were() -> None
     )
     assert (answer["batch"], answer["fits"]) == (128, True)
     assert answer["by_kind"]["weights"] == answer["by_kind"]["gradients"] + 4 * 1024 + 8
+
+
+def test_a_plan_leaves_a_keras_model_as_it_was_even_one_that_was_not_built() -> None:
+    answer = told(OF_KERAS)
+    assert (answer["same"], answer["steps"]) == (True, 0)
+    assert (answer["batch"], answer["fits"]) == (128, True)
+    assert 0 <= answer["by_kind"]["weights"] - 4 * (64 * 512 + 512 + 512 * 10 + 10) < 64  # and the seed of dropout
 
 
 def test_both_are_names_of_the_package() -> None:

@@ -13,6 +13,7 @@ import pytest
 import holdfast.data
 from holdfast.data.stream.csv_index import chunks_of
 from holdfast.data.stream.source import CannotStream
+from tests.data_audit.written import example, floats, framed, integers
 
 pyarrow = pytest.importorskip("pyarrow")
 from pyarrow import csv, parquet  # noqa: E402
@@ -62,6 +63,22 @@ def zarr_group(place: Path) -> dict[str, Any]:
     return {"data": place / "z.zarr", "labels": "y"}
 
 
+def tfrecord(place: Path) -> dict[str, Any]:
+    for number, first in enumerate(range(0, ROWS, 3000)):
+        rows = zip(X[first : first + 3000], Y[first : first + 3000], strict=True)
+        records = (framed(example({"x": floats(x), "y": integers([int(y)])})) for x, y in rows)
+        (place / f"train.tfrecord-{number:05d}-of-00002").write_bytes(b"".join(records))
+    return {"data": place, "labels": "y"}
+
+
+def hdf5(place: Path) -> dict[str, Any]:
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(place / "both.h5", "w") as file:
+        file.create_dataset("x", data=X, chunks=(700, 3))
+        file.create_dataset("set/y", data=Y)
+    return {"data": place / "both.h5", "labels": "set/y"}
+
+
 def dask_array(_place: Path) -> dict[str, Any]:
     dask = pytest.importorskip("dask.array")
     return {"data": dask.from_array(X, chunks=(900, 3)), "labels": Y}
@@ -72,7 +89,7 @@ def memory_map(place: Path) -> dict[str, Any]:
     return {"data": np.load(place / "x.npy", mmap_mode="r"), "labels": Y}
 
 
-FORMATS = (npy, npz, parquet_file, csv_file, folder, zarr_group, dask_array, memory_map)
+FORMATS = (npy, npz, parquet_file, csv_file, folder, zarr_group, tfrecord, hdf5, dask_array, memory_map)
 
 
 @pytest.mark.parametrize("write", FORMATS, ids=[one.__name__ for one in FORMATS])
@@ -92,6 +109,42 @@ def test_every_format_gives_each_row_once_with_its_label(
     assert not np.array_equal(passes[0], passes[1])
     in_order = holdfast.data.open(**given, batch=1000, budget="1M")
     assert np.allclose(np.concatenate([x for x, _ in in_order]), X, rtol=1e-6)
+
+
+def images(place: Path, sizes: list[tuple[int, int]]) -> None:
+    from PIL import Image
+
+    for number, (height, width) in enumerate(sizes):
+        folder = place / ("cats", "dogs")[number % 2]
+        folder.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (width, height), (number, 0, 255)).save(folder / f"{number:03d}.png")
+
+
+def test_images_come_with_the_number_of_their_folder(tmp_path: Path) -> None:
+    images(tmp_path, [(4, 6)] * 50)
+    data = holdfast.data.open(tmp_path, labels="label", batch=8, shuffle=True, seed=1)
+    x, y = (np.concatenate(parts) for parts in zip(*data, strict=True))
+    assert x.shape == (50, 4, 6, 3) and x.dtype == np.uint8 and sorted(x[:, 0, 0, 0]) == list(range(50))
+    assert np.array_equal(y, x[:, 0, 0, 0] % 2) and not np.array_equal(y, sorted(y))
+
+
+def test_images_of_other_sizes_are_brought_to_one_when_asked(tmp_path: Path) -> None:
+    images(tmp_path, [(4, 6), (5, 6)])
+    with pytest.raises(CannotStream, match=r"001.png has 5 × 6 pixels, 000.png has 4 × 6: give image_size="):
+        list(holdfast.data.open(tmp_path))
+    (batch,) = holdfast.data.open(tmp_path, image_size=(8, 8))
+    assert batch["image"].shape == (2, 8, 8, 3) and list(batch["label"]) == [0, 1]
+
+
+def test_text_of_tfrecord_stays_bytes_and_a_feature_that_changes_its_length_is_named(tmp_path: Path) -> None:
+    text = b"\x0a" + bytes([len(b"\x0a\x02hi")]) + b"\x0a\x02hi"
+    good = framed(example({"t": text, "x": floats(X[0])}))
+    (tmp_path / "a.tfrecord").write_bytes(good * 3)
+    (batch,) = holdfast.data.open(tmp_path / "a.tfrecord")
+    assert list(batch["t"]) == [b"hi"] * 3 and batch["x"].shape == (3, 3)
+    (tmp_path / "a.tfrecord").write_bytes(good * 3 + framed(example({"t": text, "x": floats(X[0, :2])})))
+    with pytest.raises(CannotStream, match="record 3: the feature x has 2 of float32 instead of 3 of float32"):
+        list(holdfast.data.open(tmp_path / "a.tfrecord"))
 
 
 def test_columns_have_their_names_and_text_stays_text(tmp_path: Path) -> None:
@@ -176,10 +229,33 @@ def no_parquet(place: Path) -> Any:
     return place / "t.parquet"
 
 
+def cut_record(place: Path) -> Any:
+    (place / "a.tfrecord").write_bytes(framed(example({"x": floats(X[0])}))[:-3])
+    return place / "a.tfrecord"
+
+
+def changed_record(place: Path) -> Any:
+    record = bytearray(framed(example({"x": floats(X[0])})))
+    record[20] ^= 1
+    (place / "a.tfrecord").write_bytes(record)
+    return place / "a.tfrecord"
+
+
+def no_image(place: Path) -> Any:
+    (place / "a.png").write_bytes(b"\x89PNG and no more")
+    return place
+
+
+def no_hdf5(place: Path) -> Any:
+    (place / "a.h5").write_bytes(b"nothing")
+    return place / "a.h5"
+
+
 REFUSED = {
     cut_off: "cut off", objects: "Python objects", compressed: "unzip x.npz", no_zip: "cannot be read",
     entry_elsewhere: "no array of NumPy's", two_kinds: "one kind of file", another_shape: r"b.npy differs from .*a.npy", empty: "no rows",
     unclosed_quote: "never closed", no_parquet: "cannot be read",
+    cut_record: "cut off or damaged", changed_record: "does not match its checksum", no_image: "a.png does not decode", no_hdf5: "cannot be read",
 }  # fmt: skip
 
 

@@ -61,10 +61,12 @@ CAUSE = CauseRecord(
         ),
     ),
     xids=(
-        Xids((48, 94, 95), 0.93, "uncorrectable memory error (ECC)"),
-        Xids((63, 64), 0.88, "memory rows or pages had to be retired or remapped"),
-        Xids((32, 38, 46, 61, 62, 69, 109, 110, 119, 120, 140, 143, 149), 0.85, "the card's own controller failed"),
-        Xids((74,), 0.88, "NVLink error"),
+        Xids((48, 94, 95, 140, 171, 172), 0.93, "uncorrectable memory error (ECC)"),
+        Xids((63, 64, 156), 0.88, "memory rows, pages or other parts had to be retired or remapped"),
+        Xids((46, 61, 62, 109, 110, 119, 120, 143, 158), 0.85, "the card or its own controller failed"),
+        Xids((38,), 0.6, "the driver's firmware on the card failed"),
+        Xids((54,), 0.9, "the card's own power connector has no power"),
+        Xids((74, 136, 144, 145, 146, 147, 148, 149, 150, 155), 0.88, "NVLink error"),
         Xids((92,), 0.75, "many single-bit memory errors"),
     ),
 )

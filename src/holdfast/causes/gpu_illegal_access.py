@@ -114,5 +114,8 @@ CAUSE = CauseRecord(
             says("CUDA_ERROR_LAUNCH_FAILED", ("cuda-samples v13.0", "CUDA_ERROR_LAUNCH_FAILED")),
         ),
     ),
-    xids=(Xids((13, 31, 43, 123), 0.82, "a kernel used memory it may not"),),
+    xids=(
+        Xids((13, 31, 43), 0.82, "a kernel used memory it may not"),
+        Xids((32, 69), 0.6, "the card was given a command that it does not take, by the job's own fault mostly"),
+    ),
 )

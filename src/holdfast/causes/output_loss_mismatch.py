@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, keras, rule, says, torch
+from holdfast.causes.form import KERAS, TORCH, CauseRecord, Recipe, rule, says
 
 CAUSE = CauseRecord(
     id="output-loss-mismatch",
@@ -18,21 +18,174 @@ CAUSE = CauseRecord(
     ),
     message_in_title=True,
     recipes=(
-        keras(
+        Recipe(
+            "Sigmoid for one unit",
+            'keras.layers.Dense(1, activation="sigmoid")\n# with loss="binary_crossentropy"',
+            KERAS,
+            when="softmax over one unit",
+        ),
+        Recipe(
+            "One logit, and the loss that makes a probability of it; no softmax",
+            "loss = torch.nn.functional.binary_cross_entropy_with_logits(\n    logits.squeeze(-1), labels.float())",
+            TORCH,
+            when="softmax over one unit",
+        ),
+        Recipe(
+            "Leave the activation to the loss",
+            "keras.layers.Dense($units)  # the last layer, no activation",
+            KERAS,
+            when="probabilities for logits",
+        ),
+        Recipe(
+            "Or tell the loss that it gets probabilities",
+            "model.compile(optimizer,\n    loss=keras.losses.$keras_loss(from_logits=False))",
+            KERAS,
+            when="probabilities for logits",
+        ),
+        Recipe(
+            "Give the loss what the last Linear gives: it applies $activation itself",
+            "loss = torch.nn.functional.$torch_loss(logits, labels)\nprobabilities = logits.$activation(-1)  # only to predict",
+            TORCH,
+            when="probabilities for logits",
+        ),
+        Recipe(
+            "Tell the loss that it gets logits",
+            "model.compile(optimizer,\n    loss=keras.losses.$keras_loss(from_logits=True))",
+            KERAS,
+            when="logits for probabilities",
+        ),
+        Recipe(
+            "Or end in probabilities",
+            'keras.layers.Dense($units, activation="$activation")  # the last layer',
+            KERAS,
+            when="logits for probabilities",
+        ),
+        Recipe(
+            "Use the loss that takes logits",
+            "loss = torch.nn.functional.$torch_loss(logits, labels)",
+            TORCH,
+            when="logits for probabilities",
+        ),
+        Recipe(
+            "Use the loss that takes logits",
+            "loss = torch.nn.functional.cross_entropy(logits, labels)",
+            TORCH,
+            when="logits for logarithms",
+        ),
+        Recipe(
+            "Or give it logarithms of probabilities",
+            "loss = torch.nn.functional.nll_loss(logits.log_softmax(-1), labels)",
+            TORCH,
+            when="logits for logarithms",
+        ),
+        Recipe(
+            "Take the softmax over the classes",
+            "torch.nn.Softmax(dim=1)  # or leave it out: cross_entropy takes logits",
+            TORCH,
+            when="softmax over rows",
+        ),
+        Recipe(
+            "Take the softmax over the classes",
+            "keras.layers.Softmax(axis=-1)",
+            KERAS,
+            when="softmax over rows",
+        ),
+        Recipe(
+            "One loss for a choice among classes",
+            'model.compile(optimizer, loss="categorical_crossentropy")',
+            KERAS,
+            when="one of many",
+        ),
+        Recipe(
+            "One loss for a choice among classes; it takes logits, so no softmax",
+            "loss = torch.nn.functional.cross_entropy(logits, labels)",
+            TORCH,
+            when="one of many",
+        ),
+        Recipe(
+            "No activation after the last layer",
+            "keras.layers.Dense($units)  # its outputs are the logits",
+            KERAS,
+            when="rectified logits",
+        ),
+        Recipe(
+            "No activation after the last layer",
+            "torch.nn.Linear(features, $units)  # its outputs are the logits",
+            TORCH,
+            when="rectified logits",
+        ),
+        Recipe(
+            "Give outputs and targets the same shape",
+            "loss = criterion(model(x).squeeze(-1), y)  # both of shape (rows,)",
+            TORCH,
+            when="spread shapes",
+        ),
+        Recipe(
+            "Give outputs and targets the same shape",
+            "y = y.reshape(-1, 1)  # as Dense(1) gives it: (rows, 1)",
+            KERAS,
+            when="spread shapes",
+        ),
+        Recipe(
+            "Count the labels from 0 to 1",
+            "y = (y == y.max()).astype('float32')  # two classes\n# more than two: Dense(classes), SparseCategoricalCrossentropy",
+            KERAS,
+            when="label range",
+        ),
+        Recipe(
+            "Count the labels from 0 to 1",
+            "labels = (labels == highest).float()  # highest: of the whole data set\n# more than two classes: Linear(features, classes), cross_entropy",
+            TORCH,
+            when="label range",
+        ),
+        Recipe(
+            "A quantity is predicted without an activation",
+            "keras.layers.Dense($units)  # the last layer",
+            KERAS,
+            when="output range",
+        ),
+        Recipe(
+            "A quantity is predicted without an activation",
+            "torch.nn.Linear(features, $units)  # the last layer; nothing after it",
+            TORCH,
+            when="output range",
+        ),
+        Recipe(
             "Labels are class numbers",
             "model.compile(\n    loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))\n# last layer: Dense(classes), no softmax",
+            KERAS,
+            without="mismatch",
         ),
-        keras(
+        Recipe(
             "Two classes, one output",
             "model.compile(\n    loss=keras.losses.BinaryCrossentropy(from_logits=True))\n# last layer: Dense(1), labels of shape (batch, 1)",
+            KERAS,
+            without="mismatch",
         ),
-        torch(
+        Recipe(
             "Labels are class numbers: logits in, integers as target",
             "loss = torch.nn.functional.cross_entropy(logits, labels.long())",
+            TORCH,
+            without="mismatch",
         ),
-        torch(
+        Recipe(
             "Two classes, one output",
             "loss = torch.nn.functional.binary_cross_entropy_with_logits(\n    logits.squeeze(-1), labels.float())",
+            TORCH,
+            without="mismatch",
+        ),
+        Recipe(
+            "A loss for classes",
+            'model.compile(optimizer, loss="categorical_crossentropy")  # one-hot rows\n'
+            '# or "sparse_categorical_crossentropy" for class numbers',
+            KERAS,
+            when="classes as quantities",
+        ),
+        Recipe(
+            "A loss for classes",
+            "loss = torch.nn.functional.cross_entropy(logits, labels)  # no softmax",
+            TORCH,
+            when="classes as quantities",
         ),
     ),
     exceptions=(

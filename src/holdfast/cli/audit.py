@@ -50,6 +50,9 @@ class AuditVerb:
             "--quick", action="store_true", help="only what breaks training: no duplicates, ranges and scales"
         )
         parser.add_argument(
+            "--rules", metavar="FILE.py", help="a pandera schema that each table must keep; the file is run"
+        )
+        parser.add_argument(
             "--fix", metavar="OUT", help="write a cleaned copy to this folder, with a list of all changes"
         )
         parser.add_argument(
@@ -65,17 +68,21 @@ class AuditVerb:
         except ModuleNotFoundError:
             raise UserError(f"audit needs NumPy and readers of data formats: {INSTALL}") from None
         from holdfast.data.audit import Request  # noqa: PLC0415
+        from holdfast.data.audit.own_rules import NoRules, OwnRules  # noqa: PLC0415
         from holdfast.data.audit.tables import Wanted  # noqa: PLC0415
         from holdfast.data.formats.contract import NeedsPackage  # noqa: PLC0415
 
         wanted = Wanted(options.labels, options.classes, options.quick)
-        request = Request(_files(options.paths), _files(options.against), wanted)
+        if options.classes is not None and options.labels is None:
+            raise UserError("--classes says how many there are: name the column with --labels COLUMN, too")
         rules = _rules(options)
         try:
+            own = OwnRules(Path(options.rules)) if options.rules else None
+            request = Request(_files(options.paths), _files(options.against), wanted, own)
             if rules is not None:
                 return _fix(options, request, rules)
             report = _audited(options, request)
-        except NeedsPackage as error:
+        except (NeedsPackage, NoRules) as error:
             raise UserError(str(error)) from None
         _show(options, report)
         return 1 if report.breaks_training else 0
@@ -97,7 +104,8 @@ def _audited(options: argparse.Namespace, request: Request) -> Report:
         )
         raise
     kept.forget()
-    if options.labels is not None and not report.labels_found:
+    is_read = not any(finding.id == "unreadable" for finding in report.findings)
+    if options.labels is not None and not report.labels_found and is_read:
         names = ", ".join(dict.fromkeys(column.name for table in report.tables for column in table.columns[:8]))
         raise UserError(f"no column is named {options.labels}; there are {names or 'none'}")
     return report

@@ -128,7 +128,8 @@ def _aftermath(events: Sequence[Event]) -> list[Sample | Event]:
     """For a record without an end: whether its processes still run, and the kill counters now."""
     starts = [event for event in events if event.kind in ("run.start", "attempt.start")]
     now = time.time()
-    data: dict[str, object] = {"boot_id": boot_id(Path("/")), "last_at": events[-1].at if events else None}
+    data: dict[str, object] = {"boot_id": boot_id(Path("/")), "hostname": os.uname().nodename}
+    data["last_at"] = events[-1].at if events else None
     machine = next((event for event in events if event.kind == "machine"), None)
     same_boot = machine is not None and machine.data.get("boot_id") == data["boot_id"]
     if starts and same_boot:

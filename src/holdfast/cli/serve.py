@@ -90,7 +90,7 @@ def _kept_token(path: Path) -> str:
 
 def _read(run: Path) -> Recording:
     try:
-        return read_run(run)
+        return read_run(run, of_the_job=True)
     except UserError as error:
         raise Unreadable(str(error)) from None
 

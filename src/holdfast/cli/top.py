@@ -17,6 +17,7 @@ from holdfast.control_socket import Refused
 from holdfast.journal import NewerJournal
 from holdfast.probes.tree import stat_of
 from holdfast.views.overview import RunReader
+from holdfast.views.rank_rows import rank_rows
 from holdfast.views.safe_text import safe
 from holdfast.views.stacks_text import STATES
 from holdfast.views.top.panels import ASCII, UNICODE, Canvas, ProcessState, Verdict
@@ -104,14 +105,14 @@ def run_of(run: Path) -> Run:
 
 def judged(run: Path) -> Verdict:
     try:
-        found = read_run(run).diagnosis
+        recording = read_run(run, of_the_job=True)
     except UserError as error:
         return Verdict("unknown", safe(str(error)))
     except OSError as error:
         return Verdict("unknown", f"the record cannot be read: {error.strerror or error}")
-    return Verdict(
-        found.outcome, _one_line(verdict_line(found)), tuple(_one_line(cause.title) for cause in found.noticed)
-    )
+    found = recording.diagnosis
+    noticed = tuple(_one_line(cause.title) for cause in found.noticed)
+    return Verdict(found.outcome, _one_line(verdict_line(found)), noticed, rank_rows(recording.window))
 
 
 def _one_line(text: str) -> str:

@@ -49,6 +49,7 @@ WHILE_RUNNING: tuple[Detector, ...] = (
     _detector("hang", "hang.find"),
     _detector("step-slowdown", "step_slowdown.find"),
     _detector("straggler", "straggler.find"),
+    _detector("gpu-throttled", "gpu_throttled.find"),
     *NUMERICS,
 )
 # Right after the script has ended: a run that stops early often ends within the second.

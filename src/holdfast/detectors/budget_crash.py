@@ -24,7 +24,7 @@ class Thresholds:
 
 
 @reads(ENDING, HELD, reported_out_of_memory.find.reads, latest=["job.memory_budget_bytes"], events=["rescue.caught"])
-def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
+def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:
     how = ending(window)
     if how is None or how.signal not in ALLOCATION_CRASHES:
         return None

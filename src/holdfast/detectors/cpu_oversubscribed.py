@@ -27,7 +27,7 @@ class Thresholds:
         "pressure.cpu_some_percent", "train.step_s",
     ]
 )  # fmt: skip
-def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
+def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:
     newest, cores = window.last("job.cpu_wanting_count"), window.value("job.cores_count")
     if newest is None or not cores:
         return None

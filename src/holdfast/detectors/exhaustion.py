@@ -121,7 +121,7 @@ def find_edges(window: Window) -> list[Finding]:
     return [finding for edge in EDGES for finding in find_edge(window, edge)]
 
 
-def find_edge(window: Window, edge: Exhaustible, thresholds: Thresholds = Thresholds()) -> list[Finding]:  # noqa: B008 - frozen
+def find_edge(window: Window, edge: Exhaustible, thresholds: Thresholds = Thresholds()) -> list[Finding]:
     window = DeclaredWindow(window, edge.reads)
     findings = (_find(window, instance, thresholds) for instance in _instances(window, edge))
     return [finding for finding in findings if finding is not None]

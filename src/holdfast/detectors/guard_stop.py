@@ -18,7 +18,7 @@ class Thresholds:
 
 
 @reads(ENDING, events=[GuardAct.STOPPED])
-def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
+def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:
     how, stopped = ending(window), window.event(GuardAct.STOPPED)
     if stopped is None or (how is not None and how.code == 0):
         return None

@@ -40,13 +40,13 @@ READS = reads(
 
 
 @READS
-def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
+def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:
     silent = window.last("job.silent_s")
     return _found(window, silent, thresholds) if silent is not None else None
 
 
 @READS
-def find_ending(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
+def find_ending(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:
     """Of a run that was ended while it stood still, or that stands still now."""
     taken = window.event(RecordedStacks.KIND)
     ended = window.event(Exit.KIND)

@@ -100,7 +100,7 @@ WEAK_WORDS = re.compile(
         KeptByInput.KIND,
     ],
 )  # fmt: skip
-def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
+def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:
     killed = memory_kill.find(window) or guard_stop.find(window)
     if killed is None or killed.confidence < 0.5 or window.last("train.steps_count") is not None:
         return None

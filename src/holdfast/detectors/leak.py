@@ -48,7 +48,7 @@ def find_leaks(window: Window) -> list[Finding]:
 @reads(
     trend.BY_CLOCK, WHAT_GROWS, course=["train.rss_bytes", "job.rss_bytes", "train.not_kept_bytes"]
 )  # fmt: skip
-def find_host(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
+def find_host(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:
     inside = growth(points(window, "train.rss_bytes"))
     if inside is not None:
         return _finding(window, HOST, "memory", inside, thresholds)
@@ -62,7 +62,7 @@ def find_host(window: Window, thresholds: Thresholds = Thresholds()) -> Finding 
 
 
 @reads(trend.BY_STEP, WHAT_GROWS, course=["train.allocated_bytes"])
-def find_gpu(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
+def find_gpu(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:
     found = growth(points(window, "train.allocated_bytes"))
     return None if found is None else _finding(window, GPU, "GPU memory", found, thresholds)
 
@@ -76,7 +76,7 @@ def find_ending(window: Window) -> list[Finding]:
     return [_surer(window, finding) for finding in _find_at_the_end(window)]
 
 
-def _find_at_the_end(window: Window, thresholds: Thresholds = Thresholds()) -> list[Finding]:  # noqa: B008 - frozen
+def _find_at_the_end(window: Window, thresholds: Thresholds = Thresholds()) -> list[Finding]:
     """A fast leak is over before there is much of it to see; and then there is no further step to wait for."""
     found = find_leaks(window)
     if found:

@@ -43,7 +43,7 @@ def find_disk(window: Window) -> Finding | None:
 
 
 @reads(ENDING, latest=["shm.total_bytes"], course=["shm.free_bytes"])
-def find_shared_memory(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
+def find_shared_memory(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:
     how, total = ending(window), window.value("shm.total_bytes")
     if how is None or how.code == 0 or not total:
         return None
@@ -68,7 +68,7 @@ def find_shared_memory(window: Window, thresholds: Thresholds = Thresholds()) ->
 
 
 @reads(ENDING, latest=["job.open_files_count", "job.open_files_limit_count"])
-def find_open_files(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
+def find_open_files(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:
     used, limit = window.last("job.open_files_count"), window.value("job.open_files_limit_count")
     if not _failed(window) or used is None or not used.value or not limit:
         return None

@@ -44,7 +44,7 @@ HOST = "host-memory-exhausted"
     ],
     course=["cgroup.memory_working_bytes", "cgroup.limit_hit_count", "host.oom_kill_count"],
 )  # fmt: skip
-def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
+def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:
     how = ending(window)
     if how is not None and how.code == 0:
         return None

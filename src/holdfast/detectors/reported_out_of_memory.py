@@ -34,7 +34,7 @@ class Thresholds:
 
 
 @reads(ENDING, events=["rescue.caught", "rescue.needs"], output=True)
-def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
+def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:
     how = ending(window)
     if how is None or how.code == 0:
         return None

@@ -35,7 +35,7 @@ class Thresholds:
     course=["train.steps_count"],
     events=["train.phase", input_stages.KIND],
 )  # fmt: skip
-def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
+def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:
     waits = _steady_waits(window, thresholds)
     if not waits or waits[-1].at - waits[0].at < 0.9 * thresholds.seconds or len(waits) < thresholds.samples:
         return None

@@ -41,7 +41,7 @@ BESIDE = (
     latest=["train.wait_ratio", *(name for name, *_ in BESIDE)],
     events=["train.batch", "train.phase"],
 )
-def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
+def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:
     steps = [sample for sample in window.series("train.step_s") if sample.value]
     if not steps:
         return None

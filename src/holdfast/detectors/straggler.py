@@ -39,7 +39,7 @@ class Pace:
 
 
 @reads(READS, latest=["train*.own_s", "train*.own_cpu_s", "train*.wait_ratio", "train*.step_s"])
-def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
+def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:
     paces = _paces(window, thresholds)
     if len(paces) < 2:
         return None

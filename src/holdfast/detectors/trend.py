@@ -109,7 +109,7 @@ class _Epochs:
         return self._epochs[known - 1] if known else None
 
 
-def growth(course: Sequence[Point], thresholds: Thresholds = Thresholds()) -> Growth | None:  # noqa: B008 - frozen
+def growth(course: Sequence[Point], thresholds: Thresholds = Thresholds()) -> Growth | None:
     """The longest stretch up to now with steady growth; None where there is none."""
     course = [point for point in course if point.step >= thresholds.warm_up_steps]
     if not course:

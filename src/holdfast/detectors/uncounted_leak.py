@@ -48,7 +48,7 @@ class Thresholds:
     latest=["train.steps_count", "cgroup.memory_limit_bytes", "host.memory_total_bytes"],
     events=["train.begun", "startup.stack"],
 )
-def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
+def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:
     killed = memory_kill.find(window) or guard_stop.find(window)
     if killed is None or killed.confidence < 0.5 or window.last("train.steps_count") is not None:
         return None

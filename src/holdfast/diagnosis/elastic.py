@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from holdfast.causes import CAUSES, those
 from holdfast.diagnosis.plain_text import Line
 from holdfast.diagnosis.reading.clues import from_chain, from_fatal
-from holdfast.diagnosis.tracebacks import last_chain, last_fatal
+from holdfast.diagnosis.tracebacks import Raised, last_chain, last_fatal
 from holdfast.diagnosis.weighing import SURE
 from holdfast.fleet.first_stop import FirstStop, Stop
 from holdfast.vocabulary import Evidence, Finding
@@ -56,12 +56,15 @@ def of_the_first_seen(lines: Sequence[Line], first: FirstStop) -> list[Finding]:
 
 
 def named_for_the_rank(finding: Finding, first: FirstStop) -> Finding:
+    named = said_by(finding, first.rank)
+    return replace(named, evidence=(*finding.evidence, *first.evidence()))
+
+
+def said_by(finding: Finding, rank: int) -> Finding:
     told = finding.headline or CAUSES[finding.cause].title
     if told.startswith(BY_THE_SCRIPT):
-        headline = f"Rank {first.rank} {told.removeprefix(BY_THE_SCRIPT)}"
-    else:
-        headline = f"Rank {first.rank}: {told[0].lower() if told[1:2].islower() else told[:1]}{told[1:]}"
-    return replace(finding, evidence=(*finding.evidence, *first.evidence()), headline=headline)
+        return replace(finding, headline=f"Rank {rank} {told.removeprefix(BY_THE_SCRIPT)}")
+    return replace(finding, headline=f"Rank {rank}: {told[0].lower() if told[1:2].islower() else told[:1]}{told[1:]}")
 
 
 def _of_its_words(first: FirstStop) -> list[Finding]:
@@ -69,8 +72,7 @@ def _of_its_words(first: FirstStop) -> list[Finding]:
     if not first.story.raised:
         return []
     told = ["Traceback (most recent call last):", *first.story.raised.splitlines()]
-    found = from_chain(last_chain(told))
-    return [replace(f, confidence=max(f.confidence, RAISED)) if f.cause == "unhandled-exception" else f for f in found]
+    return raised_by(last_chain(told))
 
 
 def of_the_first_to_fail(lines: Sequence[Line]) -> list[Finding]:
@@ -118,7 +120,10 @@ def _of(failure: Failure, lines: Sequence[Line]) -> list[Finding]:
     if failure.signal is not None:
         return [Finding("terminated", ENDED, ())]
     own = [line.text for line in lines if re.fullmatch(rf"rank\s?{failure.rank}|default{failure.rank}", line.who)]
-    chain = last_chain(own)
+    return raised_by(last_chain(own))
+
+
+def raised_by(chain: Sequence[Raised]) -> list[Finding]:
     found = from_chain(chain)
     return [replace(f, confidence=max(f.confidence, RAISED)) if f.cause == "unhandled-exception" else f for f in found]
 

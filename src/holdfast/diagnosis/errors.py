@@ -7,14 +7,22 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from holdfast.causes import CAUSES, SAYS_MORE
-from holdfast.diagnosis.elastic import explained, named_for_the_rank, of_the_first_seen, of_the_first_to_fail
-from holdfast.diagnosis.plain_text import lines_of, read_lines
+from holdfast.diagnosis.elastic import (
+    explained,
+    named_for_the_rank,
+    of_the_first_seen,
+    of_the_first_to_fail,
+    raised_by,
+    said_by,
+)
+from holdfast.diagnosis.plain_text import Line, lines_of, read_lines
 from holdfast.diagnosis.reading.clues import TAKEN_CARE_OF
 from holdfast.diagnosis.reading.log import Clue, clues_of
 from holdfast.diagnosis.reading.ranking import findings_of
 from holdfast.diagnosis.tracebacks import Raised, last_chain
 from holdfast.diagnosis.weighing import SURE, at_most
-from holdfast.fleet.first_stop import ECHOES_ALONE, RANKS, FirstStop, first_stop
+from holdfast.fleet.first_stop import ECHOES_ALONE, LOST, RANKS, FirstStop, first_stop
+from holdfast.fleet.stories import stories
 from holdfast.recorded_events import Exit
 from holdfast.vocabulary import Finding, Window
 
@@ -34,6 +42,7 @@ RAN_OUT_ON_CARD = frozenset(record.id for record in CAUSES.values() if record.ra
 OF_THE_CARD = RAN_OUT_ON_CARD | {cause for cause, less in SAYS_MORE.items() if less & RAN_OUT_ON_CARD}
 ON_THE_CPU = re.compile(r"device:CPU:\d|allocator (?:mkl)?cpu\b|DefaultCPUAllocator")
 ON_A_GPU = re.compile(r"device:GPU:\d|GPU_\d+_bfc|\b(?:CUDA|HIP|GPU)\b")
+PROCESS, SUMMARY = re.compile(r"\bpid=(?P<pid>\d+)"), re.compile(r"^\[Rank (?P<rank>\d+) Error Snippet\]")
 HANDLED = 0.4  # a traceback that did not end the script explains little
 RAISED_AT_THE_END = 0.9
 
@@ -63,11 +72,29 @@ def find_errors(window: Window) -> list[Finding]:
             found = [finding for finding in found if finding.cause not in OF_THE_CARD]
         elif _without_a_card(window) and not ON_A_GPU.search(" ".join(raised.message for raised in chains[name])):
             found = [_on_the_host(finding) for finding in found]
+        if seen is None:
+            found = _of_the_speaker(window, read_lines(window.output(name)), found)
         at = end.at if end and trust[name] > HANDLED else None
         findings += [_from_stream(finding, name, at) for finding in found]
     if seen is not None:
         findings = [named_for_the_rank(finding, seen) for finding in findings]
     return _without_guessed_kills(window, findings)
+
+
+def _of_the_speaker(window: Window, said: Sequence[Line], found: list[Finding]) -> list[Finding]:
+    """What the one rank raised that raised something of its own. Ray names the process before each line, the rank before a summary."""
+    ranks = {one.joined.pid: one.rank for one in stories(window)}
+    lines: dict[int, list[str]] = {}
+    for line in said if ranks else ():
+        if process := PROCESS.search(line.who):
+            lines.setdefault(int(process["pid"]), []).append(line.text)
+    chains = {ranks[pid]: last_chain(texts) for pid, texts in lines.items() if pid in ranks}
+    raised = {rank: chain for rank, chain in chains.items() if chain and not LOST.search(chain[-1].message)}
+    if len(raised) == 1:
+        ((rank, chain),) = raised.items()
+        return [said_by(finding, rank) for finding in raised_by(chain)]
+    summaries = {int(told["rank"]) for line in said if (told := SUMMARY.match(line.text))}
+    return [said_by(finding, summaries.copy().pop()) for finding in found] if ranks and len(summaries) == 1 else found
 
 
 def of_one_rank(window: Window, seen: FirstStop, at: float | None) -> list[Finding]:

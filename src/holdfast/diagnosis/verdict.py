@@ -50,7 +50,7 @@ def diagnose(window: Window, findings: Iterable[Finding], while_running: Sequenc
     causes = [_in_words(finding, _framework(window)) for finding in ranked(found, _seen(found), only_text=False)]
     sure = [cause for cause in causes if cause.confidence >= SURE]
     if not sure:
-        return Diagnosis(outcome, None, tuple(causes), summary=_cannot_tell(window, outcome, code))
+        return Diagnosis(outcome, None, tuple(causes), summary=_cannot_tell(window, outcome, code, causes))
     if CAUSES[sure[0].id].asked_to_stop:
         outcome = "stopped"
     elif outcome == "unknown":
@@ -188,9 +188,11 @@ def _framework(window: Window) -> str:
     return names[-1] if names else ""
 
 
-def _cannot_tell(window: Window, outcome: str, code: int | None) -> str:
+def _cannot_tell(window: Window, outcome: str, code: int | None, guesses: Sequence[Cause]) -> str:
     if window.event("script.gone") is not None:
         return "The process has ended; how was not seen, since Holdfast did not start it."
     if outcome == "unknown":
         return "The record of this run has no ending, and nothing says what became of it."
+    if guesses:
+        return f"The script ended with exit code {code}; what was seen does not show the reason for certain."
     return f"The script ended with exit code {code} and left nothing that says why."

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from holdfast.fleet.stories import READS, RankStory, stories
-from holdfast.recorded_events import Exit
-from holdfast.vocabulary import Evidence, Window
+from holdfast.recorded_events import Exit, GuardAct, RecordedDecision
+from holdfast.vocabulary import DecisionKind, Event, Evidence, Window
 from holdfast.windows import Reads
 
 # What a rank raises that has lost another one, or has waited for it in vain.
@@ -21,12 +21,15 @@ LOST = re.compile(
     r"UnavailableError|ActorDied|another (?:rank|worker|replica)|peer"
 )
 IN_VAIN = re.compile(r"(?i)time[d ]{0,2}out")
-BY_THE_ENGINE = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})  # how it ends those that are left
+BY_THE_ENGINE = frozenset(  # how it ends those that are left, or warns all of them
+    {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2}
+)
 AT_ONCE_S = 0.01
 MOST_ECHOES = 4
 RANKS = "ranks"  # the source of evidence that compares them
 ABORTS_AFTER_S = 2.0  # gloo throws where nothing catches it when a peer is lost, and the rank aborts
-ASKED = ("signal.received", "key.interrupt")  # to stop, as a whole
+# To stop, as a whole: by somebody, by Holdfast, for memory or since it stood still.
+ASKED = ("signal.received", "key.interrupt", GuardAct.STOPPED, RecordedDecision.KIND)
 FIRST_READS = READS | Reads(events=(Exit.KIND, *ASKED))
 
 
@@ -95,8 +98,14 @@ def first_stop(window: Window) -> FirstStop | None:
         return None
     first = first_of(stories(window))
     moments = [one.stopped_at for one in (first.story, *first.others) if one.stopped_at is not None] if first else []
-    asked = [event for event in window.events(*ASKED) if moments and event.at <= min(moments)]
+    asked = [event for event in window.events(*ASKED) if moments and event.at <= min(moments) and _ends_all(event)]
     return None if asked else first  # then all were ended, in whatever order
+
+
+def _ends_all(event: Event) -> bool:
+    if event.kind == GuardAct.STOPPED:
+        return GuardAct.of(event).whole_job
+    return event.kind != RecordedDecision.KIND or RecordedDecision.of(event).decision == DecisionKind.END
 
 
 def first_of(told: Sequence[RankStory]) -> FirstStop | None:
@@ -139,7 +148,9 @@ def lost_another(story: RankStory) -> bool:
 
 
 def ended_by_the_engine(story: RankStory) -> bool:
-    return story.signal in BY_THE_ENGINE
+    """By a signal, or as Ray ends its workers. What one of those raised is caught by Ray, and printed."""
+    code = story.ended.code if story.ended is not None else None
+    return story.signal in BY_THE_ENGINE or (story.joined.engine == "ray" and code in (0, 1) and not story.raised)
 
 
 def _by_itself_at(story: RankStory) -> float:

@@ -103,7 +103,7 @@ class Done:
     kernel_kills: int = 0  # in the job's own group
 
 
-def decide(reading: Reading, done: Done, able: Able, now: float, limits: Thresholds = Thresholds()) -> Rung:  # noqa: B008 - frozen
+def decide(reading: Reading, done: Done, able: Able, now: float, limits: Thresholds = Thresholds()) -> Rung:
     racing = _racing(reading, limits)
     if able.act and reading.ours:
         if _lost(reading, done, able, now, limits):
@@ -122,7 +122,7 @@ def decide(reading: Reading, done: Done, able: Able, now: float, limits: Thresho
     return Rung.CALM
 
 
-def in_danger(reading: Reading, limits: Thresholds = Thresholds()) -> bool:  # noqa: B008 - frozen
+def in_danger(reading: Reading, limits: Thresholds = Thresholds()) -> bool:
     return reading.seconds < limits.warn_s or reading.stalled_s > 0
 
 

@@ -32,7 +32,10 @@ def look_for_the_reason(watch: Watch, status: int, idle: Callable[[float], None]
 def leave_nothing_behind(watch: Watch, idle: Callable[[float], None]) -> None:
     if watch.policy == Policy.OBSERVE:
         return  # changes nothing: processes the script left in the background go on
-    stopped = stop_left_behind(idle)
+    stopped, remaining = stop_left_behind(idle)
+    if stopped or remaining:
+        watch.event("processes.left", stopped=stopped, remaining=remaining)
     if stopped:
-        watch.event("processes.left", stopped=stopped)
         watch.say(f"holdfast: stopped what the script had left running: {', '.join(stopped)}")
+    if remaining:
+        watch.say(f"holdfast: left behind, since it does not end even when killed: {', '.join(remaining)}")

@@ -6,6 +6,7 @@ import contextlib
 import signal
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 import psutil
 
@@ -48,18 +49,25 @@ def release_held() -> int:
     return len(held)
 
 
-def stop_left_behind(idle: Callable[[float], None], but_not: frozenset[int] = frozenset()) -> list[str]:
+class LeftBehind(NamedTuple):
+    stopped: list[str]
+    remaining: list[str]  # even SIGKILL waits for a process that is in the kernel (state D)
+
+
+def stop_left_behind(idle: Callable[[float], None], but_not: frozenset[int] = frozenset()) -> LeftBehind:
     """After the script has ended: let its helpers leave, then ask them, then end them. Names what it had to stop.
 
     `idle(seconds)` is called while waiting, so that output keeps flowing.
     """
-    stopped: list[str] = []
+    asked: list[psutil.Process] = []
+    names: dict[int, str] = {}
     for send, patience_s in ((None, LEAVE_S), (signal.SIGTERM, TERMINATE_S), (signal.SIGKILL, TERMINATE_S)):
         until = time.monotonic() + patience_s
         processes = left_behind(but_not)
         if send is not None:
             if send is signal.SIGTERM:
-                stopped = [f"{_name(process)} (pid {process.pid})" for process in processes]
+                asked = processes
+                names = {process.pid: f"{_name(process)} (pid {process.pid})" for process in processes}
             _send_all(processes, send)
         while processes and time.monotonic() < until:
             idle(0.02)
@@ -69,7 +77,11 @@ def stop_left_behind(idle: Callable[[float], None], but_not: frozenset[int] = fr
                 _send_all(processes, send)  # what was forked meanwhile
         if not processes:
             break
-    return stopped
+    remaining = {process.pid for process in processes}
+    return LeftBehind(
+        [names[process.pid] for process in asked if process.pid not in remaining],
+        [names.get(process.pid, f"{_name(process)} (pid {process.pid})") for process in processes],
+    )
 
 
 def _send_all(processes: list[psutil.Process], number: signal.Signals) -> None:

@@ -1,15 +1,17 @@
 """How and when each rank ended, where the engine and not Holdfast is its parent.
 
 A descriptor of the process says at once that it has ended; the kernel keeps its exit status until the parent asks for it, which
-torchrun does ten times a second. A rank that raised and one that was killed for the loss of its peers lie milliseconds apart: a
+torchrun does ten times a second. Ray does at once, and then only newer kernels (6.15) still tell. A rank that raised and one that was killed for the loss of its peers lie milliseconds apart: a
 reading a second would not tell which was first.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import select
+import struct
 import threading
 import time
 from collections import deque
@@ -26,6 +28,9 @@ from holdfast.vocabulary import Event, Sample
 ROOT = Path("/")
 EXIT_CODE = -1  # in /proc/PID/stat, the last field
 STATE = 0  # after the name
+# How the kernel is asked about a descriptor's process: what is wanted, then 12 numbers of it, the last of them its exit status.
+INFO, EXIT_WANTED, GET_INFO = "=QQ11Ii", 1 << 3, 0xC040FF0B
+LOOKS, LOOK_S = 5, 0.002
 
 
 class RankEndings:
@@ -84,7 +89,7 @@ class RankEndings:
                     rank = self._watched.pop(descriptor, None)
                 self._poll.unregister(descriptor)
                 if rank is not None:
-                    self._ended.append(rank.ended(time.time()))
+                    self._ended.append(rank.ended(time.time(), descriptor))
                 os.close(descriptor)
 
     def close(self) -> None:
@@ -101,9 +106,10 @@ class _Rank:
     def __init__(self, joined: RankJoined, kills: _Kills) -> None:
         self._joined, self._kills_before = joined, kills
 
-    def ended(self, now: float) -> Event:
+    def ended(self, now: float, descriptor: int) -> Event:
         """Right after its end, while the kernel still has its status and its group."""
         status, kills = _status(self._joined.pid), _Kills.of(self._joined.pid)
+        status = _status_kept(descriptor) if status is None else status
         code = None if status is None else os.waitstatus_to_exitcode(status)
         before = self._kills_before.count if self._kills_before.folder == kills.folder else 0
         killed_for_memory = kills.count - before if kills.folder else None
@@ -127,6 +133,21 @@ class _Kills:
         except OSError:
             return cls("", 0)
         return cls(folder, counts.get("oom_kill", 0))
+
+
+def _status_kept(descriptor: int) -> int | None:
+    """Of a process that its parent has asked for already. The kernel keeps it with a descriptor of the process."""
+    for _ in range(LOOKS):
+        about = bytearray(struct.pack(INFO, EXIT_WANTED, *[0] * 13))
+        try:
+            fcntl.ioctl(descriptor, GET_INFO, about)
+        except OSError:  # an older kernel
+            return None
+        mask, *_, status = struct.unpack(INFO, about)
+        if mask & EXIT_WANTED:
+            return int(status)
+        time.sleep(LOOK_S)  # it is being taken away right now
+    return None
 
 
 def _status(pid: int) -> int | None:

@@ -13,6 +13,7 @@ from holdfast.journal import Follower
 from holdfast.masking import masked_command
 from holdfast.recorded_events import Exit
 from holdfast.slope import MOST_POINTS, fall_per_s
+from holdfast.views.rank_rows import SHOWN, RankRow, rank_rows
 from holdfast.views.safe_text import safe
 from holdfast.views.timeline import Moment, Timeline
 from holdfast.vocabulary import Event, Sample, Window
@@ -30,7 +31,7 @@ LEVELS = (
     "host.memory_available_bytes", "host.swap_free_bytes", "cgroup.memory_working_bytes", "job.held_bytes", "job.rss_bytes",
     "gpu*.memory_used_bytes", "gpu*.job_memory_bytes",
 )  # fmt: skip
-READS = Reads(
+READS = SHOWN | Reads(
     latest=(
         "host.memory_total_bytes", "host.swap_total_bytes", "cgroup.memory_limit_bytes", "cgroup.memory_high_bytes",
         "job.memory_budget_bytes", "job.gpu_memory_budget_bytes", "job.cpu_s", "job.threads_count", "job.silent_s",
@@ -117,6 +118,7 @@ class Overview:
     gradient_norm: Curve | None
     gradient_norm_missing: str
     step_s: Curve | None
+    ranks: tuple[RankRow, ...]  # of a job that this run is all of; none where it trains alone, or is one of them
     processes: tuple[Process, ...]
     all_processes_listed: bool
 
@@ -216,6 +218,7 @@ def overview(run: str, window: Window) -> Overview:
         gradient_norm=_curve(window, "train.gradient_norm"),
         gradient_norm_missing=safe(str(missing.data.get("reason", ""))) if missing else "",
         step_s=_curve(window, "train.step_s"),
+        ranks=rank_rows(window),
         processes=(),
         all_processes_listed=True,
     )

@@ -140,6 +140,12 @@ def _pieces(data: Data) -> str:
     return f"batches go on in {k} pieces, with the same effective batch" if k > 1 else ""
 
 
+def _left(data: Data) -> str:
+    stopped, remaining = (", ".join(map(str, data.get(name, ()))) for name in ("stopped", "remaining"))
+    told = [f"left running by the script, and stopped: {stopped}"] if stopped else []
+    return "; ".join([*told, *([f"left behind, since it does not end: {remaining}"] if remaining else [])])
+
+
 def _watcher_lost(data: Data) -> str:
     failed = str(data.get("reason") or "").strip().rpartition("\n")[2]
     how = f"failed, which is a bug of its own ({failed})" if failed else "was killed"
@@ -187,9 +193,7 @@ WORDS: dict[str, tuple[Callable[[Data], str], Weight]] = {
     "guard.lost": (lambda data: "Holdfast's memory guard was killed; the watcher goes on", "warn"),
     "signal.received": (lambda data: f"{signal_name(int(data.get('signal', 0)))} arrived", "note"),
     "output.lost": (lambda data: f"{data.get('stream', '?')} could not be written: {data.get('reason', '?')}", "warn"),
-    "processes.left": (
-        lambda data: f"left running by the script, and stopped: {', '.join(map(str, data.get('stopped', ())))}", "note",
-    ),
+    "processes.left": (_left, "note"),
     "journal.gap": (
         lambda data: f"{data.get('records', '?')} records could not be written: {data.get('reason', '?')}", "warn",
     ),

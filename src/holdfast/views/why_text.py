@@ -49,10 +49,9 @@ def as_text(
         lines += ["", _bold("Not working here", colour)]
         lines += [line for text in missing for line in _wrapped(safe(text), "  ")]
         lines += _frames(window) if verbose else []
-    during = [*_notes(window), *damage]
+    during = list(_notes(window, diagnosis)) + [line for text in damage for line in _wrapped(safe(text), "  ")]
     if during:
-        lines += ["", _bold("During the run", colour)]
-        lines += [line for note in during for line in _wrapped(safe(note), "  ")]
+        lines += ["", _bold("During the run", colour), *during]
     return "\n".join(lines)
 
 
@@ -153,7 +152,8 @@ def _how_sure(cause: Cause) -> str:
 def _noticed(causes: Sequence[Cause]) -> Iterator[str]:
     for cause in causes:
         yield from _wrapped(f"{safe(cause.title)} · {cause.id}, {_how_sure(cause)}", "  ")
-        yield from (line for item in cause.evidence for line in _wrapped(safe(item.text), "    - "))
+        further = (item.text for item in cause.evidence if item.text not in cause.title)
+        yield from (line for text in further for line in _wrapped(safe(text), "    - "))
         for remedy in cause.remedies[:1]:
             yield from _wrapped(f"{remedy.title}:", "    ")
             yield from (f"       {line}" for line in safe(remedy.how).split("\n"))
@@ -193,9 +193,13 @@ def _frames(window: Window) -> Iterator[str]:
         yield from (f"    {safe(frame)}" for frame in off.frames)
 
 
-def _notes(window: Window) -> Iterator[str]:
+def _notes(window: Window, diagnosis: Diagnosis) -> Iterator[str]:
+    """What happened, but for what stands above as evidence already."""
+    causes = (*diagnosis.noticed, *((diagnosis.cause,) if diagnosis.cause else ()))
+    told = {item.text for cause in causes for item in cause.evidence}
     for at, text in notes(window.events()):
-        yield f"{time.strftime('%H:%M:%S', time.localtime(at))}  {text}"
+        if text not in told:
+            yield from _wrapped(safe(text), f"  {time.strftime('%H:%M:%S', time.localtime(at))}  ")
 
 
 def _wrapped(text: str, first: str) -> list[str]:

@@ -11,6 +11,7 @@ from holdfast.data.audit.across import Audited, across
 from holdfast.data.audit.duplicates import Hashes
 from holdfast.data.audit.judging import Judge
 from holdfast.data.audit.kept import Kept
+from holdfast.data.audit.own_rules import OwnRules
 from holdfast.data.audit.report import Finding, Report, TableReport, ordered
 from holdfast.data.audit.tables import Wanted, gathered
 from holdfast.data.formats import open_path
@@ -24,6 +25,7 @@ class Request:
     files: Sequence[Path]
     against: Sequence[Path] = ()
     wanted: Wanted = field(default_factory=Wanted)
+    rules: OwnRules | None = None
 
 
 def audit(request: Request, kept: Kept | None = None, watching: Watching | None = None) -> Report:
@@ -44,6 +46,9 @@ def audit(request: Request, kept: Kept | None = None, watching: Watching | None 
         audited += [Audited(report, one, is_against) for report, one in zip(reports, hashes, strict=True)]
     tables = [one.report for one in audited]
     findings = [finding for table in tables for finding in table.findings] + list(across(audited))
+    if request.rules is not None:
+        unread = {finding.path for finding in findings if finding.id == "unreadable"}
+        findings += request.rules.findings([path for path in request.files if str(path) not in unread])
     size = sum(size_of(path) for path in [*request.files, *request.against])
     files = len({table.path for table in tables if table.format != "images"})
     files += sum(table.rows for table in tables if table.format == "images")

@@ -16,7 +16,8 @@ FOLDED = 1024  # NumPy's reductions over rows are 2 to 4 times as fast on rows t
 EXACT_BELOW = 1e15  # squares of float32 above this overflow; they are taken in float64
 SAMPLE_ROWS = 256  # of a chunk
 SAMPLE_VALUES = 1 << 16
-MOST_SAMPLED = 1 << 22  # values kept of a file, for its histograms
+MOST_SAMPLED = 1 << 20  # values kept of a file, for its histograms and quantiles
+NEAR_ZERO = 8.0  # spreads that values may lie away from zero and still be squared as they are
 
 
 class _Seen(NamedTuple):
@@ -263,17 +264,20 @@ def _scratch(shape: tuple[int, ...], kind: type[np.floating[Any]]) -> Array:
 
 
 def _moments(piece: Array, low: Array, high: Array) -> tuple[Array, Array]:
-    """Mean and squared deviations of finite values, taken around the middle so that float32 is exact enough."""
+    """Mean and squared deviations of finite values, around the middle where they lie far from zero: float32 is exact enough then."""
     width = piece.shape[1]
     small = piece.dtype.itemsize <= 2 or piece.dtype == np.float32
     single = small and max(-low.min(), high.max()) < EXACT_BELOW
     kind = np.float32 if single else np.float64
-    middle = (low / 2 + high / 2).astype(kind)
+    is_centred = piece.dtype == kind and bool((np.maximum(-low, high) <= NEAR_ZERO * (high - low)).all())
+    middle = np.zeros(width, kind) if is_centred else (low / 2 + high / 2).astype(kind)
     folded, rest, times = _folded(piece)
     total, squares = np.zeros(width), np.zeros(width)
     for part, repeat in ((folded, times), (rest, 1)):
         if len(part):
-            apart = np.subtract(part, np.tile(middle, repeat), out=_scratch(part.shape, kind), dtype=kind)
+            apart = part
+            if not is_centred:
+                apart = np.subtract(part, np.tile(middle, repeat), out=_scratch(part.shape, kind), dtype=kind)
             total += apart.sum(axis=0).reshape(repeat, width).sum(axis=0, dtype=np.float64)
             squares += np.einsum("ij,ij->j", apart, apart).reshape(repeat, width).sum(axis=0, dtype=np.float64)
     shift = total / len(piece)

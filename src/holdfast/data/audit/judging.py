@@ -12,7 +12,7 @@ from holdfast.data.audit.labels import Labels
 from holdfast.data.audit.report import ColumnSummary, Finding, TableReport
 from holdfast.data.audit.tables import Gathered
 from holdfast.data.audit.tallies import imbalance, judged_tallies
-from holdfast.data.audit.texts import TextColumn
+from holdfast.data.audit.texts import EXAMPLES, TextColumn
 from holdfast.data.formats.contract import Table
 
 MOST_COLUMNS_NAMED = 100  # with a finding of their own; of more of them one tells
@@ -114,15 +114,28 @@ class Judge:
             if text.words and text.numbers and text.number_share >= NUMBERS_MEANT:
                 said = f"text in a column of numbers: {text.words:,}, as {shown}"
                 yield self.finding("dtype", said, name, text.words, text.places, breaks=True)
+            elif text.words >= LEAST_ROWS and (wrong := decimal_commas(text)):
+                among = f", among {text.numbers:,} that are plain" if text.numbers else ""
+                said = f"numbers written as text: {shown}; a reader takes {wrong} for words{among}"
+                yield self.finding("dtype", said, name, text.words, text.places, breaks=True)
             elif text.words and text.number_share > 1 - NUMBERS_MEANT and text.numbers >= LEAST_ROWS:
                 said = f"{text.numbers:,} numbers and {text.words:,} words in one column: {shown}"
                 yield self.finding("dtype", said, name, text.words, text.places)
-            elif text.words >= LEAST_ROWS and (wrong := decimal_commas(text)):
-                said = f"numbers written as text: {shown}; a reader takes {wrong} for words"
-                yield self.finding("dtype", said, name, text.words, text.places, breaks=True)
+            yield from self._spellings(number, text, name)
             if text.missing and text.number_share < NUMBERS_MEANT:
                 said = f"{text.missing:,} missing in a column of text"
                 yield self.finding("non-finite", said, name, text.missing, text.missing_places)
+
+    def _spellings(self, number: int, text: TextColumn, name: str) -> Iterator[Finding]:
+        """`Cat` beside `cat` is a class of its own to every encoder."""
+        odd = text.other_spellings()
+        if not odd:
+            return
+        is_label = self.found.labels is not None and self.found.labels.column == number
+        shown = ", ".join(f'"{value}" for "{usual}"' for value, usual in list(odd.items())[:EXAMPLES])
+        count = sum(text.values[value] for value in odd)
+        said = f"values that differ from others in case or spaces alone: {count:,}, as {shown}"
+        yield self.finding("label-range" if is_label else "dtype", said, name, count, breaks=is_label)
 
     def _labels(self) -> Iterator[Finding]:
         labels = self.found.labels
@@ -230,7 +243,7 @@ class Judge:
 def told_same(same: Same) -> str:
     about = "about " if same.is_estimate else ""
     first = f"; row {same.rows[0][0]:,} is row {same.rows[0][1]:,} again" if same.rows else ""
-    return f"rows that are the same as an earlier one: {about}{same.count:,}{first}"
+    return f"rows that are the same as an earlier one, by a 64-bit hash: {about}{same.count:,}{first}"
 
 
 def decimal_commas(text: TextColumn) -> str:

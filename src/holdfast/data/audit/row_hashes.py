@@ -18,6 +18,10 @@ BLOCK_ROWS = 1 << 15  # stay in the cache
 def sums_of_blocks(chunk: Chunk) -> Array:
     """To be added up with those of the other columns, and scrambled then."""
     total: Array = np.zeros(chunk.rows, np.uint64)
+    row_of = next((block.row_of for block in chunk.blocks if block.row_of is not None), None)
+    if row_of is not None and len(row_of) < chunk.rows:  # rows that could not be parsed are like no other
+        left_out = np.delete(np.arange(chunk.rows), np.unique(row_of))
+        total[left_out] = np.random.default_rng().integers(1, 1 << 63, len(left_out), dtype=np.uint64)
     for block in chunk.blocks:
         if isinstance(block, Texts):
             rows = slice(None) if block.row_of is None else block.row_of

@@ -13,7 +13,9 @@ from holdfast.data.formats.contract import Array, Numbers, Texts
 from holdfast.data.formats.written_numbers import missing_mask, parsed
 
 EXAMPLES = 3
+SELDOM = 3  # times: where both spellings are about as frequent they may be meant
 MOST_VALUES = 10_000
+MOST_CLASSES = 200  # a column of more different words is no category
 
 
 @dataclass
@@ -74,6 +76,18 @@ class TextColumn:
         if self.too_many or len(self.values) > MOST_VALUES:
             self.too_many = True
             self.values.clear()
+
+    def other_spellings(self) -> dict[str, str]:
+        """Of a category: rarer values that are another one but for case and spaces, each with that one."""
+        if not 2 <= len(self.values) <= min(MOST_CLASSES, self.words // 2):
+            return {}
+        usual: dict[str, str] = {}
+        odd: dict[str, str] = {}
+        for value, count in self.values.most_common():
+            known = usual.setdefault(" ".join(value.casefold().split()), value)
+            if known != value and self.values[known] >= SELDOM * count:
+                odd[value] = known
+        return odd
 
     @property
     def number_share(self) -> float:

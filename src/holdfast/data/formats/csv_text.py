@@ -106,7 +106,7 @@ def _parsed(block: bytes, delimiter: str, types: list[Any]) -> tuple[Any, list[t
         odd.append((row.number or 0, row.actual_columns))
         return "skip"
 
-    if not block.strip():
+    if not block or block.isspace():
         return pa.table([pa.array([], type=kind) for kind in types], names=names), odd
     table = pc.read_csv(
         pa.BufferReader(block),

@@ -24,7 +24,7 @@ from holdfast.data.formats.contract import (
     Trouble,
     Unreadable,
 )
-from holdfast.data.formats.examples_wire import Damaged, Feature, features_of
+from holdfast.data.formats.examples_wire import Damaged, Feature, alike, features_of
 
 LONGEST_RECORD = 1 << 30
 LEARNT_FROM = 100  # records
@@ -103,6 +103,11 @@ class TfrecordTable:
             yield Part(gathered, size)
 
     def read(self, part: Part) -> Iterator[Chunk]:
+        hashes = np.array([content_hash(record) for record in part.key], np.uint64)
+        blocks = self._of_one_form(part.key)
+        if blocks is not None:
+            yield Chunk(len(part.key), blocks, None, (), hashes)
+            return
         values: defaultdict[str, list[tuple[int, Array]]] = defaultdict(list)
         absent: defaultdict[str, list[int]] = defaultdict(list)
         other: defaultdict[str, list[int]] = defaultdict(list)
@@ -114,8 +119,21 @@ class TfrecordTable:
             for name in self.names:
                 self._sort_in(row, name, found.get(name), (values, absent, other))
         blocks = tuple(self._block(name, values[name]) for name in self.names if values[name])
-        hashes = np.array([content_hash(record) for record in part.key], np.uint64)
         yield Chunk(len(part.key), blocks, None, tuple(_troubles(absent, other, self.kinds)), hashes)
+
+    def _of_one_form(self, records: list[bytes]) -> tuple[Numbers, ...] | None:
+        """Where all records are laid out as the first is: many times as fast as one after the other."""
+        length = len(records[0])
+        found = alike(records) if all(len(record) == length for record in records) else None
+        numbers = {name: values for name, values in (found or {}).items() if values.shape[1]}
+        if found is None or set(numbers) != {name for name in self.names if self.kinds[name] != "bytes"}:
+            return None
+        if any(values.dtype.name != self.kinds[name] for name, values in numbers.items()):
+            return None
+        return tuple(
+            Numbers(self.names.index(name), values.reshape(-1, 1), values.shape[1])
+            for name, values in sorted(numbers.items())
+        )
 
     def _sort_in(
         self,

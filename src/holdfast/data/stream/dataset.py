@@ -30,22 +30,26 @@ def open_data(
     labels: Any = None,
     budget: int | str | None = None,
     drop_last: bool = False,
+    image_size: tuple[int, int] | None = None,
 ) -> Dataset:
-    """`labels` is a column's name, or a file or array of its own. `budget` is the memory that all of it may use ("500M")."""
+    """`labels` is a column's name, or a file or array of its own. `budget` is the memory that all of it may use ("500M").
+    `image_size`: height and width to which the images of a folder are brought."""
     if batch < 1:
         raise CannotStream("batch must be at least 1")
     if seed is None:  # of NumPy's own sequence, which a script can seed and which is put back in a next attempt
         seed = int(np.random.randint(LARGEST_SEED)) if shuffle else 0
-    source, form = _formed(data, columns, labels)
+    source, form = _formed(data, columns, labels, image_size)
     if not sum(source.chunk_rows):
         raise CannotStream(f"{_told(data)} has no rows")
     return Dataset(source, form, budget, batch=batch, shuffle=shuffle, seed=seed, drop_last=drop_last)
 
 
-def _formed(data: Any, columns: Sequence[str] | None, labels: Any) -> tuple[Source, BatchForm]:
+def _formed(
+    data: Any, columns: Sequence[str] | None, labels: Any, image_size: tuple[int, int] | None
+) -> tuple[Source, BatchForm]:
     by_column = isinstance(labels, str) and columns is not None and labels not in columns
     wanted = [*columns, labels] if columns is not None and by_column else columns
-    found = opened(data, wanted, labels if isinstance(labels, str) else "")
+    found = opened(data, wanted, labels if isinstance(labels, str) else "", image_size)
     names = [column.name for column in found.source.columns]
     if labels is None:
         wanted = chosen(found.source.columns, columns, _told(data))

@@ -18,7 +18,7 @@ class Thresholds:
 
 
 @reads(READS)
-def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
+def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:
     course = read(window)
     setup = course.setup
     if setup is None or not setup.inputs or course.steps < thresholds.steps or course.learns() is not False:

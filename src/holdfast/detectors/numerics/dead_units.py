@@ -19,7 +19,7 @@ class Thresholds:
 
 
 @reads(READS)
-def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
+def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:
     course = read(window)
     if course.setup is None or course.steps < thresholds.steps or course.learns() is not False:
         return None

@@ -22,7 +22,7 @@ class Thresholds:
 
 
 @reads(READS)
-def find_vanishing(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
+def find_vanishing(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:
     course = read(window)
     samples = _with_gradients(course)
     if course.setup is None or len(samples) < thresholds.samples or course.steps < thresholds.steps or course.learns():
@@ -51,7 +51,7 @@ def _first_to_last(sample: Health, thresholds: Thresholds) -> float | None:
 
 
 @reads(READS)
-def find_exploding(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
+def find_exploding(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:
     """Without an incident: the norm leaps by orders of magnitude again and again, and the loss with it."""
     course = read(window)
     samples = _with_gradients(course)

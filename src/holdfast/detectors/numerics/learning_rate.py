@@ -30,7 +30,7 @@ class Thresholds:
 
 
 @reads(READS)
-def find_high(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
+def find_high(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:
     course = read(window)
     samples = course.samples
     if (
@@ -107,7 +107,7 @@ def _told(course: Course) -> str:
 
 
 @reads(READS)
-def find_low(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
+def find_low(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:
     """Not while a rate is still being raised, and not where one was high before."""
     course = read(window)
     samples = course.samples

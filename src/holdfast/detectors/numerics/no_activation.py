@@ -23,7 +23,7 @@ class Thresholds:
 
 
 @reads(READS)
-def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
+def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:
     """Only by the effect: many models that learn well have two such layers somewhere."""
     course = read(window)
     setup = course.setup

@@ -94,7 +94,7 @@ class Incident:
 
 
 @reads(READS)
-def find(window: Window, thresholds: Thresholds = Thresholds()) -> list[Finding]:  # noqa: B008 - frozen
+def find(window: Window, thresholds: Thresholds = Thresholds()) -> list[Finding]:
     """One finding a cause, by the first incident that has it."""
     found: dict[str, Finding] = {}
     setups = [Setup.of(event) for event in window.events(SETUP)]
@@ -116,7 +116,7 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> list[Finding]
                 confidence,
                 evidence,
                 _details(incident, setup),
-                headline=_headline(incident),
+                headline=_headline(incident, went_on=bool(after)),
                 subject=WentOn.SUBJECT,
             )
     return list(found.values())
@@ -214,12 +214,15 @@ def _growth(incident: Incident, setup: Setup | None, thresholds: Thresholds) -> 
     return "exploding-gradients", 0.6
 
 
-def _headline(incident: Incident) -> str:
+def _headline(incident: Incident, went_on: bool) -> str:
     whole = {"loss": "The loss", "gradient": "A gradient", "weights": "The weights", "metric": "A metric",
              "slot": "The optimizer's memory", "output": "The model's output",
              "statistics": "The running statistics"}  # fmt: skip
-    verb = "are" if incident.seen_in in ("weights", "statistics") else "is"
-    return f"{whole.get(incident.seen_in, 'A value')} {verb} not finite from step {incident.step} on"
+    several = incident.seen_in in ("weights", "statistics")
+    what = whole.get(incident.seen_in, "A value")
+    if went_on:
+        return f"{what} {'were' if several else 'was'} not finite in step {incident.step}; that was undone, and the run went on"
+    return f"{what} {'are' if several else 'is'} not finite from step {incident.step} on"
 
 
 def _last_sample(window: Window, event: Event) -> Health | None:
@@ -287,7 +290,7 @@ def _of_data(incident: Incident) -> str:
     count = int(finite(data["row_count"]) or len(rows))
     text = f"{whose} {what} in {count} {'row' if count == 1 else 'rows'}"
     if rows:
-        text += f" (rows {_listed(rows, count)} of the batch"
+        text += f" ({'row' if count == 1 else 'rows'} {_listed(rows, count)} of the batch"
         text += f"; {_listed(indices, count)} of the data set)" if indices else ")"
     elif indices:
         text += f" ({_listed(indices, count)} of the data set)"

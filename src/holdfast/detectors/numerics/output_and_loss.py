@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from holdfast.detectors.numerics.facts import READS, Course, Setup, figure, read
 from holdfast.vocabulary import Evidence, Finding, Window
 from holdfast.windows import reads
 
+SPREAD = "spread shapes"
+# By the family of the loss: its name in Keras and in PyTorch, from logits, and the activation that makes probabilities.
+FORMS = {
+    "binary": ("BinaryCrossentropy", "binary_cross_entropy_with_logits", "sigmoid"),
+    "categorical": ("CategoricalCrossentropy", "cross_entropy", "softmax"),
+    "sparse": ("SparseCategoricalCrossentropy", "cross_entropy", "softmax"),
+}
 BOUNDED = {"sigmoid": (0.0, 1.0), "softmax": (0.0, 1.0), "tanh": (-1.0, 1.0), "hard_sigmoid": (0.0, 1.0)}
 
 
@@ -19,8 +27,14 @@ class Thresholds:
     steps: int = 60
 
 
+class Mismatch(NamedTuple):
+    confidence: float
+    kind: str  # a detail of the finding: the remedies go by it
+    why: str
+
+
 @reads(READS)
-def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
+def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:
     course = read(window)
     setup = course.setup
     if setup is None or not setup.output:
@@ -39,11 +53,23 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | Non
     )
     if found is None:
         return None
-    confidence, why = found
-    evidence = [Evidence(why, "telemetry", setup.at), Evidence(_as_built(setup), "telemetry", setup.at)]
+    evidence = [
+        Evidence(found.why, "telemetry", setup.at),
+        Evidence(_as_built(setup, found.kind), "telemetry", setup.at),
+    ]
     return Finding(
-        "output-loss-mismatch", confidence, tuple(evidence), headline=f"Last layer and loss do not fit: {why}"
+        "output-loss-mismatch",
+        found.confidence,
+        tuple(evidence),
+        {"mismatch": found.kind, found.kind: True, **_form(setup)},
+        headline=f"Last layer and loss do not fit: {found.why}",
     )
+
+
+def _form(setup: Setup) -> dict[str, str | int]:
+    forms = FORMS.get(setup.family)
+    names = dict(zip(("keras_loss", "torch_loss", "activation"), forms, strict=True)) if forms else {}
+    return {"units": _units(setup), **names}
 
 
 def _units(setup: Setup) -> int:
@@ -51,12 +77,15 @@ def _units(setup: Setup) -> int:
     return shape[-1] if len(shape) > 1 else 1
 
 
-def _one_unit(setup: Setup) -> tuple[float, str] | None:
+def _one_unit(setup: Setup) -> Mismatch | None:
     if setup.last.text("activation") == "softmax" and _units(setup) == 1:
-        return 0.97, "softmax over one unit gives 1.0 for every row, whatever the weights are"
+        return Mismatch(
+            0.97, "softmax over one unit", "softmax over one unit gives 1.0 for every row, whatever the weights are"
+        )
     if setup.loss["from_logits"] and setup.family in ("categorical", "sparse") and _is_one_column(setup):
-        return (
+        return Mismatch(
             0.95,
+            "softmax over one unit",
             f"the loss {_name(setup)} takes a softmax over one unit: that is 1.0 for every row, whatever the weights are",
         )
     return None
@@ -67,37 +96,45 @@ def _is_one_column(setup: Setup) -> bool:
     return len(shape) == 2 and shape[1] == 1
 
 
-def _over_rows(setup: Setup) -> tuple[float, str] | None:
+def _over_rows(setup: Setup) -> Mismatch | None:
     if not setup.loss["over_rows"] or not setup.classifies:
         return None
-    return 0.92, "softmax runs over the rows of the batch (dim=0) instead of over the classes (dim=1)"
+    return Mismatch(
+        0.92, "softmax over rows", "softmax runs over the rows of the batch (dim=0) instead of over the classes (dim=1)"
+    )
 
 
-def _logits(setup: Setup) -> tuple[float, str] | None:
+def _logits(setup: Setup) -> Mismatch | None:
     """Probabilities into a loss that makes probabilities of what it is given."""
     activation, made = setup.last.text("activation"), setup.loss["from_logits"]
     if not made or setup.family not in ("binary", "categorical", "sparse"):
         return None
     if activation in ("softmax", "sigmoid"):
-        return (
+        return Mismatch(
             0.9,
+            "probabilities for logits",
             f"the last layer ends in {activation}, and the loss {_name(setup)} applies it once more (it expects logits)",
         )
     several = _units(setup) > 1
     if setup.output["rows_sum_to_1"] and setup.output["between_0_and_1"] and several:
-        return 0.85, f"the outputs are probabilities (each row sums to 1), and the loss {_name(setup)} expects logits"
+        return Mismatch(
+            0.85,
+            "probabilities for logits",
+            f"the outputs are probabilities (each row sums to 1), and the loss {_name(setup)} expects logits",
+        )
     return None
 
 
-def _probabilities(setup: Setup, thresholds: Thresholds) -> tuple[float, str] | None:
+def _probabilities(setup: Setup, thresholds: Thresholds) -> Mismatch | None:
     """Anything else into a loss that takes probabilities: it is cut off at 0 and 1, and has no gradient there."""
     lowest, highest = setup.output.number("min"), setup.output.number("max")
     if lowest is None or highest is None:
         return None
     if setup.family == "nll":
         if highest > thresholds.slack:
-            return (
+            return Mismatch(
                 0.92,
+                "logits for logarithms",
                 f"the loss {_name(setup)} expects logarithms of probabilities (0 or less), and gets up to {figure(highest)}",
             )
         return None
@@ -107,64 +144,85 @@ def _probabilities(setup: Setup, thresholds: Thresholds) -> tuple[float, str] | 
     outside = lowest < -thresholds.slack or highest > 1 + thresholds.slack
     if outside or activation in ("relu", "tanh", "linear"):
         ends = f"the last layer ends in {activation}" if activation else "the outputs are no probabilities"
-        return 0.92, (
-            f"the loss {_name(setup)} expects probabilities, and {ends}: its outputs go from {figure(lowest)} to {figure(highest)}"
+        return Mismatch(
+            0.92,
+            "logits for probabilities",
+            (
+                f"the loss {_name(setup)} expects probabilities, and {ends}: its outputs go from {figure(lowest)} to {figure(highest)}"
+            ),
         )
     return None
 
 
-def _shapes(setup: Setup) -> tuple[float, str] | None:
+def _shapes(setup: Setup) -> Mismatch | None:
     """Sizes that do not match are spread over each other, without an error."""
     if setup.family != "regression":
         return None
     output, targets = setup.output.shape(), setup.targets.shape()
     rows = setup.inputs[0].shape()[:1] if setup.inputs else ()
     if output == targets and rows and output == rows * 2 and rows[0] > 1 and setup.last["units"] == 1:
-        return 0.92, (
-            f"{rows[0]} outputs and {rows[0]} targets became {output[0]} x {output[1]}: their shapes differ by an axis of one, and "
-            "every output is compared with every target"
+        return Mismatch(
+            0.92,
+            SPREAD,
+            (
+                f"{rows[0]} outputs and {rows[0]} targets became {output[0]} x {output[1]}: their shapes differ by an axis of one, and "
+                "every output is compared with every target"
+            ),
         )
     compared = tuple(int(size) for size in setup.loss["compared"] or ())
     if len(output) and compared and math.prod(compared) > math.prod(output) > 1 and compared[:1] == output[:1]:
-        return 0.92, (
-            f"outputs of shape {output} minus the targets give {compared}: their shapes differ by an axis of one, and every output is "
-            "compared with every target"
+        return Mismatch(
+            0.92,
+            SPREAD,
+            (
+                f"outputs of shape {output} minus the targets give {compared}: their shapes differ by an axis of one, and every output is "
+                "compared with every target"
+            ),
         )
     if not output or not targets or output == targets or 1 in (output[0], targets[0]):
         return None
     brings_together = not setup.loss.text("name").endswith("_loss")  # Keras does so with (n,) and (n, 1)
     if brings_together and (len(output) != len(targets) or output[-1] == targets[-1]):
         return None
-    return 0.92, (
-        f"outputs of shape {setup.output.shape()} and targets of shape {setup.targets.shape()} are spread over each other: "
-        "every output is compared with every target"
+    return Mismatch(
+        0.92,
+        SPREAD,
+        (
+            f"outputs of shape {setup.output.shape()} and targets of shape {setup.targets.shape()} are spread over each other: "
+            "every output is compared with every target"
+        ),
     )
 
 
-def _labels(setup: Setup) -> tuple[float, str] | None:
+def _labels(setup: Setup) -> Mismatch | None:
     lowest, highest = setup.targets.number("min"), setup.targets.number("max")
     if lowest is None or highest is None or setup.family != "binary":
         return None
     if lowest < 0 or highest > 1:
-        return (
+        return Mismatch(
             0.9,
+            "label range",
             f"the loss {_name(setup)} expects labels from 0 to 1, and the first batch has {figure(lowest)} to {figure(highest)}",
         )
     return None
 
 
-def _one_of_many(setup: Setup) -> tuple[float, str] | None:
+def _one_of_many(setup: Setup) -> Mismatch | None:
     """It trains, and less well: each class is a question of its own, and a share that is right by saying 0 is told as accuracy."""
     if setup.family != "binary" or setup.last.text("activation") != "softmax" or _units(setup) < 3:
         return None
     if not setup.targets["one_hot"]:
         return None
-    return 0.75, (
-        f"softmax chooses one of {_units(setup)} classes, and the loss {_name(setup)} takes each of them as a yes or no of its own"
+    return Mismatch(
+        0.75,
+        "one of many",
+        (
+            f"softmax chooses one of {_units(setup)} classes, and the loss {_name(setup)} takes each of them as a yes or no of its own"
+        ),
     )
 
 
-def _range(setup: Setup, thresholds: Thresholds) -> tuple[float, str] | None:
+def _range(setup: Setup, thresholds: Thresholds) -> Mismatch | None:
     """A number is to be predicted that the last layer cannot give."""
     activation = setup.last.text("activation")
     lowest, highest = setup.targets.number("min"), setup.targets.number("max")
@@ -173,17 +231,22 @@ def _range(setup: Setup, thresholds: Thresholds) -> tuple[float, str] | None:
     if activation in BOUNDED:
         low, high = BOUNDED[activation]
         if highest > thresholds.beyond * high or lowest < low - (thresholds.beyond - 1.0):
-            return (
+            return Mismatch(
                 0.88,
+                "output range",
                 f"{activation} gives {low:g} to {high:g}, and the targets go from {figure(lowest)} to {figure(highest)}",
             )
     mean = setup.targets.number("mean")
     if activation == "relu" and lowest < 0 and mean is not None and mean <= 0.1 * highest:
-        return 0.8, f"relu gives nothing below 0, and the targets go from {figure(lowest)} to {figure(highest)}"
+        return Mismatch(
+            0.8,
+            "output range",
+            f"relu gives nothing below 0, and the targets go from {figure(lowest)} to {figure(highest)}",
+        )
     return None
 
 
-def _rectified_logits(course: Course, setup: Setup, thresholds: Thresholds) -> tuple[float, str] | None:
+def _rectified_logits(course: Course, setup: Setup, thresholds: Thresholds) -> Mismatch | None:
     """Scores that cannot be negative: a class whose score is 0 for every row gets no gradient any more."""
     if setup.last.text("activation") != "relu" or not setup.loss["from_logits"] or not setup.classifies:
         return None
@@ -194,13 +257,19 @@ def _rectified_logits(course: Course, setup: Setup, thresholds: Thresholds) -> t
     dead = looks[-1] if looks else 0.0
     if dead * _units(setup) >= 0.99:
         effect = f"{dead:.0%} of them are 0 for every row, and get no gradient"
-        return 0.85, f"the last layer ends in relu, so no score of a class can be negative: {effect}"
+        return Mismatch(
+            0.85, "rectified logits", f"the last layer ends in relu, so no score of a class can be negative: {effect}"
+        )
     if course.learns() is False:
-        return 0.75, "the last layer ends in relu, so no score of a class can be negative; the loss does not fall"
+        return Mismatch(
+            0.75,
+            "rectified logits",
+            "the last layer ends in relu, so no score of a class can be negative; the loss does not fall",
+        )
     return None
 
 
-def _classes_by_regression(course: Course, setup: Setup, thresholds: Thresholds) -> tuple[float, str] | None:
+def _classes_by_regression(course: Course, setup: Setup, thresholds: Thresholds) -> Mismatch | None:
     """Class numbers or one-hot rows under a squared error: some learn all the same, and are left alone."""
     if setup.family != "regression" or setup.last.text("activation") not in ("softmax",):
         return None
@@ -209,19 +278,26 @@ def _classes_by_regression(course: Course, setup: Setup, thresholds: Thresholds)
     learns = course.learns()
     if course.steps < thresholds.steps or learns is None or learns:
         return None
-    return 0.7, f"the labels are classes, and the loss {_name(setup)} is made for quantities; the loss does not fall"
+    return Mismatch(
+        0.7,
+        "classes as quantities",
+        f"the labels are classes, and the loss {_name(setup)} is made for quantities; the loss does not fall",
+    )
 
 
 def _name(setup: Setup) -> str:
     return setup.loss.text("name") or "here"
 
 
-def _as_built(setup: Setup) -> str:
-    layer, kind = setup.last.text("layer"), setup.last.text("kind")
+def _as_built(setup: Setup, kind: str) -> str:
+    layer, layer_kind = setup.last.text("layer"), setup.last.text("kind")
     activation = setup.last.text("activation") or "an unknown activation"
     form = {True: ", from logits", False: ", from probabilities"}.get(setup.loss["from_logits"], "")
     line = f" at {setup.loss.text('line')}" if setup.loss["line"] else ""
+    units = setup.last["units"] if kind == SPREAD and setup.last["units"] else _units(setup)
+    # Shapes that were spread over each other are told as they became, which is not what the script has.
+    labels = "" if kind == SPREAD else f"; labels: shape {setup.targets.shape()}, {setup.targets.text('dtype')}"
     return (
-        f"last layer: {layer or kind or '?'} with {_units(setup)} {'unit' if _units(setup) == 1 else 'units'} and {activation}; "
-        f"loss: {_name(setup)}{form}{line}; labels: shape {setup.targets.shape()}, {setup.targets.text('dtype')}"
+        f"last layer: {layer or layer_kind or '?'} with {units} {'unit' if units == 1 else 'units'} and {activation}; "
+        f"loss: {_name(setup)}{form}{line}{labels}"
     )

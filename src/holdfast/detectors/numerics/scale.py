@@ -28,7 +28,7 @@ class Thresholds:
 
 
 @reads(READS)
-def find_input(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
+def find_input(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:
     course = read(window)
     setup = course.setup
     if setup is None or setup.input_scale < thresholds.input_scale or setup.first_layer.lower().startswith(
@@ -112,7 +112,7 @@ def _ranges(setup: Setup) -> str:
 
 
 @reads(READS)
-def find_target(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
+def find_target(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:
     """A quantity far beyond what the outputs can reach in the steps taken."""
     course = read(window)
     setup = course.setup

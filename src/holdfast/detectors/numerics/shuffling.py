@@ -20,7 +20,7 @@ class Thresholds:
 
 
 @reads(READS)
-def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
+def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:
     course = read(window)
     seen = [(sample.step, sample.classes) for sample in course.samples if sample.classes is not None]
     large = [(step, classes) for step, classes in seen if classes.rows >= thresholds.rows]

@@ -18,7 +18,7 @@ class Thresholds:
 
 
 @reads(READS)
-def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
+def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:
     """Wrong by itself, whatever the loss does. Of one optimizer's steps: with several, one may be cleared and another not."""
     course = read(window)
     known = [(sample.step, sample.carried) for sample in course.samples if sample.carried is not None]

@@ -16,7 +16,7 @@ class Thresholds:
 
 
 @reads(READS)
-def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:  # noqa: B008 - frozen
+def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:
     course = read(window)
     setup = course.setup
     found = _left_out(course) or _nothing_moves(course, thresholds) or _same_epochs(course, thresholds)

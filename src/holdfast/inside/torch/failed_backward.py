@@ -14,7 +14,7 @@ from ..never_raise import guarded
 from ..out_of_memory import forget, give_back, is_out_of_memory, tell_caught
 from ..piece_sizes import bounds
 from ..rescue_engine import CannotSplit
-from . import autograd_graph
+from . import among_ranks, autograd_graph
 from .batch_function import BatchFunction
 from .foresight import Saved
 from .outermost_call import left_alone
@@ -38,6 +38,7 @@ class Noted(NamedTuple):
     number: int  # of the next node in autograd's graph
     autocasts: List[Tuple[str, bool, Any]]
     is_new: bool  # a size that did not go through often so far
+    sent: Optional[int] = None  # collectives by this process so far
     watched: Optional[Saved] = None
 
     def casting(self, torch: Any) -> Any:
@@ -236,7 +237,7 @@ class Backward:
                 if gradient is None or id(tensor) not in wanted:
                     continue
                 if tensor.is_leaf:
-                    tensor.grad = gradient if tensor.grad is None else tensor.grad.add_(gradient)
+                    among_ranks.add(torch, tensor, gradient)
                 else:
                     had = upstream.get(id(tensor))
                     upstream[id(tensor)] = (tensor, gradient if had is None else had[1] + gradient)

@@ -13,6 +13,7 @@ from typing import Any, Iterator, List, NamedTuple, Set, Tuple
 from ..headroom import Left, left
 from ..held_memory import peak_bytes, reset_peak
 from ..out_of_memory import give_back
+from . import among_ranks
 from .batch_function import TRIAL
 from .recompute import Call
 from .step_undo import aside
@@ -45,6 +46,7 @@ class Saved:
         self._seen: Set[int] = set()
         self._entries: List[Tuple[int, int]] = []  # bytes that are saved, bytes of a gradient that comes with it
         self._since = 0
+        self._sent = among_ranks.sent(torch)
         self.bytes = 0
 
     @contextlib.contextmanager
@@ -72,8 +74,12 @@ class Saved:
     def look(self) -> None:
         self._since = 0
         room = left(self._groups)
-        if room is not None and room.bytes < self.needed() + MARGIN_BYTES:
+        if room is not None and room.bytes < self.needed() + MARGIN_BYTES and self._may_stop():
             raise DoesNotFit(room, self.needed())
+
+    def _may_stop(self) -> bool:
+        """What other ranks have been asked for cannot be asked for again."""
+        return among_ranks.sent(self._torch) == self._sent
 
     def needed(self) -> int:
         """On top of what is there: a bound from below. Going back, a layer's gradients come with twice the size of what
@@ -104,7 +110,7 @@ def measured(torch: Any, call: Call, groups: Any, few: int) -> Measured:
             outputs = tensors_of(call.run(TRIAL, 0, few, {}), torch)
         made = sum(tensor.nbytes for tensor in outputs)
         pairs = [(t, torch.zeros_like(t)) for t in outputs if t.requires_grad]
-        torch.autograd.backward([one for one, _ in pairs], [other for _, other in pairs])
+        among_ranks.backward(torch, [one for one, _ in pairs], [other for _, other in pairs], call.parameters)
         highest = peak_bytes()
     gradients = sum(parameter.nbytes for parameter in call.parameters)
     taken = max(0, highest - before - gradients) if before is not None and highest is not None else 0

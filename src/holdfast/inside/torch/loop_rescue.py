@@ -18,7 +18,7 @@ from ..out_of_memory import forget, give_back, is_out_of_memory, tell_caught, wa
 from ..piece_sizes import PiecesByLength, bounds
 from ..rescue_engine import CannotSplit, attempted
 from ..telemetry import Recorder, now
-from . import not_splittable, seams
+from . import among_ranks, not_splittable, seams
 from .batch_function import BatchFunction
 from .failed_backward import Backward, Noted, Record
 from .foresight import DoesNotFit, Saved, rows_that_fit
@@ -129,7 +129,7 @@ class RescuedModule:
     def __init__(self, rescue: LoopRescue, function: BatchFunction, refused: str = "") -> None:
         torch, recorder, module = rescue.torch, rescue.recorder, function.model
         self.module = weakref.ref(module)
-        self.is_empty = next(iter(module.parameters()), None) is None  # a loss, say
+        self.is_empty = next(iter(module.parameters()), None) is None or not_splittable.hands_on(module)  # a loss, say
         self._rescue, self._torch, self._is_module = rescue, torch, function.is_module
         self.refused = refused or not_splittable.why_not(module, torch, function.is_module)
         self._traces: Optional[StepUndo] = None
@@ -208,7 +208,7 @@ class RescuedModule:
         inputs = tensors_of((args, kwargs), torch)
         return Noted(
             args, kwargs, inputs, self._traces.random, self._versions(inputs), self._rescue.next_number(), autocasts(torch),
-            self._is_new, self._watched(inputs) if self._on_cpu else None,
+            self._is_new, among_ranks.sent(torch), self._watched(inputs) if self._on_cpu else None,
         )  # fmt: skip
 
     def _look_again(self, model: Any) -> None:
@@ -268,6 +268,8 @@ class RescuedModule:
         forget(failure)
         function.failed()
         self.put_back()
+        if among_ranks.sent(self._torch) != noted.sent:
+            raise CannotSplit(among_ranks.TALKS)
         if self._versions(noted.inputs) != noted.versions:
             raise CannotSplit("it changes its inputs in place")
         give_back()

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import seams
+from . import among_ranks, seams
 
-SEVERAL = {"DistributedDataParallel", "DataParallel", "FullyShardedDataParallel", "DeepSpeedEngine"}
+SEVERAL = {among_ranks.WRAPPER, "DataParallel", "DeepSpeedEngine"}
+SHARDED = "FullyShardedDataParallel"
+SHARD = "DTensor"  # the kind of a parameter that is spread over ranks
+NORMALISES_OVER_RANKS = "SyncBatchNorm"
 WEIGHTS = ("torch.nn.utils", "torch.ao.")  # hooks that make a weight anew before each call
 
 
 def why_not(module: Any, torch: Any, as_module: bool = True) -> str:
     """ "" where it may be tried. For a trainer's function hooks and compiled modules are those of smaller batches."""
-    distributed = getattr(torch, "distributed", None)
-    if distributed is not None and distributed.is_available() and distributed.is_initialized():
+    several = among_ranks.are_several(torch)
+    if several and (not as_module or among_ranks.sent(torch) is None):
         return "training on several devices is left as it is"
     for one in module.modules():
-        if type(one).__name__ in SEVERAL:
+        kind = type(one).__name__
+        if kind in SEVERAL:
             return "training on several devices is left as it is"
+        if kind == SHARDED:
+            return "its weights are spread over several ranks"
+        if several and kind == NORMALISES_OVER_RANKS:
+            return among_ranks.TALKS
         if not as_module:
             continue
         if seams.is_compiled(one):
@@ -25,6 +33,8 @@ def why_not(module: Any, torch: Any, as_module: bool = True) -> str:
         if seams.has_hooks(one) or _looks_at_inputs(one):
             return "hooks of its modules would see parts of a batch"
     for parameter in module.parameters():
+        if type(parameter).__name__ == SHARD:
+            return "its weights are spread over several ranks"
         if seams.is_updated_in_backward(parameter):
             return "weights are updated within the backward pass"
         if seams.has_gradient_hooks(parameter):
@@ -35,6 +45,11 @@ def why_not(module: Any, torch: Any, as_module: bool = True) -> str:
 def _looks_at_inputs(module: Any) -> bool:
     hooks = seams.hooks_on_inputs(module)
     return any(not str(getattr(type(hook), "__module__", "")).startswith(WEIGHTS) for hook in hooks)
+
+
+def hands_on(module: Any) -> bool:
+    """Its own call is none to be cut: that of the module which it holds is."""
+    return type(module).__name__ == among_ranks.WRAPPER
 
 
 def normalises(module: Any, torch: Any) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, Callable, List, NamedTuple, Optional, Tuple
 from ..out_of_memory import forget, give_back, is_out_of_memory
 from ..piece_sizes import bounds
 from ..rescue_engine import CannotSplit
-from . import seams
+from . import among_ranks, seams
 from .batch_function import AGAIN, PIECE, BatchFunction
 from .loss_shares import Weighing, share_of
 from .outermost_call import left_alone
@@ -205,7 +205,9 @@ class Call:
                     for output, part in pairs:
                         output.register_hook(_always(part))
                 if pairs:
-                    self.torch.autograd.backward([one for one, _ in pairs], [other for _, other in pairs])
+                    added = [p for n, p in enumerate(self.parameters) if n not in segment.skip]
+                    outputs, parts = [one for one, _ in pairs], [other for _, other in pairs]
+                    among_ranks.backward(self.torch, outputs, parts, (*added, *leaves.values()))
             except (MemoryError, RuntimeError) as error:
                 if not is_out_of_memory(error):
                     raise

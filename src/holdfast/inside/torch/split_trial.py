@@ -7,6 +7,7 @@ from typing import Any, List, Tuple
 from ..out_of_memory import forget, give_back, is_out_of_memory
 from ..piece_sizes import bounds
 from ..rescue_engine import CannotSplit
+from . import among_ranks
 from .batch_function import TRIAL
 from .gradient_samples import sampled
 from .loss_shares import CannotTell, Precision, Shares, precision_of, weighings
@@ -41,7 +42,7 @@ class Trial:
     def _has_settled(self, call: Call, few: int, gradients: bool) -> bool:
         """False where memory ran out, or what was measured is no number."""
         try:
-            with call.traces.unchanged(), without_chance(call.module):
+            with call.traces.unchanged(), without_chance(call.module), among_ranks.refusing_collectives(self._torch):
                 self._settled(call, few, gradients)
             return True
         except CannotTell:
@@ -120,7 +121,8 @@ class Trial:
             if not value.requires_grad or not gradients:
                 return value.detach().double().reshape(1).cpu()
             try:
-                torch.autograd.backward(value)  # checkpoints that enter it anew know no other way
+                # Checkpoints that enter it anew know no other way than a backward pass.
+                among_ranks.backward(torch, [value], None, call.parameters)
                 return sampled(torch, [(parameter, parameter.grad) for parameter in call.parameters])
             finally:
                 for parameter in call.parameters:

@@ -79,10 +79,12 @@ class TopApp(App[str]):
     Panel > Static { padding: 0 1; height: auto; }
     #left { height: auto; }
     #right { height: 1fr; }
+    #ranks { max-height: 11; display: none; }
     #memory { max-height: 12; }
     #moments { height: 1fr; min-height: 3; }
     #processes { max-height: 50%; }
     .-short #memory { max-height: 6; }
+    .-short #ranks { max-height: 6; }
     .-short.-narrow #processes { max-height: 4; }
     .-wide #body { layout: horizontal; }
     .-wide #left { width: 1fr; height: 1fr; }
@@ -135,6 +137,7 @@ class TopApp(App[str]):
         self._lines = {id: Static(id=id, markup=False) for id in ("head", "verdict", "command", "status")}
         self._panels = {
             "progress": Panel("progress", "progress", can_focus=False),
+            "ranks": Panel("ranks", "ranks"),
             "memory": Panel("memory", "memory"),
             "training": Panel("training", "training", can_focus=False, fills=True),
             "moments": Panel("what happened, latest first", "moments"),
@@ -160,6 +163,7 @@ class TopApp(App[str]):
         with Container(id="body"):
             with Container(id="left"):
                 yield self._panels["progress"]
+                yield self._panels["ranks"]
                 yield self._panels["memory"]
                 yield self._panels["training"]
             with Container(id="right"):
@@ -190,6 +194,7 @@ class TopApp(App[str]):
         self._found = found
         now = self._clock()
         self._panels["progress"].show(lambda canvas: panels.progress_rows(found, canvas, now))
+        self._show_ranks()
         self._panels["memory"].show(lambda canvas: panels.memory_rows(found, canvas))
         self._panels["training"].show(lambda canvas: panels.curve_rows(found, canvas))
         self._panels["moments"].show(lambda canvas: panels.moment_rows(moments[::-1], canvas))
@@ -202,6 +207,7 @@ class TopApp(App[str]):
     def on_top_app_judged(self, message: Judged) -> None:
         self._verdict = message.verdict
         self._show_verdict()
+        self._show_ranks()
 
     def on_top_app_unreadable(self, message: Unreadable) -> None:
         self.exit(message.reason)
@@ -215,6 +221,14 @@ class TopApp(App[str]):
             self.push_screen(Stacks(message.text))
         else:
             self._tell(f"{message.what}: {message.text}", bad=not message.done)
+
+    def _show_ranks(self) -> None:
+        found, verdict = self._found, self._verdict
+        if found is None:
+            return
+        panel = self._panels["ranks"]
+        panel.display = bool(found.ranks or (verdict is not None and verdict.ranks))
+        panel.show(lambda canvas: panels.rank_rows(found, verdict, canvas))
 
     def _show_verdict(self) -> None:
         if self._found is not None and not self._is_closing:

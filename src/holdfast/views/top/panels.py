@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 from holdfast.units import amount, duration
 from holdfast.views.overview import Curve, Level, Overview, Process, Progress, processes_in_order
+from holdfast.views.rank_rows import RankRow
+from holdfast.views.safe_text import safe
 from holdfast.views.timeline import Moment, Weight
 from holdfast.views.top.curves import drawn, over_time
 
@@ -57,6 +59,7 @@ class Verdict:
     outcome: str
     line: str  # safe for a terminal
     noticed: tuple[str, ...] = ()  # the titles of what was found in a run that goes on, worst first
+    ranks: tuple[RankRow, ...] = ()  # of the job that this run is one rank of
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +171,28 @@ def _silence(found: Overview) -> list[Row]:
 
 def _seconds(value: float) -> str:
     return f"{value * 1000:.3g} ms" if value < 1 else f"{value:.3g} s"
+
+
+# -- ranks
+
+
+def rank_rows(found: Overview, verdict: Verdict | None, canvas: Canvas) -> list[Row]:
+    """None for a process that trains alone."""
+    ranks = found.ranks or (verdict.ranks if verdict is not None else ())
+    if not ranks:
+        return []
+    host = max(4, *(len(safe(one.host)) for one in ranks))
+    title = Row(cut(f"  rank  {'host':{host}}  {'steps':>8}  {'step':>8}  {'own part':>8}  data", canvas), "note")
+    return [title, *(_rank_row(one, host, canvas) for one in ranks)]
+
+
+def _rank_row(one: RankRow, host: int, canvas: Canvas) -> Row:
+    steps = "?" if one.steps is None else str(one.steps)
+    step, own = (_seconds(value) if value is not None else "" for value in (one.step_s, one.own_s))
+    waits = f"{one.wait_ratio:.0%}" if one.wait_ratio is not None else ""
+    begin = f"{'>' if one.was_first else ' '} {one.rank:4}  {safe(one.host):{host}}  {steps:>8}  "
+    text = f"{begin}{safe(one.ended)}" if one.ended else f"{begin}{step:>8}  {own:>8}  {waits:>4}"
+    return Row(cut(text.rstrip(), canvas), "bad" if one.was_first else None)
 
 
 # -- memory

@@ -19,6 +19,7 @@ def as_text(
     inner = Canvas(canvas.width - 2, canvas.symbols)
     parts = [
         ("progress", panels.progress_rows(found, inner, now)),
+        ("ranks", panels.rank_rows(found, verdict, inner)),
         ("memory", panels.memory_rows(found, inner)),
         ("training", panels.curve_rows(found, inner)),
         ("what happened", panels.moment_rows(moments[-MOMENTS:], inner)),
@@ -26,7 +27,7 @@ def as_text(
     ]
     lines = [panels.head(found, verdict, now), found.command, ""]
     lines += [line for row in panels.verdict_rows(found, verdict) for line in textwrap.wrap(row.text, canvas.width)]
-    for title, rows in parts:
+    for title, rows in ((title, rows) for title, rows in parts if rows):
         lines += ["", title, *_indented(rows)]
     return "\n".join(lines)
 

@@ -11,6 +11,7 @@ from holdfast.masking import masked_output
 from holdfast.recorded_events import Exit
 from holdfast.stack_snapshots import RecordedStacks
 from holdfast.views.overview import Process, processes_in_order
+from holdfast.views.rank_rows import RankRow
 from holdfast.views.stacks_text import as_text as stacks_as_text
 from holdfast.views.timeline import Moment
 from holdfast.views.web.document import RunDocument
@@ -158,6 +159,29 @@ def size(value: float | None) -> str:
             return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
         value /= 1024
     return f"{value:.1f} TiB"
+
+
+# -- ranks
+
+
+def ranks(rows: Sequence[RankRow]) -> list[Markup]:
+    """None for a process that trains alone."""
+    if not rows:
+        return []
+    titles = ("rank", "host", "steps", "step", "own part of it", "waiting for data", "ended")
+    head = tag("tr", *(tag("th", title, scope="col") for title in titles))
+    body = (
+        tag("tr", *(tag("td", shown(text)) for text in _rank(one)), class_="first" if one.was_first else None)
+        for one in rows
+    )
+    return [tag("h2", "Ranks"), tag("div", tag("table", tag("thead", head), tag("tbody", *body)), class_="ranks")]
+
+
+def _rank(one: RankRow) -> tuple[str, ...]:
+    waits = f"{one.wait_ratio:.0%}" if one.wait_ratio is not None else ""
+    ended = f"{clock(one.ended_at)} {one.ended}" if one.ended_at is not None else "is running"
+    steps = "" if one.steps is None else str(one.steps)
+    return str(one.rank), one.host, steps, seconds(one.step_s), seconds(one.own_s), waits, ended
 
 
 # -- output, stacks, processes, machine

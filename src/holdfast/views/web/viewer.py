@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from holdfast.views.rank_rows import rank_rows
 from holdfast.views.resuming import resume_command
 from holdfast.views.web import listing, sections
 from holdfast.views.web.differences import differences
@@ -192,6 +193,7 @@ def run_sections(document: RunDocument) -> dict[str, Markup]:
 def verdict_section(document: RunDocument, recording: Recording) -> Markup:
     window, diagnosis = recording.window, recording.diagnosis
     parts = [sections.verdict(diagnosis, sections.about(document), last_words(window))]
+    parts += sections.ranks(rank_rows(window))
     if command := resume_command(document.run.name, window, diagnosis):
         parts += [tag("h2", "To go on"), tag("pre", sections.shown(command), tabindex="0")]
     parts += [tag("p", sections.shown(text), class_="remark") for text in (*not_working(window), *recording.damage)]

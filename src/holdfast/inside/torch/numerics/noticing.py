@@ -31,8 +31,8 @@ SCALER_SKIPS = 20  # in a row are ordinary: a loss scale finds its size
 SMALL = 4096  # entries of a gradient that is looked at in every step
 SHARE = 0.001  # of the run's time, for looking at all gradients
 PROBE_EVERY_S = 0.004
-ALLOWANCE_S = 0.2  # once: all gradients of each of the first steps, in which most goes wrong
-EACH_OF_THE_FIRST = 2000  # steps has one gradient looked at, however short they are
+ALLOWANCE_S = 0.02  # once: all gradients of each of the first steps, some hundred, in which most goes wrong
+EACH_OF_THE_FIRST = 500  # steps has one gradient looked at, however short they are
 AMONG = 6  # first parameters one of which is chosen for that
 
 
@@ -133,7 +133,7 @@ class Noticing:
         return value - value == 0.0  # type: ignore[no-any-return]
 
     def pace(self, step_s: float) -> None:
-        """Ten times a second. In short steps one gradient is looked at every few of them, after the first thousands."""
+        """Ten times a second. In short steps one gradient is looked at every few of them, after the first hundreds."""
         self.full_due = now() >= self.full_at
         if self.recorder.steps > EACH_OF_THE_FIRST:
             self.every = max(1, int(PROBE_EVERY_S / max(step_s, 1e-6)))
