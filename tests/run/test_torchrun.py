@@ -146,7 +146,9 @@ SHARDED = """
 def test_weights_that_are_spread_over_ranks_are_not_looked_at(workplace: Workplace) -> None:
     """To read a number of one is a collective, which the other ranks do not enter: the job would abort."""
     workplace.script(SHARDED)
-    bare = subprocess.run([*RANKS, "train.py"], cwd=workplace.path, capture_output=True, timeout=PATIENCE_S, check=False)
+    bare = subprocess.run(
+        [*RANKS, "train.py"], cwd=workplace.path, capture_output=True, timeout=PATIENCE_S, check=False
+    )
     done = workplace.run([*RANKS, "train.py"], "--max-restarts", "0")
 
     assert (bare.returncode, done.returncode) == (0, 0)
