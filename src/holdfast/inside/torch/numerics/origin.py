@@ -13,7 +13,7 @@ from ...never_raise import outcome
 from ...numerics import events
 from ...numerics.events import BadInput, NonFinite
 from ...numerics.user_lines import frames_of_user
-from .. import random_state
+from .. import among_ranks, random_state
 from ..batch_function import TRIAL, BatchFunction, attributes_put_back
 from ..outermost_call import Call, running_again
 from ..step_undo import StepUndo, aside
@@ -145,6 +145,7 @@ def without_traces(torch: Any, models: List[Any]) -> Iterator[None]:
     random = random_state.capture(torch)
     with contextlib.ExitStack() as stack:
         stack.enter_context(running_again())
+        stack.enter_context(among_ranks.refusing_collectives(torch))
         stack.enter_context(uncompiled(torch))
         for model in models:
             stack.enter_context(StepUndo(torch, model).unchanged())
@@ -219,6 +220,8 @@ def _told(scene: Scene, ops: CheckedOps, made: Made, how: str) -> NonFinite:
             bad_input(scene.torch, made.from_outside, value) if value is not None else BadInput(name=made.from_outside)
         )
         outcome(add_sources, scene.torch, bad, value, scene.loader, scene.variables())
+        if value is not None and value.dim() and not _is_batch(scene, value):
+            bad["indices"], bad["rows"] = bad.get("rows", []), []  # all of the data, of which the script takes a part
         facts["input"] = bad
         facts["origin"] = events.INPUT if _is_input(scene, ops, made, value) else events.TARGET
         return facts
@@ -226,6 +229,11 @@ def _told(scene: Scene, ops: CheckedOps, made: Made, how: str) -> NonFinite:
     facts["origin"] = events.FORWARD if in_model else events.LOSS
     facts["at"], facts["values"] = made.place, made.values
     return facts
+
+
+def _is_batch(scene: Scene, value: Any) -> bool:
+    sizes = {int(leaf.shape[0]) for _, leaf in scene.given() if leaf.dim()}
+    return not sizes or int(value.shape[0]) in sizes
 
 
 def _is_loss_layer(name: Optional[str]) -> bool:

@@ -7,7 +7,7 @@ from typing import Any, Dict, Optional
 
 from ...never_raise import outcome
 from ...numerics.events import NonFinite
-from .. import random_state
+from .. import among_ranks, random_state
 from ..outermost_call import running_again
 from .finite import all_finite, bad_rows
 from .origin import Scene, script_of
@@ -29,12 +29,12 @@ def without_rows(scene: Scene, facts: NonFinite) -> Any:
     given = {
         id(value) for _, value in scene.given() if value.grad_fn is None and value.dim() and value.shape[0] == count
     }
-    if not given <= {id(script.variables[name]) for name in changed}:
-        return None  # what the model was given is no variable: its rows would stay
+    if not given or not given <= {id(script.variables[name]) for name in changed}:
+        return None  # what the model was given is no variable of the batch: its rows would stay
     random = random_state.capture(torch)
 
     def again() -> Any:
-        with running_again(), torch.enable_grad():
+        with running_again(), torch.enable_grad(), among_ranks.refusing_collectives(torch):
             return script.run(changed)
 
     loss, _ = outcome(again)
