@@ -5,7 +5,7 @@ from holdfast.causes.shared.words import NAN_SYMPTOM
 
 CONSTANT = "every row of the batch is the same"
 # The words of `detectors/numerics/non_finite`: the name is the script's own.
-OF_A_LOOP = r"its input (?P<input>[A-Za-z_]\w*) holds (?:NaN|-?Inf) in .*; (?P<where>[\d, …]+) of the data set\)"
+OF_A_LOOP = r"its input (?P<input>[A-Za-z_]\w*) holds (?:NaN|-?Inf) in .*[;(] ?(?P<where>\d[\d, …]*) of the data set\)"
 CAUSE = CauseRecord(
     id="bad-input-values",
     family="numerics",

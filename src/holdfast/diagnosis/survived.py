@@ -13,6 +13,7 @@ from holdfast.recorded_events import RESTORED, MicroBatches, WentOn
 from holdfast.vocabulary import Event, Evidence, Finding, Window
 
 MIB = 1 << 20
+TRACED = 0.6
 
 
 def rescued(window: Window) -> Finding | None:
@@ -41,7 +42,11 @@ def went_on(window: Window, while_running: Sequence[Finding]) -> Finding | None:
     """A value that was not finite, after which it trained on from a good state."""
     if not window.events(WentOn.KIND):
         return None
-    return next((finding for finding in while_running if finding.subject == WentOn.SUBJECT), None)
+    told = [finding for finding in while_running if finding.subject == WentOn.SUBJECT]
+    traced = [
+        finding for finding in told if finding.confidence >= TRACED
+    ]  # what could not be traced at first may have been later
+    return next(iter(traced or told), None)
 
 
 def started_again(window: Window) -> Finding | None:

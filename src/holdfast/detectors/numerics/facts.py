@@ -242,7 +242,7 @@ class Course:
 
     @property
     def steps(self) -> int:
-        return max([sample.step for sample in self.samples[-1:]] + [step for step, _ in self.shown[-1:]], default=0)
+        return self.samples[-1].step if self.samples else 0
 
     def losses(self) -> list[float]:
         return [sample.loss for sample in self.samples if sample.loss is not None]

@@ -36,7 +36,7 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | Non
 
 def _stays_so(course: Course, thresholds: Thresholds) -> bool:
     """Told as soon as it is seen where nothing can learn; with a few steps where something might."""
-    return course.steps >= thresholds.steps and not course.learns()
+    return course.steps >= thresholds.steps and course.learns() is False
 
 
 def _too_large(course: Course, largest: Part, thresholds: Thresholds) -> Finding | None:

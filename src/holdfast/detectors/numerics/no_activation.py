@@ -18,6 +18,7 @@ class Thresholds:
     steps: int = 100
     samples: int = 8
     settled: float = 0.05  # of the loss, over the second half: it has come as far as it goes
+    guess: float = 0.97  # of the loss of one that knows nothing
     unexplained: float = 0.25  # of the targets' variance
 
 
@@ -43,6 +44,8 @@ def _effect(course: Course, setup: Setup, thresholds: Thresholds) -> str | None:
     losses = [loss for loss in course.losses() if math.isfinite(loss)]
     if course.learns() is False:
         return f"the loss does not fall in {course.steps} steps"
+    if setup.classifies and len(losses) >= 5 and median(losses[-5:]) >= thresholds.guess * setup.chance_loss:
+        return f"after {course.steps} steps the loss is that of a guess ({figure(setup.chance_loss)})"
     half = losses[len(losses) // 2 :]
     spread = setup.targets.number("std")
     squared = any(word in setup.loss.text("name") for word in ("mse", "squared"))
@@ -52,6 +55,4 @@ def _effect(course: Course, setup: Setup, thresholds: Thresholds) -> str | None:
     left = late / spread**2
     if abs(early - late) > max(thresholds.settled * early, 1.5 * course.noise() * early):
         return None
-    return (
-        f"{figure(100 * left)} % of the targets' variance stay unexplained" if left >= thresholds.unexplained else None
-    )
+    return f"{left:.0%} of the targets' variance stay unexplained" if left >= thresholds.unexplained else None

@@ -292,6 +292,8 @@ def _of_data(incident: Incident) -> str:
     if rows:
         text += f" ({'row' if count == 1 else 'rows'} {_listed(rows, count)} of the batch"
         text += f"; {_listed(indices, count)} of the data set)" if indices else ")"
+    elif indices:
+        text += f" ({_listed(indices, count)} of the data set)"
     if columns:
         text += f", column{'s' if len(columns) > 1 else ''} {_listed(columns, len(columns))}"
     if data["source_clean"]:

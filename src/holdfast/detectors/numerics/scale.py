@@ -116,8 +116,10 @@ def find_target(window: Window, thresholds: Thresholds = Thresholds()) -> Findin
     """A quantity far beyond what the outputs can reach in the steps taken."""
     course = read(window)
     setup = course.setup
-    if setup is None or setup.target_scale < thresholds.target_scale or course.steps < thresholds.steps:
+    if setup is None or setup.target_scale < thresholds.target_scale:
         return None
+    if course.steps < thresholds.steps:
+        return _missed_by_epochs(course, setup, thresholds)
     mean, spread = setup.targets.number("mean"), setup.targets.number("std")
     thrown = _thrown_away(course, setup, thresholds)
     if thrown is not None:
@@ -140,7 +142,8 @@ def find_target(window: Window, thresholds: Thresholds = Thresholds()) -> Findin
 def _missed_by_epochs(course: Course, setup: Setup, thresholds: Thresholds) -> Finding | None:
     """Where steps are too slow to be sampled often: by the losses of whole epochs, and what the model gave at first."""
     low, high = setup.output.number("min"), setup.output.number("max")
-    if len(course.shown) < 3 or low is None or high is None:
+    steps = course.shown[-1][0] if course.shown else 0
+    if len(course.shown) < 3 or steps < thresholds.steps or low is None or high is None or not course.samples:
         return None
     reached, left = max(abs(low), abs(high)), course.shown[-1][1] / (course.shown[0][1] or 1.0)
     if reached * thresholds.missed > setup.target_scale or not thresholds.left <= left <= 1.5:
@@ -148,7 +151,7 @@ def _missed_by_epochs(course: Course, setup: Setup, thresholds: Thresholds) -> F
     mean, spread = setup.targets.number("mean"), setup.targets.number("std")
     text = (
         f"the targets are about {figure(mean)} (deviation {figure(spread)}), and the outputs begin at {figure(reached)} at most: after "
-        f"{course.steps} steps {left:.0%} of the first epoch's loss is left"
+        f"{steps} steps {left:.0%} of the first epoch's loss is left"
     )
     return Finding("unscaled-target", 0.8, (Evidence(text, "telemetry", course.samples[-1].at, setup.target_scale),))
 

@@ -124,8 +124,8 @@ def weight_facts(model: Any, first: Dict[int, Any]) -> Weights:
     widest = -1.0
     for variable in trainable:
         value = first.get(id(seams.value_of(variable)))
-        if value is None or not is_float(value) or len(variable.shape) < 2:
-            continue
+        if value is None or not is_float(value) or len(variable.shape) < 2 or str(variable.path).endswith("bias"):
+            continue  # a GRU's bias has two axes, and begins at zero
         array = array_of(value)
         low, high = (float(array.min()), float(array.max())) if array.size else (0.0, 1.0)
         if low == high:

@@ -44,9 +44,13 @@ class GoingOn:
 
     def acts(self) -> bool:
         """Several ranks must all do the same, so none does anything."""
+        return self._protects and self.ranks() == 1
+
+    def ranks(self) -> int:
+        """That train together."""
         distributed: Any = getattr(self._torch, "distributed", None)
         alone = distributed is None or not distributed.is_available() or not distributed.is_initialized()
-        return self._protects and alone
+        return 1 if alone else max(2, int(distributed.get_world_size()))
 
     # -- what was noticed
 

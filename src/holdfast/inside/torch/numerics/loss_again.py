@@ -23,6 +23,7 @@ DEPTH = 3
 FILE_BYTES = 2_000_000
 CONTEXTS = ("autocast", "enable_grad", "set_grad_enabled", "no_grad", "sdpa_kernel")
 Block = List[ast.stmt]
+Position = Tuple[int, int]  # line and column
 
 
 class LossAgain:
@@ -58,7 +59,7 @@ class LossAgain:
         if wanted is None:
             return None
         needed = _names(wanted)
-        kept = self._filtered(block, call.lineno, needed)
+        kept = self._filtered(block, (call.lineno, call.col_offset), needed)
         made_at = kept[-1].lineno if kept and isinstance(wanted, ast.Name) else call.lineno
         self.line = described(self.path, made_at)[0]
         last = ast.copy_location(ast.Assign([ast.Name("_holdfast_loss", ast.Store())], wanted), call)
@@ -84,18 +85,18 @@ class LossAgain:
             return receiver.args[0] if receiver.args else None
         return receiver
 
-    def _filtered(self, block: Block, before: int, needed: Set[str]) -> Block:
+    def _filtered(self, block: Block, before: Position, needed: Set[str]) -> Block:
         """Backwards: what assigns a needed name whose value has a graph, and so on for what it reads."""
         kept: Block = []
         for statement in reversed(block):
-            if statement.lineno >= before:
+            if (statement.lineno, statement.col_offset) >= before:  # several may stand on one line
                 continue
             part = self._part(statement, before, needed)
             if part is not None:
                 kept.insert(0, part)
         return kept
 
-    def _part(self, statement: ast.stmt, before: int, needed: Set[str]) -> Optional[ast.stmt]:
+    def _part(self, statement: ast.stmt, before: Position, needed: Set[str]) -> Optional[ast.stmt]:
         targets = _targets(statement)
         if targets is not None:
             if not any(name in needed and self._has_graph(name) for name in targets):

@@ -193,6 +193,10 @@ class Noticing:
         if weights and self.told_at >= 0 and not self.going_on.acts():
             return  # it was told what spoiled them
         facts = origin.of_weights(weights) if weights else origin.of_gradient(scene)
+        if facts["origin"] == events.BACKWARD and self.going_on.ranks() > 1:
+            ranks = self.going_on.ranks()
+            how = f"the gradients are those of {ranks} ranks together, and the loss of this one was finite: another rank's may have done it"
+            facts = {"origin": events.UNKNOWN, "reproduced": None, "replay": how}
         step = self.recorder.steps + 1
         if facts.get("values") is None and not facts.get("input"):
             facts["values"] = f"{len(bad)} of {len(named)} gradients are not finite, the first is that of {bad[0]}"

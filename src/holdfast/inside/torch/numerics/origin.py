@@ -220,6 +220,8 @@ def _told(scene: Scene, ops: CheckedOps, made: Made, how: str) -> NonFinite:
             bad_input(scene.torch, made.from_outside, value) if value is not None else BadInput(name=made.from_outside)
         )
         outcome(add_sources, scene.torch, bad, value, scene.loader, scene.variables())
+        if value is not None and value.dim() and not _is_batch(scene, value):
+            bad["indices"], bad["rows"] = bad.get("rows", []), []  # all of the data, of which the script takes a part
         facts["input"] = bad
         facts["origin"] = events.INPUT if _is_input(scene, ops, made, value) else events.TARGET
         return facts
@@ -227,6 +229,11 @@ def _told(scene: Scene, ops: CheckedOps, made: Made, how: str) -> NonFinite:
     facts["origin"] = events.FORWARD if in_model else events.LOSS
     facts["at"], facts["values"] = made.place, made.values
     return facts
+
+
+def _is_batch(scene: Scene, value: Any) -> bool:
+    sizes = {int(leaf.shape[0]) for _, leaf in scene.given() if leaf.dim()}
+    return not sizes or int(value.shape[0]) in sizes
 
 
 def _is_loss_layer(name: Optional[str]) -> bool:

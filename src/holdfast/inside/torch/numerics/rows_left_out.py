@@ -29,8 +29,8 @@ def without_rows(scene: Scene, facts: NonFinite) -> Any:
     given = {
         id(value) for _, value in scene.given() if value.grad_fn is None and value.dim() and value.shape[0] == count
     }
-    if not given <= {id(script.variables[name]) for name in changed}:
-        return None  # what the model was given is no variable: its rows would stay
+    if not given or not given <= {id(script.variables[name]) for name in changed}:
+        return None  # what the model was given is no variable of the batch: its rows would stay
     random = random_state.capture(torch)
 
     def again() -> Any:

@@ -7,6 +7,7 @@ the shape of the batch's. Nothing of the script's is called, so no file is read 
 from __future__ import annotations
 
 import sys
+from types import ModuleType
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
 from ...numerics.events import ROWS, BadInput
@@ -79,6 +80,8 @@ def _data_sets(data: Any) -> Iterator[Tuple[Any, Dict[int, int]]]:
 def _arrays(torch: Any, holder: Any) -> Iterator[Any]:
     numpy: Any = sys.modules.get("numpy")
     parts: List[Any] = [holder]
+    if isinstance(holder, ModuleType):  # may warn of what is asked of it
+        return
     if not isinstance(holder, torch.Tensor) and hasattr(holder, "__dict__"):
         for part in list(vars(holder).values()):
             parts += part if isinstance(part, (tuple, list)) and len(part) <= ROWS else [part]
