@@ -33,6 +33,7 @@ from pathlib import Path
 from holdfast.data.audit import Request, audit
 from holdfast.data.audit.tables import Wanted
 from holdfast.data.formats import open_path
+from holdfast.data.formats import arrow_columns, csv_text, npy, npz, parquet, tfrecord, zarr_store
 def work(path):
     for table in open_path(Path(path)).tables: table.close()
     report = audit(Request([Path(path)], wanted=Wanted(is_quick={quick})))

@@ -126,6 +126,46 @@ FIGURES = (
         "{peak} MiB RSS at most, in a group with a {limit} (page cache counts)",
     ),
     Figure(
+        "`holdfast audit --quick` of {size} GB of CSV, warm",
+        r"audit, (?P<size>[\d.]+) GB csv, warm, holdfast, quick: .*?, (?P<seconds>[\d.]+) s of processor, peak (?P<peak>\d+) MiB",
+        "{seconds} s of processor, {peak} MiB",
+    ),
+    Figure(
+        "polars on the same check of the CSV",
+        r"audit, (?P<size>[\d.]+) GB csv, warm, polars: .*?, (?P<seconds>[\d.]+) s of processor, peak (?P<peak>\d+) MiB",
+        "{seconds} s of processor, {peak} MiB",
+    ),
+    Figure(
+        "`holdfast audit --quick` of {size} GB of compressed `.npz`, warm",
+        r"audit, (?P<size>[\d.]+) GB npz, warm, holdfast, quick: .*?, (?P<seconds>[\d.]+) s of processor, peak (?P<peak>\d+) MiB",
+        "{seconds} s of processor, {peak} MiB",
+    ),
+    Figure(
+        "NumPy on the same check of it",
+        r"audit, (?P<size>[\d.]+) GB npz, warm, NumPy: .*?, (?P<seconds>[\d.]+) s of processor, peak (?P<peak>\d+) MiB",
+        "{seconds} s of processor, {peak} MiB",
+    ),
+    Figure(
+        "`holdfast audit --quick` of {size} GB of Zarr, warm",
+        r"audit, (?P<size>[\d.]+) GB zarr, warm, holdfast, quick: .*?, (?P<seconds>[\d.]+) s of processor, peak (?P<peak>\d+) MiB",
+        "{seconds} s of processor, {peak} MiB",
+    ),
+    Figure(
+        "zarr on the same check of it",
+        r"audit, (?P<size>[\d.]+) GB zarr, warm, zarr: .*?, (?P<seconds>[\d.]+) s of processor, peak (?P<peak>\d+) MiB",
+        "{seconds} s of processor, {peak} MiB",
+    ),
+    Figure(
+        "`holdfast audit --quick` of {size} GB of TFRecord, warm",
+        r"audit, (?P<size>[\d.]+) GB tfrecord, warm, holdfast, quick: .*?, (?P<seconds>[\d.]+) s of processor, peak (?P<peak>\d+) MiB",
+        "{seconds} s of processor, {peak} MiB",
+    ),
+    Figure(
+        "tf.data on the same check of it",
+        r"audit, (?P<size>[\d.]+) GB tfrecord, warm, tf.data: .*?, (?P<seconds>[\d.]+) s of processor, peak (?P<peak>\d+) MiB",
+        "{seconds} s of processor, {peak} MiB",
+    ),
+    Figure(
         "peak of a training process on the CPU as `plan` predicts it: {models} models, {batches} batches that were not measured",
         r"plan errors, all: (?P<models>\d+) models, (?P<batches>\d+) batches: median (?P<median>[\d.]+) %, 95th percentile (?P<high>[\d.]+) %, "
         r"most below the truth -?(?P<low>[\d.]+) %, most above (?P<above>[\d.]+) %, of the step's part: median (?P<step>[\d.]+) %",

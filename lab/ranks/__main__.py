@@ -21,7 +21,7 @@ PATIENCE_S = 240
 ENDS = re.compile(r"rank (\d+) ends with (\S+) after")
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
 HOLDFAST = [sys.executable, "-m", "holdfast"]
-ENVIRONMENT = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1", "HOLDFAST_REPORT": "off", "FIXED_BUCKETS": "1"}
+ENVIRONMENT = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1", "HOLDFAST_REPORT": "off"}
 
 
 @dataclass(frozen=True)
@@ -55,13 +55,14 @@ class Ran:
     verdict: dict[str, Any]
 
 
-def run(fault: Fault, ranks: int, *, bare: bool = False) -> Ran:
+def run(fault: Fault, ranks: int, *, bare: bool = False, fixed_buckets: bool = True) -> Ran:
     folder = Path(tempfile.mkdtemp(prefix="lab-ranks-"))
     try:
         shutil.copy(TRAIN, folder)
         engine = [*TORCHRUN, f"--nproc-per-node={ranks}", f"--max-restarts={fault.engine_restarts}", "train.py"]
         command = engine if bare else [*HOLDFAST, "run", *fault.options, "--", *engine]
         environment = {**os.environ, **ENVIRONMENT, "FAULT": "" if bare else fault.name}
+        environment |= {"FIXED_BUCKETS": "1"} if fixed_buckets else {}
         begun = time.monotonic()
         done = subprocess.run(
             command, cwd=folder, env=environment, capture_output=True, timeout=PATIENCE_S, check=False, text=True
@@ -116,15 +117,21 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m lab.ranks", description=__doc__)
     parser.add_argument("faults", nargs="*", help=f"of {', '.join(one.name or 'healthy' for one in FAULTS)}")
     parser.add_argument("--ranks", type=int, action="append", help="how many (default: 2 and 4)")
+    parser.add_argument(
+        "--default-buckets",
+        action="store_true",
+        help="DistributedDataParallel as it is: it orders its buckets anew after the first step of a process",
+    )
     options = parser.parse_args()
+    fixed = not options.default_buckets
     failed = 0
     for ranks in options.ranks or (2, 4):
-        bare = run(FAULTS[0], ranks, bare=True)
+        bare = run(FAULTS[0], ranks, bare=True, fixed_buckets=fixed)
         print(f"{ranks} ranks, bare: {bare.seconds:.0f} s, weights {bare.weights}", flush=True)
         for fault in FAULTS:
             if options.faults and (fault.name or "healthy") not in options.faults:
                 continue
-            ran = run(fault, ranks)
+            ran = run(fault, ranks, fixed_buckets=fixed)
             problems = wrong(fault, ranks, ran, bare)
             failed += bool(problems)
             title = ran.verdict["cause"]["title"] if ran.verdict["cause"] else ran.verdict["outcome"]

@@ -59,6 +59,7 @@ def all_of(group: str, script: Path, expected: str = "exact") -> list[Kind]:
 
 KINDS = [
     *all_of("torch", TORCH),
+    *all_of("torch", TORCH.with_name("resume_torch_by_hand.py")),
     Kind("torch", "own", TORCH.with_name("resume_torch_own.py"), "own"),
     Kind("torch", "edited", TORCH, "edited"),
     Kind("torch", "other_model", TORCH, "other_model"),

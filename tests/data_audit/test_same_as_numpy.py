@@ -8,15 +8,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from holdfast.data.audit import Request, audit
+from holdfast.data.audit.duplicates import _is_any_twice
 from holdfast.data.audit.tables import Wanted
 from holdfast.data.formats import csv_text, npy, stores
 from holdfast.data.formats.contract import Array
-from tests.data_audit.written import WRITERS
+from holdfast.data.formats.examples_wire import alike, features_of
+from tests.data_audit.written import WRITERS, example, floats, integers
 
 Writer = Callable[[Path, Array], Path]
 VALUES = st.floats(-1e6, 1e6, width=32) | st.sampled_from([np.nan, np.inf, -np.inf, 0.0, 3.0e38, -3.0e38])
@@ -88,3 +90,25 @@ def test_rows_that_are_there_before_are_counted_as_numpy_counts_them(values: Arr
             repeated = sorted(set(range(len(values))) - set(first.tolist()))
             assert sum(finding.count for finding in found) == len(repeated), write.__name__
             assert [row for finding in found for row in finding.where] == repeated[:20], write.__name__
+
+
+@given(st.lists(st.integers(0, 5), max_size=12), st.integers(0, 3))
+def test_a_hash_that_is_there_twice_is_found_among_others_of_its_slot(high: list[int], low: int) -> None:
+    values = np.array([number << 40 | low for number in high], np.uint64)  # one share, one slot
+    assert _is_any_twice([values[:5], values[5:]]) is (len(set(high)) < len(high))
+
+
+INTEGERS = st.lists(st.integers(-(2**63), 2**63 - 1), min_size=2, max_size=2)
+
+
+@given(st.lists(st.tuples(INTEGERS, st.floats(width=32)), min_size=1, max_size=6))
+def test_records_that_are_taken_apart_together_hold_what_each_holds(rows: list[tuple[list[int], float]]) -> None:
+    records = [example({"n": integers(numbers), "x": floats(np.array([value]))}) for numbers, value in rows]
+    records = [record for record in records if len(record) == len(records[0])]
+    together = alike(records)
+    event("together" if together is not None else "one by one")
+    if len(records) == 1:
+        assert together is not None
+    alone = [features_of(record) for record in records]
+    for name in ("n", "x") if together is not None else ():
+        assert together[name].tobytes() == np.stack([np.asarray(one[name].values) for one in alone]).tobytes()

@@ -78,6 +78,7 @@ def places(tmp_path: Path, text: str) -> list[Any]:
 
 HEADS = [
     pytest.param("for epoch in range(2, 4):\n    for x in Items(hook, 1): pass", [("range", 2)], id="range"),
+    pytest.param("for n, at in enumerate(range(0, 6, 3)):\n    for x in Items(hook, 1): pass", [("range", 3)], id="enumerated range"),
     pytest.param("def f():\n    for e in range(1):\n        for i, x in enumerate(Items(hook)): pass\nf()", [("range", 0)], id="function"),
     pytest.param("for rate in [0.1, 0.2]:\n    for x in Items(hook, 1): pass", [("sequence", 1)], id="constants"),
     pytest.param("rates = [3, 4]\nfor rate in rates:\n    for x in Items(hook, 1): pass", [("sequence", 1)], id="list"),

@@ -117,3 +117,39 @@ def test_all_ranks_go_on_from_the_same_step_and_end_with_the_same_weights(workpl
     assert ends(done.stdout) == ends(undisturbed.stdout)
     assert (answer["outcome"], answer["cause"]["id"]) == ("recovered", "killed")
     assert any("they went on from step" in item["text"] for item in answer["cause"]["evidence"])
+
+
+SHARDED = """
+    import torch, torch.distributed as dist
+    from torch import nn
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo")
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 1))
+    fully_shard(model, mesh=init_device_mesh("cpu", (2,)))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for step in range(60):
+        loss = model(torch.randn(8, 16)).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    print(f"rank {dist.get_rank()} ends with {loss.item():.9g}", flush=True)
+    dist.destroy_process_group()
+"""
+
+
+@pytest.mark.slow
+@needs_torch
+def test_weights_that_are_spread_over_ranks_are_not_looked_at(workplace: Workplace) -> None:
+    """To read a number of one is a collective, which the other ranks do not enter: the job would abort."""
+    workplace.script(SHARDED)
+    bare = subprocess.run(
+        [*RANKS, "train.py"], cwd=workplace.path, capture_output=True, timeout=PATIENCE_S, check=False
+    )
+    done = workplace.run([*RANKS, "train.py"], "--max-restarts", "0")
+
+    assert (bare.returncode, done.returncode) == (0, 0)
+    assert ends(done.stdout) == ends(bare.stdout)

@@ -37,6 +37,7 @@ OF_AN_ATTEMPT = Reads(
         "signal.received", "train.phase",
     ),
 )  # fmt: skip
+STANDS_AGAIN = ("unequal-batches",)  # Holdfast has ended it, and it would come to the same place
 READ_AT_THE_END = OF_AN_ATTEMPT | detectors.READ_AT_THE_END | diagnosis.READS
 MOST_OF_IT = 0.8
 # What exit code 128+N implies where a shell passed it on and nothing else is known.
@@ -144,7 +145,7 @@ class Attempts:
 
 def _cause(cause: Cause | None, number: int, restarts: Mapping[str, RestartAdvice]) -> str:
     """A script does not SIGKILL itself: a finding that explains no kill is not the cause of one."""
-    if cause is None or (number == signal.SIGKILL and cause.id not in restarts):
+    if cause is None or (number == signal.SIGKILL and cause.id not in restarts and cause.id not in STANDS_AGAIN):
         return IMPLIED.get(number, "")
     return cause.id
 

@@ -123,7 +123,7 @@ def _overlap(all_of_them: Sequence[Audited]) -> Iterator[Finding]:
             if same.count:
                 about = "about " if same.is_estimate else ""
                 row = f"; row {same.rows[0][0]:,} is row {same.rows[0][1]:,} there" if same.rows else ""
-                said = f"{about}{same.count:,} of {other.report.rows:,} rows are also in {one.report.path}{row}"
+                said = f"{about}{same.count:,} of {other.report.rows:,} rows are also in {one.report.path}, by a 64-bit hash{row}"
                 yield Finding(
                     "overlap",
                     other.report.path,

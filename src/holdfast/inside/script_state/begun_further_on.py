@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
 from . import frames
 from .frames import Stand
-from .loop_heads import Head, enclosing, shortened
+from .loop_heads import Head, enclosing, index_in
 from .refusal import CannotPutBack
 
 RANGE_MODULES = ("tqdm.std", "tqdm.auto", "tqdm.notebook")  # `trange` asks there
@@ -37,7 +37,8 @@ class BegunFurtherOn:
         self._names: Dict[str, Any] = {"range": _range_of(self), "enumerate": self._enumerate}
         self._modules: Set[str] = {*modules, *RANGE_MODULES}
         self._given: List[Dict[str, Any]] = []
-        self._done: Set[Tuple[Any, int, int]] = set()  # loops that were begun: frame or generator, line, column
+        # Of loops that were begun: frame or generator, line, column.
+        self._numbers: Dict[Tuple[Any, int, int], Tuple[Numbers, Head]] = {}
         self._looking: Set[str] = set()
         self.users = frames.users
         self.resumed_items: Optional[int] = None  # so many items had the innermost loop taken
@@ -90,13 +91,13 @@ class BegunFurtherOn:
 
     # -- what they give
 
-    def range(self, whole: range, caller: FrameType) -> range:
+    def range(self, whole: range, caller: FrameType) -> Any:
         frame = frames.innermost_user(caller)
         if frame is None or self.resumed_items is not None:
             return whole
         key = frames.key_of(frame.f_code)
         if key in self._generators:
-            return self._shortened(whole, key, [self._generators[key]], 0, frame)  # type: ignore[no-any-return]
+            return self._further_on(whole, key, [self._generators[key]], 0, frame)
         outer = self.users(frame)
         level = len(outer) - 1
         if level >= len(self._chain) or key != self._chain[level].key:
@@ -104,14 +105,25 @@ class BegunFurtherOn:
         if frames.stands(outer[:-1]) != self._chain[:level]:
             return whole
         self._turn_begins(level, frame.f_lineno)
-        return self._shortened(whole, level, self._heads, level, frame)  # type: ignore[no-any-return]
+        return self._further_on(whole, level, self._heads, level, frame)
 
-    def _shortened(self, whole: Any, owner: Any, heads: List[List[Head]], level: int, frame: FrameType) -> Any:
+    def _further_on(self, whole: Any, owner: Any, heads: List[List[Head]], level: int, frame: FrameType) -> Any:
+        """From its beginning where it is asked for a second time: the loop around it is in its next turn already."""
         head = enclosing(heads, level, frame.f_lineno, _column(frame))
-        if head is None or (owner, head.line, head.column) in self._done:
+        if head is None:
             return whole
-        self._done.add((owner, head.line, head.column))
-        return self._or_stop(shortened, whole, head.value)
+        key = (owner, head.line, head.column)
+        begin = 0 if key in self._numbers else self._or_stop(index_in, whole, head.value)
+        self._numbers[key] = (Numbers(whole, begin), head)
+        return self._numbers[key][0]
+
+    def put_turns(self) -> None:
+        """Each loop is in the turn that was saved. A script that fills a buffer before it trains has needed turns to come here."""
+        for numbers, head in self._numbers.values():
+            numbers.next = self._or_stop(index_in, numbers.whole, head.value) + 1
+            for one in self._counting:
+                if one.numbers is numbers:
+                    one.count = one.start + numbers.next
 
     def count_on(self, items: Any, count: int) -> None:
         """An enumerate() around a generator has counted so far."""
@@ -129,17 +141,19 @@ class BegunFurtherOn:
     def _enumerate(self, iterable: Any, start: int = 0) -> Any:
         if self.resumed_items is not None:
             return enumerate(iterable, start)
-        self._counting.append(_Counting(self, iter(iterable), start))
+        inner = getattr(iterable, "iterable", iterable)  # of a progress bar
+        self._counting.append(_Counting(self, iter(iterable), start, inner if isinstance(inner, Numbers) else None))
         return self._counting[-1]
 
 
 class _Counting:
     """`enumerate`, which counts on from where it was once the script has been put back while it asked for an item."""
 
-    def __init__(self, plan: BegunFurtherOn, items: Iterator[Any], start: int) -> None:
+    def __init__(self, plan: BegunFurtherOn, items: Iterator[Any], start: int, numbers: Optional[Numbers]) -> None:
         self._plan = plan
-        self.items = items
-        self.count = start
+        self.items, self.numbers = items, numbers
+        self.start = start
+        self.count = start + (numbers.next if numbers is not None else 0)
 
     def __iter__(self) -> _Counting:
         return self
@@ -153,6 +167,26 @@ class _Counting:
         return count, item
 
 
+class Numbers:
+    """A range that is begun further on, and whose loop can be put into another turn."""
+
+    def __init__(self, whole: range, begin: int) -> None:
+        self.whole, self.next = whole, begin
+        self._length = len(whole) - begin
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __iter__(self) -> Numbers:
+        return self
+
+    def __next__(self) -> int:
+        if self.next >= len(self.whole):
+            raise StopIteration
+        self.next += 1
+        return self.whole[self.next - 1]
+
+
 class _RangeType(type):
     """A class that makes real ranges, so that `isinstance(x, range)` stays right."""
 
@@ -162,7 +196,7 @@ class _RangeType(type):
         return cls.plan.range(range(*arguments), sys._getframe(1))
 
     def __instancecheck__(cls, value: Any) -> bool:
-        return isinstance(value, range)
+        return isinstance(value, (range, Numbers))
 
 
 def _range_of(plan: BegunFurtherOn) -> Any:

@@ -339,7 +339,6 @@ class LoopCheckpoints:
         if manifest is None or (manifest.get("kind"), manifest.get("framework")) != (KIND, self.framework.name):
             return
         self.goal = self.or_stop(SavedLoop, self.framework, manifest)
-        assert self.goal is not None
         rest, heads = self.goal.rest, self.goal.heads
         self.plan = BegunFurtherOn(
             self.goal.chain, heads, rest["modules"], self.or_stop, rest["generators"], self._turn_begins
@@ -358,6 +357,7 @@ class LoopCheckpoints:
             return arguments
         self.goal = None
         arguments = self.or_stop(goal.put_back, frame, iterator, self._under_way(), arguments, plan.count_on)
+        plan.put_turns()
         plan.remove()
         self._turns.states = dict(goal.rest["turns"])
         plan.resumed_items = goal.resumed_items(self.framework.is_one_ahead(goal.chain[-1].key))

@@ -1,6 +1,6 @@
 """The `for` loops around a place: how far each is, and beginning them there again.
 
-A `for` over a `range` is begun further on by handing the script a shorter range at the place where it asks for one; a list
+A `for` over a `range` is begun further on by handing the script the rest of it at the place where it asks for one; a list
 or tuple through the state of its iterator, which the garbage collector knows. Other iterables are refused.
 """
 
@@ -43,10 +43,11 @@ def taken(frame: FrameType, standing: Standing, is_followed: Callable[[Any], boo
 
 def _head(frame: FrameType, loop: ast.For, body: Function, is_followed: Callable[[Any], bool]) -> Head:
     iterable = _unwrapped(loop.iter)
-    if isinstance(iterable, ast.Call) and _called(iterable) in RANGES:
-        if not isinstance(loop.target, ast.Name):
+    numbers, variable = _range_of(loop, iterable)
+    if numbers is not None:
+        if not isinstance(variable, ast.Name):
             raise CannotTake(f"the loop on line {loop.lineno} has no single variable")
-        return Head("range", iterable.lineno, iterable.col_offset, _number(frame, loop, loop.target, body))
+        return Head("range", numbers.lineno, numbers.col_offset, _number(frame, loop, variable, body))
     found = _value(frame, iterable)
     if is_followed(found):
         return Head("followed", loop.lineno, loop.col_offset, 0)
@@ -56,6 +57,18 @@ def _head(frame: FrameType, loop: ast.For, body: Function, is_followed: Callable
         iterator = _iterator_over(found, loop.lineno)
         return Head("sequence", loop.lineno, loop.col_offset, int(iterator.__reduce__()[2]), ast.unparse(iterable))
     raise CannotTake(f"the loop over `{ast.unparse(loop.iter)[:60]}` on line {loop.lineno} cannot be begun further on")
+
+
+def _range_of(loop: ast.For, iterable: ast.expr) -> Tuple[Optional[ast.Call], Optional[ast.expr]]:
+    """The range that a loop goes over, also within an enumerate(), and the variable that holds its numbers."""
+    variable: Optional[ast.expr] = loop.target
+    if isinstance(iterable, ast.Call) and _called(iterable) == "enumerate" and iterable.args:
+        iterable = _unwrapped(iterable.args[0])
+        pair = loop.target.elts if isinstance(loop.target, ast.Tuple) else []
+        variable = pair[1] if len(pair) == 2 else None
+    if isinstance(iterable, ast.Call) and _called(iterable) in RANGES:
+        return iterable, variable
+    return None, None
 
 
 def walked(frame: FrameType, loop: ast.For) -> Any:
@@ -224,10 +237,10 @@ def put_on(frame: FrameType, head: Head) -> None:
     iterator.__setstate__(head.value)
 
 
-def shortened(whole: range, value: int) -> range:
+def index_in(whole: range, value: int) -> int:
     if value not in whole:
         raise CannotPutBack(f"{value} is not in {whole}: the loop was begun with other numbers")
-    return whole[whole.index(value) :]
+    return whole.index(value)
 
 
 def place(heads: List[List[Head]]) -> Tuple[Any, ...]:

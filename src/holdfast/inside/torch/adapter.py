@@ -18,6 +18,7 @@ from .loop_rescue import of_process as rescue_of_process
 from .module_hooks import rescuing
 from .numerics.hooks import aspect_of, looking
 from .telemetry import Telemetry
+from .updates_by_hand import following
 from .usual_step import UsualStep
 from .wrapped_calls import telling
 
@@ -44,6 +45,7 @@ def install(recorder: Recorder) -> None:
     told = telling(telemetry) if telemetry is not None else None
     looks = guarded(looking)(recorder, torch, telemetry, rescue is not None) if telemetry is not None else None
     numbers = aspect_of(looks, torch) if looks is not None else None
+    by_hand = following(torch, telemetry) if telemetry is not None else None
 
     def shortened() -> Optional[UsualStep]:
         if telemetry is None:
@@ -51,4 +53,6 @@ def install(recorder: Recorder) -> None:
         rescues = rescue_of_process(recorder, torch) if rescue is not None else None
         return UsualStep(torch, telemetry, kept_loops.of_process(), kept_loops.clearing_of_process(), rescues, looks)
 
-    step.take_over(torch, [aspect for aspect in (keep, rescue, told, numbers) if aspect is not None], shortened)
+    step.take_over(
+        torch, [aspect for aspect in (keep, rescue, told, numbers, by_hand) if aspect is not None], shortened
+    )

@@ -15,6 +15,7 @@ from typing import Any, Dict, Optional, Tuple
 from ..never_raise import guarded
 from ..script_state import frames
 from ..script_state.loop_checkpoint import LoopCheckpoints
+from ..script_state.rank_checkpoints import RankCheckpoints
 from ..user_errors import passing
 from . import kept_loops, seams
 from .trainer_objects import all_but, everything, leave, plain_values, register, these
@@ -27,7 +28,7 @@ STATE = "trainer_state.json"  # written last: without it a kill came in between,
 def install(name: str) -> None:
     """`name` is that of the Trainer's module."""
     kept = kept_loops.of_process()
-    if kept is None:
+    if kept is None or isinstance(kept, RankCheckpoints):  # accelerate's loaders for several ranks are others
         return
     for module in (name, seams.ACCELERATE_LOADERS):
         frames.follow(str(sys.modules[module].__file__))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Iterable
 
 from . import among_ranks, seams
 
@@ -32,9 +32,9 @@ def why_not(module: Any, torch: Any, as_module: bool = True) -> str:
             return "a module that is compiled is left as it is"
         if seams.has_hooks(one) or _looks_at_inputs(one):
             return "hooks of its modules would see parts of a batch"
+    if is_spread(module.parameters()):
+        return "its weights are spread over several ranks"
     for parameter in module.parameters():
-        if type(parameter).__name__ == SHARD:
-            return "its weights are spread over several ranks"
         if seams.is_updated_in_backward(parameter):
             return "weights are updated within the backward pass"
         if seams.has_gradient_hooks(parameter):
@@ -45,6 +45,10 @@ def why_not(module: Any, torch: Any, as_module: bool = True) -> str:
 def _looks_at_inputs(module: Any) -> bool:
     hooks = seams.hooks_on_inputs(module)
     return any(not str(getattr(type(hook), "__module__", "")).startswith(WEIGHTS) for hook in hooks)
+
+
+def is_spread(parameters: Iterable[Any]) -> bool:
+    return any(type(parameter).__name__ == SHARD for parameter in parameters)
 
 
 def hands_on(module: Any) -> bool:

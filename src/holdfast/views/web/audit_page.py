@@ -18,7 +18,7 @@ COLUMN_HEAD = ("column", "type", "bad", "least", "mean", "most", "deviation", "o
 
 
 def audit_page(report: Report) -> str:
-    outcome = ("does not fit", "bad") if report.breaks_training else ("fit to train on", "done")
+    outcome = ("not fit to train on", "bad") if report.breaks_training else ("fit to train on", "done")
     first = summary(report)
     body = [
         top("audit", link=False),

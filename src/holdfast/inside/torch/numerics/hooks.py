@@ -9,7 +9,7 @@ from typing import Any, Callable, Set
 
 from ...never_raise import guarded
 from ...telemetry import Recorder
-from .. import seams
+from .. import not_splittable, seams
 from ..outermost_call import begin_noting, here
 from ..step import Aspect, Call, compiling
 from ..telemetry import Telemetry
@@ -63,12 +63,27 @@ class Looks:
         self.left = 0  # plain updates until a gradient is looked at
         self._vectors = vectors
         self._looked_at = (0.0, 0)
+        self._known: Set[int] = set()  # optimizers
+        self._spread = False  # weights are spread over ranks
 
     def is_plain(self) -> bool:
         return self.plain and not self.notices.lasting and not self.going_on.stop
 
+    def _is_spread(self, optimizer: Any) -> bool:
+        """To read a number of such a weight is a collective, which the other ranks do not enter at that moment."""
+        if not self._spread and id(optimizer) not in self._known:
+            self._known.add(id(optimizer))
+            self._spread = not_splittable.is_spread(p for group in optimizer.param_groups for p in group["params"])
+            if self._spread:
+                self.sampling.due = False
+                self.recorder.event("numerics.off", reason="weights are spread over several ranks")
+        return self._spread
+
     def gradient_is_fine(self, optimizer: Any) -> bool:
         """One of them, in the short cut of usual steps. Not where more is due, or where it is not finite."""
+        if self._is_spread(optimizer):
+            self.left = self.notices.every
+            return True
         if len(here.calls) > self.statistics.usual_calls:
             return False
         self.left = self.notices.every
@@ -89,6 +104,8 @@ class Looks:
 
     def before_pass(self, tensor: Any) -> Any:
         """A loss to be differentiated instead of this one, or None."""
+        if self._spread:
+            return None
         notices, shown, scale, instead = self.notices, tensor, None, None
         if not self.plain and self.has_updated:
             self._new_step()
@@ -126,7 +143,8 @@ class Looks:
             self.ready_to_update(self.updating)
 
     def before_evaluation(self, model: Any) -> None:
-        self.statistics.before_evaluation(model)
+        if not self._spread:
+            self.statistics.before_evaluation(model)
 
     def before_update(self, optimizer: Any) -> None:
         """An optimizer that is given a closure makes its backward pass after this, and updates at once: then it is looked at
@@ -146,6 +164,8 @@ class Looks:
         self.ready_to_update(optimizer)
 
     def ready_to_update(self, optimizer: Any) -> None:
+        if self._is_spread(optimizer):
+            return
         going_on, notices = self.going_on, self.notices
         if not going_on.suspect and not notices.lasting:
             self.left = notices.every
@@ -169,7 +189,7 @@ class Looks:
             return
         self.updating, self.has_updated = None, True
         here.calls.clear()
-        if self.plain:
+        if self.plain or self._spread:
             return
         self._updated.add(id(optimizer))
         going_on, sampling = self.going_on, self.sampling

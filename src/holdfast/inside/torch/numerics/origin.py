@@ -13,7 +13,7 @@ from ...never_raise import outcome
 from ...numerics import events
 from ...numerics.events import BadInput, NonFinite
 from ...numerics.user_lines import frames_of_user
-from .. import random_state
+from .. import among_ranks, random_state
 from ..batch_function import TRIAL, BatchFunction, attributes_put_back
 from ..outermost_call import Call, running_again
 from ..step_undo import StepUndo, aside
@@ -145,6 +145,7 @@ def without_traces(torch: Any, models: List[Any]) -> Iterator[None]:
     random = random_state.capture(torch)
     with contextlib.ExitStack() as stack:
         stack.enter_context(running_again())
+        stack.enter_context(among_ranks.refusing_collectives(torch))
         stack.enter_context(uncompiled(torch))
         for model in models:
             stack.enter_context(StepUndo(torch, model).unchanged())

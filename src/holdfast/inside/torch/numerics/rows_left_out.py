@@ -7,7 +7,7 @@ from typing import Any, Dict, Optional
 
 from ...never_raise import outcome
 from ...numerics.events import NonFinite
-from .. import random_state
+from .. import among_ranks, random_state
 from ..outermost_call import running_again
 from .finite import all_finite, bad_rows
 from .origin import Scene, script_of
@@ -34,7 +34,7 @@ def without_rows(scene: Scene, facts: NonFinite) -> Any:
     random = random_state.capture(torch)
 
     def again() -> Any:
-        with running_again(), torch.enable_grad():
+        with running_again(), torch.enable_grad(), among_ranks.refusing_collectives(torch):
             return script.run(changed)
 
     loss, _ = outcome(again)
