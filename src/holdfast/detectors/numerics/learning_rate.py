@@ -11,6 +11,8 @@ from holdfast.detectors.numerics.facts import READS, Course, figure, rate_detail
 from holdfast.vocabulary import Evidence, Finding, Window
 from holdfast.windows import reads
 
+FALLEN = 0.6  # of the lowest of the first losses
+
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
@@ -49,7 +51,7 @@ def find_high(window: Window, thresholds: Thresholds = Thresholds()) -> Finding 
     grows = _grows(course, thresholds)
     if grows and (absurd or shakes):
         effect, confidence = "the loss grows: " + _told(course), 0.85
-    elif (shakes or (absurd and course.steps >= 5 * thresholds.steps)) and learns is False and not _solved(course):
+    elif (shakes or (absurd and course.steps >= 5 * thresholds.steps)) and learns is False and not _has_fallen(course):
         effect, confidence = (
             "the loss does not fall: " + _told(course),
             0.8 if absurd and (shakes or rate >= 10 * thresholds.adaptive_rate) else 0.7,
@@ -92,6 +94,12 @@ def _blew_up(course: Course, thresholds: Thresholds) -> bool:
 def _diverges(course: Course) -> bool:
     losses = course.losses()[-8:]
     return len(losses) >= 8 and all(later >= 1.02 * earlier for earlier, later in pairwise(losses))
+
+
+def _has_fallen(course: Course) -> bool:
+    """In the end, however it went there: a rate that goes up and down again shakes on purpose."""
+    losses = [loss for loss in course.losses() if math.isfinite(loss)]
+    return _solved(course) or (len(losses) > 3 and losses[-1] < FALLEN * min(losses[:3]))
 
 
 def _solved(course: Course) -> bool:

@@ -57,6 +57,7 @@ class Looks:
         self._is_capturing: Callable[[], bool] = torch.cuda.is_current_stream_capturing
         self.updating: Any = None  # the optimizer within its step
         self.has_updated = False  # since the last backward pass
+        self._updated: Set[int] = set()  # optimizers that have, by id, in steps that are not plain
         self._scaled: Any = None  # what GradScaler.scale made last, and of which loss
         self.plain = False  # nothing is due
         self.left = 0  # plain updates until a gradient is looked at
@@ -107,8 +108,7 @@ class Looks:
             return None
         notices, shown, scale, instead = self.notices, tensor, None, None
         if not self.plain and self.has_updated:
-            self.has_updated = False
-            self.going_on.new_step()
+            self._new_step()
         if self._scaled is not None:
             scaled, self._scaled = self._scaled, None
             if scaled[0] == id(tensor):
@@ -131,6 +131,11 @@ class Looks:
             self.sampling.before_pass(tensor, shown, scale, sys._getframe(2))
         return instead
 
+    def _new_step(self) -> None:
+        self.has_updated = False
+        self._updated.clear()
+        self.going_on.new_step()
+
     def after_pass(self, _tensor: Any) -> None:
         if self.sampling.due:
             self.sampling.after_pass()
@@ -151,9 +156,10 @@ class Looks:
                 return
         elif here.again:
             return
-        elif self.has_updated:  # no `backward` of a tensor's since the last update: `torch.autograd` made the gradients
-            self.has_updated = False
-            self.going_on.new_step()
+        elif (
+            self.has_updated and id(optimizer) in self._updated
+        ):  # without a tensor's `backward`: `torch.autograd` made gradients
+            self._new_step()
         self.updating = optimizer
         self.ready_to_update(optimizer)
 
@@ -185,6 +191,7 @@ class Looks:
         here.calls.clear()
         if self.plain or self._spread:
             return
+        self._updated.add(id(optimizer))
         going_on, sampling = self.going_on, self.sampling
         if sampling.due:
             sampling.after_update(not going_on.left_out)
