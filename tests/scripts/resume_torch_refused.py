@@ -9,7 +9,7 @@ import time
 import torch
 from torch import nn
 from torch.nn import functional as F
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
 torch.manual_seed(4)
 torch.set_num_threads(1)
@@ -102,11 +102,23 @@ def second_of_two_loops():
             update(batch)
 
 
+class Drawn(IterableDataset):
+    def __iter__(self):
+        for _ in range(8 * STEPS):
+            yield torch.randn(4), torch.randn(1)
+
+
+def numbers_shared_with_the_data():
+    for inputs, targets in DataLoader(Drawn(), batch_size=8):
+        update((F.dropout(inputs, 0.2), targets))
+
+
 KINDS = {
     one.__name__: one
     for one in (
         sum_read_before_the_call, counted_by_zip, counted_by_islice, epoch_written_over, graph_kept_for_later,
         inside_an_expression, read_ahead_by_a_thread, second_of_two_loops,
+        numbers_shared_with_the_data,
     )
 }  # fmt: skip
 

@@ -20,7 +20,7 @@ class Position:
     """Of one iterator."""
 
     __slots__ = (
-        "checked", "count", "ended", "first", "iterator", "likeness", "made", "number", "sample", "source", "stand",
+        "checked", "count", "draws", "ended", "first", "iterator", "likeness", "made", "number", "sample", "source", "stand",
         "thread",
     )  # fmt: skip
 
@@ -37,6 +37,7 @@ class Position:
         self.checked = checked  # by what it is known that the data came in the same order again
         self.sample = sample
         self.likeness = 0
+        self.draws: Any = None  # where the data may draw the numbers that the training draws: who does is looked at
 
     def took(self, batch: Any) -> None:
         """Another order shows in any batch from there on: not each of them is looked at."""

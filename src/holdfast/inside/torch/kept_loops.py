@@ -19,6 +19,7 @@ from ..user_errors import passing_on
 from .loader_position import BATCHES
 from .loaders import Iteration
 from .loop_framework import TorchLoops
+from .shared_draws import LOOKED_AT
 from .step import Aspect, Call, Step
 
 
@@ -101,6 +102,9 @@ def _next_batch(kept: LoopCheckpoints, inner: Call) -> Call:
         kept.begun = 0
         if position.first is None:
             kept.first_batch(position, sys._getframe(1))
+        draws = position.draws if position.count < LOOKED_AT and kept.goal is None else None
+        if draws is not None:
+            guarded(draws.asked)()
         if kept.host is not None:
             pass
         elif kept.goal is not None:
@@ -113,6 +117,8 @@ def _next_batch(kept: LoopCheckpoints, inner: Call) -> Call:
             ended(position)
             raise
         position.count += 1
+        if draws is not None:
+            guarded(draws.given)()
         if position.checked is BATCHES:
             position.note(batch)
         return batch

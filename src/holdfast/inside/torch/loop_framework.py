@@ -14,7 +14,8 @@ from ..script_state.refusal import CannotTake
 from ..telemetry import now
 from . import random_state, seams
 from .copied_memory import own_memory, touched
-from .loader_position import Made, bring_forward, follow_indices, made_of, sample, what_is_compared
+from .loader_position import BATCHES, Made, bring_forward, follow_indices, made_of, sample, what_is_compared
+from .shared_draws import SharedDraws
 from .tensor_kinds import TorchKinds
 from .tensor_store import FILE, KEPT_BYTES, Block, Saved, TensorStore, Uncopied
 
@@ -34,7 +35,11 @@ class TorchLoops:
         self.ranks: Optional[Tuple[int, int]] = None  # which one this is, and how many save together
         self.followed: Tuple[type, ...] = (seams.loader_module().DataLoader, seams.loader_iterator_class())
 
-    def check(self, _positions: List[Position]) -> None:
+    def check(self, positions: List[Position]) -> None:
+        if any(one.draws is not None and one.draws.likely() and not one.ended for one in positions):
+            raise CannotTake(
+                "the data set draws random numbers in this process, and so does the training between its batches"
+            )
         distributed = self.torch.distributed
         if not distributed.is_available() or not distributed.is_initialized():
             return
@@ -58,7 +63,10 @@ class TorchLoops:
         return made_of(self.torch, source)
 
     def position(self, number: int, source: Any, made: Made) -> Position:
-        return Position(number, source, made, what_is_compared(source), sample)
+        position = Position(number, source, made, what_is_compared(source), sample)
+        if position.checked == BATCHES and source.num_workers == 0:
+            position.draws = SharedDraws(lambda: random_state.capture_of_host(self.torch))
+        return position
 
     def follow(self, iterator: Any, position: Position) -> None:
         follow_indices(iterator, position)

@@ -7,9 +7,12 @@ from typing import Any, Dict
 from .. import randomness
 
 
+def capture_of_host(torch: Any) -> Dict[str, Any]:
+    return {**randomness.capture(), "torch": torch.get_rng_state().numpy().tobytes()}
+
+
 def capture(torch: Any) -> Dict[str, Any]:
-    state = randomness.capture()
-    state["torch"] = torch.get_rng_state().numpy().tobytes()
+    state = capture_of_host(torch)
     if torch.cuda.is_available() and torch.cuda.is_initialized():
         state["cuda"] = [one.numpy().tobytes() for one in torch.cuda.get_rng_state_all()]
     return state
