@@ -76,6 +76,16 @@ def eager_loop(x: Any = X) -> dict[str, Any]:
     return {"losses": losses, "model": model}
 
 
+def loop_with_a_generator() -> Any:
+    """Noise from a generator of the script's own, which moves on with each draw; a loss that is compared with it."""
+    noises = tf.random.Generator.from_seed(9)
+
+    def noisy(labels: Any, given: Any) -> Any:
+        return tf.reduce_mean(tf.square(given - labels + noises.normal(tf.shape(labels))))
+
+    return compiled_loop(own=noisy)["model"]
+
+
 def root_of(labels: Any, given: Any) -> Any:
     return tf.reduce_mean(tf.sqrt(labels - given))
 
@@ -83,6 +93,7 @@ def root_of(labels: Any, given: Any) -> Any:
 HEALTHY: dict[str, Callable[[], Any]] = {
     "compiled_loop": lambda: compiled_loop()["model"],
     "eager_loop": lambda: eager_loop()["model"],
+    "loop_with_a_generator": loop_with_a_generator,
 }
 SICK: dict[str, Callable[[], dict[str, Any]]] = {
     "loop_with_bad_rows": lambda: compiled_loop(holed(X, BAD_ROWS)),

@@ -22,7 +22,7 @@ pytestmark = [
 ]
 
 ROOT = Path(__file__).parents[2]
-LOOPS = ("compiled_loop", "eager_loop")
+LOOPS = ("compiled_loop", "eager_loop", "loop_with_a_generator")
 HEALTHY = ("normalised", "missing_values", "half_precision", "speaking", "embedded")
 ORIGINS = {  # by case: the step, where it was seen, where it came from
     "hidden_rows": (5, "weights", "input"),

@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import dis
 import functools
+import sys
 import threading
 from types import CodeType, FunctionType
-from typing import Any, Iterable, Iterator, List
+from typing import Any, Dict, Iterable, Iterator, List, Tuple
 
 from ...numerics.user_lines import is_users
 from .. import random_state, seams
@@ -38,16 +39,38 @@ def untouched() -> Iterator[None]:
     """Assignments to variables do nothing in this thread, and the random state is put back."""
     before = random_state.capture()
     nesting.depth += 1
-    with contextlib.ExitStack() as stack:
-        for variable_class in seams.variable_classes():
-            for name in WRITES:
-                if name in vars(variable_class):
-                    stack.enter_context(_ignored(variable_class, name))
-        try:
+    try:
+        with _generators_put_back(), contextlib.ExitStack() as stack:
+            for variable_class in seams.variable_classes():
+                for name in WRITES:
+                    if name in vars(variable_class):
+                        stack.enter_context(_ignored(variable_class, name))
             yield
-        finally:
-            nesting.depth -= 1
-            random_state.restore(before)
+    finally:  # once assignments do something again: the states lie in variables, too
+        nesting.depth -= 1
+        random_state.restore(before)
+
+
+@contextlib.contextmanager
+def _generators_put_back() -> Iterator[None]:
+    """A `tf.random.Generator` of the script's own moves on with each draw by an operation, not by an assignment."""
+    kind: Any = sys.modules["tensorflow"].random.Generator
+    skip, mine = kind.skip, threading.get_ident()
+    drawn_from: Dict[int, Tuple[Any, Any]] = {}
+
+    @functools.wraps(skip)
+    def noted(self: Any, delta: Any) -> Any:
+        if threading.get_ident() == mine and id(self) not in drawn_from:
+            drawn_from[id(self)] = (self, self.state.numpy())
+        return skip(self, delta)
+
+    kind.skip = noted
+    try:
+        yield
+    finally:
+        kind.skip = skip
+        for generator, state in drawn_from.values():
+            generator.state.assign(state)
 
 
 @contextlib.contextmanager
