@@ -101,3 +101,12 @@ def test_a_folder_that_an_earlier_attempt_wrote_is_known(tmp_path: Any) -> None:
     assert later.holds(str(folder)) and not later.holds(str(tmp_path / "checkpoint-1"))
     later.saved(str(folder / "optimizer.pt"))
     assert not later.holds(str(folder)), "this attempt wrote it itself"
+
+
+def test_a_trainer_among_ranks_says_that_no_checkpoints_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    from holdfast.inside.script_state.rank_checkpoints import RankCheckpoints
+    from holdfast.inside.torch import hf_resume, kept_loops
+
+    assert hf_resume.why_not() == ""
+    monkeypatch.setattr(kept_loops._here, "kept", object.__new__(RankCheckpoints))
+    assert "several ranks" in hf_resume.why_not()

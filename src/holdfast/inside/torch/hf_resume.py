@@ -25,10 +25,19 @@ OWN = "resume_from_checkpoint"
 STATE = "trainer_state.json"  # written last: without it a kill came in between, and the Trainer cannot load it
 
 
+def why_not() -> str:
+    """Nothing where its loop can be followed."""
+    if sys.version_info < (3, 11):
+        return "before Python 3.11 it cannot be told which call of a line of the Trainer's runs"
+    if isinstance(kept_loops.of_process(), RankCheckpoints):  # accelerate's loaders for several ranks are others
+        return "not made for several ranks of the Trainer yet"
+    return ""
+
+
 def install(name: str) -> None:
     """`name` is that of the Trainer's module."""
     kept = kept_loops.of_process()
-    if kept is None or isinstance(kept, RankCheckpoints):  # accelerate's loaders for several ranks are others
+    if kept is None:
         return
     for module in (name, seams.ACCELERATE_LOADERS):
         frames.follow(str(sys.modules[module].__file__))

@@ -24,6 +24,9 @@ from .step_undo import shadowed
 def install(recorder: Recorder, name: str) -> None:
     version = str(getattr(sys.modules.get("transformers"), "__version__", "?"))
     can = Abilities("Transformers", version, seams.HF_SEEN, seams.of_hf(name))
+    if reason := hf_resume.why_not():
+        can.cannot(CHECKPOINT, reason)
+        can.cannot(RESUME, reason)
     kept, rescued = checkpoint_wanted(recorder.settings), rescue_wanted(recorder.settings)
     can.tell(recorder, "transformers", [*([RESCUE] if rescued else []), *([CHECKPOINT, RESUME] if kept else [])])
     if kept and can.can(CHECKPOINT) and can.can(RESUME):
