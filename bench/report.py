@@ -330,23 +330,35 @@ def checkpoints() -> str:
 
 
 def resumed() -> str:
-    """Training killed at random instants, by group of scripts."""
-    path = max(path for path in outputs(CRASH) if "kill-table" in path.name)
-    found: dict[str, list[str]] = {}
-    for group, verdict in re.findall(r"^(\w+)\.\w+ +(.*)$", path.read_text(), re.MULTILINE):
-        found.setdefault(group, []).append(verdict)
+    """Training killed at random instants, then inside saves, by group of scripts."""
+    tables = (
+        ("kill-table", "Training killed, to the undisturbed run's weights"),
+        ("kill-table-in-saves", "Training killed while a checkpoint was written"),
+    )
+    return "\n".join(_killed(name, title) for name, title in tables)
+
+
+def _killed(name: str, title: str) -> str:
+    path = max(path for path in outputs(CRASH) if path.stem.endswith(name))
+    latest = dict(re.findall(r"^(\w+\.\w+) +(.*)$", path.read_text(), re.MULTILINE))  # a script may have run again
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for script, verdict in latest.items():
+        found[script.partition(".")[0]].append(verdict)
     rows = []
     for group, verdicts in found.items():
-        kills = [re.match(r"(?P<right>right)? *(?P<count>\d+) kills", verdict) for verdict in verdicts]
-        killed = [kill for kill in kills if kill is not None]
-        answered = [verdict for verdict, kill in zip(verdicts, kills, strict=True) if kill is None]
-        right = sum(kill["right"] is not None for kill in killed)
-        refused = f"{sum(one.startswith('right') for one in answered)} of {len(answered)}" if answered else "–"
-        rows.append((group, f"{right} of {len(killed)}", str(sum(int(kill["count"]) for kill in killed)), refused))
+        kills = [re.search(r"(\d+) kills", verdict) for verdict in verdicts]
+        killed = [verdict for verdict, count in zip(verdicts, kills, strict=True) if count is not None]
+        answered = [verdict for verdict, count in zip(verdicts, kills, strict=True) if count is None]
+        total = sum(int(count[1]) for count in kills if count is not None)
+        rows.append((group, _right(killed), str(total), _right(answered) if answered else "–"))
     if not rows:
         raise NotMeasured(f"{path}: no row")
-    title = f"## Training killed, to the undisturbed run's weights (`{path.relative_to(ROOT)}`)\n\n"
-    return title + table(("scripts", "right", "kills", "refused in words"), rows)
+    head = f"## {title} (`{path.relative_to(ROOT)}`)\n\n"
+    return head + table(("scripts", "right", "kills", "refused in words"), rows)
+
+
+def _right(verdicts: list[str]) -> str:
+    return f"{sum(verdict.startswith('right') for verdict in verdicts)} of {len(verdicts)}"
 
 
 def page() -> str:
