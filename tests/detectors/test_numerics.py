@@ -244,6 +244,16 @@ HEALTHY: dict[str, list[Event]] = {
         *health(FALLS),
     ],
     "learns": [setup(), *health(FALLS)],
+    "features of pictures that are compared": [
+        setup(
+            **REGRESSION
+            | {
+                "loss": {"name": "squared difference", "family": "regression", "compared": [20, 8, 5, 5]},
+                "output": {"shape": [20, 1, 12, 12]},
+            }
+        ),
+        *health(FALLS),
+    ],
     "hard task, flat": [setup(), *health(FLAT)],
     "logits, as the loss expects": [
         setup(loss={**SPARSE, **LOGITS}, last={**DENSE, "activation": "linear"}, output={**PROBABILITIES, **RAW}),

@@ -110,7 +110,8 @@ def _difference(node: Any, op: str) -> Optional[LossFound]:
     sides = below(inner)
     name = "l1_loss" if op == "abs" else "squared difference"
     difference = saved(node, "self")
-    shape = [int(size) for size in difference.shape] if difference is not None else None
+    of_targets = len(sides) == 1  # with a graph on both sides it is a difference of outputs: of pairs, say
+    shape = [int(size) for size in difference.shape] if difference is not None and of_targets else None
     return LossFound(name, "regression", None, _made_by(sides[0]) if sides else None, None, None, compared=shape)
 
 
