@@ -4,7 +4,7 @@ the steps that are not looked at."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, FrozenSet, Iterator, List, Optional, Tuple
 
 from ..autograd_graph import is_leaf
 from .graph_values import op_of, saved
@@ -32,6 +32,8 @@ SHAPES = frozenset({"view", "reshape", "unsafe_view", "squeeze", "unsqueeze", "f
                     "expand", "to_copy", "alias", "clone", "select", "slice", "reshape_alias", "as_strided", "cast",
                     "unsafe_split", "split", "contiguous", "index"})  # fmt: skip
 
+TURNED = frozenset({"t", "transpose", "permute"})
+
 
 @dataclass
 class LossFound:
@@ -49,7 +51,7 @@ def below(node: Any) -> List[Any]:
     return [one for one, _ in node.next_functions if one is not None]
 
 
-def _from_the_top(loss: Any) -> Iterator[Any]:
+def _from_the_top(loss: Any, not_past: FrozenSet[str] = frozenset()) -> Iterator[Any]:
     todo, seen = [loss.grad_fn], set()  # type: ignore[var-annotated]
     while todo and len(seen) < NEAR:
         node = todo.pop(0)
@@ -57,7 +59,8 @@ def _from_the_top(loss: Any) -> Iterator[Any]:
             continue
         seen.add(node)
         yield node
-        todo += below(node)
+        if op_of(node) not in not_past:
+            todo += below(node)
 
 
 def found_in(loss: Any) -> Optional[LossFound]:
@@ -110,14 +113,16 @@ def _difference(node: Any, op: str) -> Optional[LossFound]:
     sides = below(inner)
     name = "l1_loss" if op == "abs" else "squared difference"
     difference = saved(node, "self")
-    of_targets = len(sides) == 1  # with a graph on both sides it is a difference of outputs: of pairs, say
+    # Of outputs and targets, and not of outputs with each other (pairs), or of such a difference and its own targets.
+    of_targets = len(sides) == 1 and activation_of(past_shapes(sides[0])) is not None
     shape = [int(size) for size in difference.shape] if difference is not None and of_targets else None
     return LossFound(name, "regression", None, _made_by(sides[0]) if sides else None, None, None, compared=shape)
 
 
 def over_rows(loss: Any) -> bool:
-    """Whether the softmax nearest to the loss divides by a sum over the batch: its axis is the first of several."""
-    for node in _from_the_top(loss):
+    """Whether the softmax that goes into the loss divides by a sum over the batch: its axis is the first of several. One below
+    a layer is attention, and one that is turned around afterwards has another axis first on purpose."""
+    for node in _from_the_top(loss, not_past=LINEAR | TURNED):
         if op_of(node) in ("log_softmax", "softmax"):
             result = saved(node, "result")
             return result is not None and result.dim() > 1 and saved(node, "dim") in (0, 2**64 - result.dim())
