@@ -43,9 +43,7 @@ def went_on(window: Window, while_running: Sequence[Finding]) -> Finding | None:
     if not window.events(WentOn.KIND):
         return None
     told = [finding for finding in while_running if finding.subject == WentOn.SUBJECT]
-    traced = [
-        finding for finding in told if finding.confidence >= TRACED
-    ]  # what could not be traced at first may have been later
+    traced = [finding for finding in told if finding.confidence >= TRACED]  # later, where it could not be at first
     return next(iter(traced or told), None)
 
 

@@ -29,6 +29,7 @@ ANY_BACKEND = (
     Seam(_EPOCHS, "EpochIterator", (DETAIL, CHECKPOINT, RESUME), assigned="_steps_seen"),
     Seam(_OPTIMIZER, "BaseOptimizer.apply", (TELEMETRY, RESCUE)),
     Seam(_OPTIMIZER, "BaseOptimizer", (RESCUE,), assigned="_trainable_variables"),
+    Seam(f"{_SRC}.optimizers.base_optimizer", "BaseOptimizer._get_current_learning_rate", (DETAIL,)),
     Seam(f"{_SRC}.optimizers.adam", "Adam", (DETAIL,), assigned="_momentums"),
     Seam(f"{_SRC}.optimizers.adamax", "Adamax", (DETAIL,), assigned="_m"),
     Seam(TRACEBACKS, "_EXCLUDED_PATHS", (DETAIL,)),

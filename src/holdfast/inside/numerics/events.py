@@ -109,9 +109,8 @@ class Setup(TypedDict, total=False):
     recurrent: bool
     normalised: bool
     half: Optional[str]
-    linear: List[
-        str
-    ]  # dense layers that follow each other with nothing but shapes between, where the model has no other
+    # Dense layers that follow each other with nothing but shapes between, where the model has no other:
+    linear: List[str]
 
 
 class Health(TypedDict, total=False):

@@ -36,6 +36,7 @@ OF_TORCH = (
     Seam("torch.nn.modules.batchnorm", "_NormBase", (RESCUE,)),
     Seam("torch.cuda", "_lazy_call", (RESCUE,)),
     Seam("torch.utils._python_dispatch", "TorchDispatchMode", (RESCUE,)),
+    Seam("torch.distributed.distributed_c10d", "_world", (DETAIL,)),
     Seam("torch.nn.modules.module", "Module._call_impl", (DETAIL,)),
     Seam("torch.nn.modules.module", "Module", (DETAIL,), assigned="_compiled_call_impl"),
     Seam("torch", "_foreach_norm", (DETAIL,)),

@@ -15,9 +15,8 @@ from .outermost_call import here
 from .step import Aspect, Call, Step, compiling
 from .telemetry import Telemetry
 
-PASSES = (
-    20  # backward passes after which the weights are compared; an accumulation over so many is looked at again later
-)
+# Backward passes after which the weights are compared; an accumulation over so many is looked at again later.
+PASSES = 20
 COMPARED = 64  # entries of a weight
 
 

@@ -10,7 +10,7 @@ from .compiled_anew import compiled_anew
 from .state import optimizer_of
 from .watch import ModelWatch
 
-FACTORS = "_holdfast_rate_factor"  # on an optimizer with a schedule: the variable that multiplies it
+FACTOR = "_holdfast_rate_factor"  # on an optimizer with a schedule: the variable that multiplies it
 
 
 class Rate:
@@ -46,7 +46,7 @@ class ScheduledRate(Rate):
         super().undo(was)
         if self._fresh:
             seams.scale_schedule(self._optimizer, None)
-            self._optimizer.__dict__.pop(FACTORS, None)
+            self._optimizer.__dict__.pop(FACTOR, None)
 
 
 def of(watch: ModelWatch) -> Optional[Rate]:
@@ -55,12 +55,12 @@ def of(watch: ModelWatch) -> Optional[Rate]:
     schedule = seams.schedule_of(optimizer)
     if schedule is None:
         return Rate(seams.value_of(optimizer.learning_rate))
-    factor = optimizer.__dict__.get(FACTORS)
+    factor = optimizer.__dict__.get(FACTOR)
     fresh = factor is None
     if fresh:
         factor = watch.tf.Variable(1.0, trainable=False)
         if not seams.scale_schedule(optimizer, factor):
             return None
-        optimizer.__dict__[FACTORS] = factor
+        optimizer.__dict__[FACTOR] = factor
         watch.run = compiled_anew(watch.model_ref(), watch.tf)
     return ScheduledRate(factor, type(schedule).__name__, optimizer, fresh)

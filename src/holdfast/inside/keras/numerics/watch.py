@@ -14,9 +14,8 @@ class ModelWatch(StepWatch):
     def __init__(self, recorder: Recorder, tf: Any, model_ref: Callable[[], Any]) -> None:
         super().__init__(recorder, tf)
         self.model_ref = model_ref
-        self.at_once: Optional[Callable[[float], None]] = (
-            None  # looks at the state where several steps are made at once
-        )
+        # Looks at the state where several steps are made at once.
+        self.at_once: Optional[Callable[[float], None]] = None
 
     def between_steps(self, share: float) -> None:
         if self.flight is None and self.at_once is not None:

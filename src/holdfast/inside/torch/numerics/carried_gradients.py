@@ -16,9 +16,8 @@ class CarriedGradients:
 
     def __init__(self, torch: Any) -> None:
         self._torch = torch
-        self._least: Dict[
-            int, Any
-        ] = {}  # by parameter: the smallest norm a pass began with, on its device; None: cleared
+        # By parameter: the smallest norm a pass began with, on its device; None: cleared.
+        self._least: Dict[int, Any] = {}
 
     def before_pass(self, models: List[Any]) -> None:
         torch = self._torch

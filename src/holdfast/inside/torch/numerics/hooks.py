@@ -156,10 +156,8 @@ class Looks:
                 return
         elif here.again:
             return
-        elif (
-            self.has_updated and id(optimizer) in self._updated
-        ):  # without a tensor's `backward`: `torch.autograd` made gradients
-            self._new_step()
+        elif self.has_updated and id(optimizer) in self._updated:
+            self._new_step()  # without a tensor's `backward`: `torch.autograd` made the gradients
         self.updating = optimizer
         self.ready_to_update(optimizer)
 
