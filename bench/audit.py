@@ -160,12 +160,12 @@ def measured(program: str, path: Path, cold: bool) -> Measured:
     return Measured(float(seconds), float(processor_s), int(peak) / 1024)
 
 
-def compare(paths: dict[str, Path], rounds: int) -> None:
+def compare(paths: dict[str, Path], rounds: int, chosen: list[tuple[str, str]]) -> None:
     chance = random.Random(0)
     took: defaultdict[tuple[str, str, str], list[Measured]] = defaultdict(list)
     for heat in ("warm", "cold"):
         for turn in range(rounds):
-            order = [key for key in PROGRAMS if key[1] != "pandera" or turn == 0]
+            order = [key for key in chosen if key[1] != "pandera" or turn == 0]
             chance.shuffle(order)
             for kind, who in order:
                 one = measured(PROGRAMS[kind, who], paths[kind], heat == "cold")
@@ -178,8 +178,10 @@ def compare(paths: dict[str, Path], rounds: int) -> None:
     for kind, path in paths.items():
         size = path.stat().st_size / 1e9
         for heat in ("warm", "cold"):
+            if not any(of == kind for of, _ in chosen):
+                continue
             raw = median(one.seconds for one in took[kind, heat, "raw read"])
-            for who in [name for of, name in PROGRAMS if of == kind]:
+            for who in [name for of, name in chosen if of == kind]:
                 runs = took[kind, heat, who]
                 seconds = sorted(one.seconds for one in runs)
                 print(
@@ -227,13 +229,21 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--folder", help="where 4 GB may be written for the time being")
     parser.add_argument("--nice", type=int, default=0, help="of what is measured, on a machine that others use as well")
+    parser.add_argument(
+        "--programs",
+        nargs="+",
+        help='how they begin, as in "npy, raw read" "npy, holdfast"; the raw read of a format is needed',
+    )
     parser.add_argument("--only", choices=("compare", "sparse"))
     options = parser.parse_args()
     if options.nice:
         Path("/proc/self/autogroup").write_text(str(options.nice))  # of this session: nice(1) counts only within it
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         if options.only != "sparse":
-            compare(make(Path(folder)), options.rounds)
+            chosen = [
+                key for key in PROGRAMS if not options.programs or ", ".join(key).startswith(tuple(options.programs))
+            ]
+            compare(make(Path(folder)), options.rounds, chosen)
         if options.only != "compare":
             sparse(Path(folder))
 

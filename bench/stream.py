@@ -62,6 +62,11 @@ def write_rows(path: Path, size: int) -> int:
         np.lib.format.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": (rows, WIDTH)})
         for first in range(0, rows, 512):
             file.write(chance.random((min(512, rows - first), WIDTH), np.float32).tobytes())
+        file.flush()
+        os.fsync(file.fileno())
+        os.posix_fadvise(
+            file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED
+        )  # else it lies in the page cache of this process' group
     np.save(path.with_name("rows.labels.npy"), chance.integers(0, 10, rows))
     return rows
 

@@ -22,6 +22,7 @@ from holdfast.data.audit import Request, audit
 from holdfast.data.audit.report import Finding
 from holdfast.data.audit.tables import Wanted
 from holdfast.data.formats import files_below
+from tests.data_audit import written
 
 
 def random_rows(count: int, seed: int = 0) -> np.ndarray:
@@ -301,3 +302,16 @@ def test_at_a_terminal_a_bar_shows_how_fast_it_reads(tmp_path: Path) -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
     assert b"x.npy" in seen and b"MB/s" in seen.replace(b"GB/s", b"MB/s")
     assert b"this data is fit to train on" in seen
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet", ".feather"])
+def test_pandas_is_not_imported_where_nobody_asked_for_rules(tmp_path: Path, ending: str) -> None:
+    values = np.array([[1.0, 2.0], [np.nan, 3.0]], np.float32)
+    path = {".csv": written.csv, ".parquet": written.parquet, ".feather": written.arrow}[ending](tmp_path / "t", values)
+    program = (
+        "import sys, pathlib; from holdfast.data.audit import Request, audit;"
+        f"report = audit(Request([pathlib.Path({str(path)!r})]));"
+        "print(len(report.findings), 'pandas' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["1", "False"]

@@ -28,7 +28,7 @@ from holdfast.data.fix.cleaning import clean
 from holdfast.data.fix.rules import CannotFix, Rules
 from holdfast.data.formats.contract import Array
 from holdfast.data.formats.examples_wire import features_of
-from holdfast.data.formats.tfrecord import records
+from holdfast.data.formats.record_frames import records
 from tests.data_audit.written import WRITERS
 
 Writer = Callable[[Path, Array], Path]
@@ -204,3 +204,13 @@ def test_a_cleaned_copy_of_a_dirty_table_passes(tmp_path: Path) -> None:
         assert not report.breaks_training, report.findings
         assert report.rows == (59 if number == 0 else 56)
         assert '"Bern, old"' in target.read_text()
+
+
+def test_the_header_of_a_second_file_that_was_put_behind_the_first_is_left_out(tmp_path: Path) -> None:
+    """`cat a.csv b.csv` leaves it in the middle; imputed, it would be a row of medians."""
+    source, target = tmp_path / "both.csv", tmp_path / "out" / "both.csv"
+    rows = "".join(f"{number},{number / 2},Rome\n" for number in range(50))
+    source.write_text(f"age,income,city\n{rows}age,income,city\n{rows}")
+    done = clean([(source, target)], Rules("median")).files[0]
+    assert (done.dropped, done.changed) == (1, 0)
+    assert target.read_text() == f"age,income,city\n{rows}{rows}"

@@ -124,6 +124,22 @@ def not_utf8(path: Path) -> None:
     path.write_bytes("name,x\ncafé,1\n".encode("latin-1") * 20)
 
 
+def utf_16(path: Path) -> None:
+    path.write_text("name,x\na,1\n" * 20, encoding="utf-16")
+
+
+def carriage_returns(path: Path) -> None:
+    path.write_bytes(b"name,x\ra,1\r" * 20)
+
+
+def pointer(path: Path) -> None:
+    path.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:abc\nsize 12345\n")
+
+
+def web_page(path: Path) -> None:
+    path.write_text("\n<!DOCTYPE html>\n<html><title>404</title></html>\n")
+
+
 def bad_metadata(path: Path) -> None:
     path.mkdir()
     (path / "zarr.json").write_text('{"zarr_format": 3, "node_type": "arr')
@@ -155,6 +171,11 @@ CASES: dict[str, tuple[Callable[[Path], None], str]] = {
     "noise.csv": (noise, "it is no text"),
     "quote.csv": (endless_quote, "a quote in it is never closed (at byte 6)"),
     "latin.csv": (not_utf8, "it is not UTF-8"),
+    "utf16.csv": (utf_16, "it is UTF-16"),
+    "mac.csv": (carriage_returns, "its lines end with carriage returns alone"),
+    "pointer.csv": (pointer, "run git lfs pull"),
+    "pointer.npy": (pointer, "run git lfs pull"),
+    "page.parquet": (web_page, "it is a web page"),
     "cut.parquet": (cut_parquet, "Parquet"),
     "empty.parquet": (nothing, "Parquet"),
     "noise.feather": (noise, ""),

@@ -47,6 +47,10 @@ def test_a_place_is_found_again_in_another_object(given: int) -> None:
     assert numbers(second) == rest and numbers(second) == numbers(first)
 
 
+def test_it_prints_what_it_holds() -> None:
+    assert repr(data_of()) == "<1,000 rows in batches of 16: x float32[4]>"
+
+
 def test_a_place_in_other_data_is_refused() -> None:
     state = data_of().state()
     for other in ({"seed": 6}, {"batch": 8}, {"budget": "8K"}):

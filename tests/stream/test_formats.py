@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -191,6 +192,24 @@ def compressed(place: Path) -> Any:
     return place / "x.npz"
 
 
+def packed_csv(place: Path) -> Any:
+    (place / "x.csv.gz").write_bytes(gzip.compress(b"a,b\n1,2\n"))
+    return place / "x.csv.gz"
+
+
+def packed_csv_by_another_name(place: Path) -> Any:
+    return packed_csv(place).rename(place / "x.csv")
+
+
+def packed_records(place: Path) -> Any:
+    (place / "x.tfrecord.gz").write_bytes(gzip.compress(b"anything"))
+    return place / "x.tfrecord.gz"
+
+
+def folder_of_packed(place: Path) -> Any:
+    return packed_csv(place).parent
+
+
 def no_zip(place: Path) -> Any:
     (place / "x.npz").write_bytes(b"PK nothing")
     return place / "x.npz"
@@ -256,6 +275,7 @@ REFUSED = {
     entry_elsewhere: "no array of NumPy's", two_kinds: "one kind of file", another_shape: r"b.npy differs from .*a.npy", empty: "no rows",
     unclosed_quote: "never closed", no_parquet: "cannot be read",
     cut_record: "cut off or damaged", changed_record: "does not match its checksum", no_image: "a.png does not decode", no_hdf5: "cannot be read",
+    packed_csv: "gunzip it first", packed_csv_by_another_name: "gunzip it first", packed_records: "gunzip it first", folder_of_packed: "gunzip it first",
 }  # fmt: skip
 
 

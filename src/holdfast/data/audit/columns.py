@@ -44,6 +44,12 @@ class _Piece:
     def row(self, element: int) -> int:
         return self.block.row(self.start + element)
 
+    def is_surely_finite(self) -> bool:
+        """A NaN or infinity shows in the sum of all; so do values near the largest there are, which are looked at then."""
+        if self.missing is not None and self.missing.any():
+            return False
+        return self.values.dtype.kind != "f" or bool(np.isfinite(self.values.sum()))
+
 
 @dataclass
 class Columns:
@@ -65,7 +71,7 @@ class Columns:
     places: dict[int, list[int]] = field(default_factory=dict)
     sample: dict[int, list[Array]] = field(default_factory=dict)
     sampled: int = 0
-    is_quick: bool = False  # no moments and no sample: what breaks training needs neither
+    is_quick: bool = False  # only what is bad is counted: what breaks training needs no moments, extremes or sample
     known: Columns | None = (
         None  # of the rows before: where an extreme of theirs is not beaten, its row is not looked up
     )
@@ -101,12 +107,15 @@ class Columns:
             self._look_at(_Piece(block, start, values[start : start + step], missing))
 
     def _look_at(self, piece: _Piece) -> None:
+        if self.is_quick:
+            if not piece.is_surely_finite():
+                self._count_the_bad(piece)
+            return
         low, high = _extremes(piece.values)
         ends = low + high  # a NaN or infinity anywhere in a column shows in its extremes
         if (piece.missing is None or not piece.missing.any()) and np.isfinite(ends).all():
             counts = np.full(piece.values.shape[1], len(piece.values))
-            mean, m2 = (low, low) if self.is_quick else _moments(piece.values, low, high)
-            seen = _Seen(counts, low, high, mean, m2)
+            seen = _Seen(counts, low, high, *_moments(piece.values, low, high))
         else:
             seen = self._count_the_bad(piece)
         self._note_extremes(piece, seen)

@@ -122,7 +122,8 @@ class Judge:
                 said = f"{text.numbers:,} numbers and {text.words:,} words in one column: {shown}"
                 yield self.finding("dtype", said, name, text.words, text.places)
             yield from self._spellings(number, text, name)
-            if text.missing and text.number_share < NUMBERS_MEANT:
+            yield from self._dates(text, name)
+            if text.missing and not text.is_among_numbers and text.number_share < NUMBERS_MEANT:
                 said = f"{text.missing:,} missing in a column of text"
                 yield self.finding("non-finite", said, name, text.missing, text.missing_places)
 
@@ -136,6 +137,16 @@ class Judge:
         count = sum(text.values[value] for value in odd)
         said = f"values that differ from others in case or spaces alone: {count:,}, as {shown}"
         yield self.finding("label-range" if is_label else "dtype", said, name, count, breaks=is_label)
+
+    def _dates(self, text: TextColumn, name: str) -> Iterator[Finding]:
+        ways = text.dates.told_apart()
+        if len(ways) < 2 or text.dates.count() < NUMBERS_MEANT * text.words:
+            return
+        others = list(ways.values())[1:]
+        shown = ", ".join(f"{way.count:,} as {written}" for written, way in ways.items())
+        said = f"dates written in {len(ways)} ways: {shown}"
+        where = sorted(row for way in others for row in way.places)
+        yield self.finding("dtype", said, name, sum(way.count for way in others), where)
 
     def _labels(self) -> Iterator[Finding]:
         labels = self.found.labels

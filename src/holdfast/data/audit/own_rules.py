@@ -97,11 +97,12 @@ def _pieces(path: Path) -> Iterator[tuple[int, Any]]:
 def _csv(path: Path) -> Iterator[Any]:
     import pandas  # noqa: PLC0415 - comes with pandera
 
-    from holdfast.data.formats.csv_text import FIRST_BYTES, dialect_of  # noqa: PLC0415
+    from holdfast.data.formats.csv_text import dialect_of_file  # noqa: PLC0415
+    from holdfast.data.formats.unpacked import open_unpacked  # noqa: PLC0415
 
-    with path.open("rb") as file:
-        dialect = dialect_of(file.read(FIRST_BYTES), path.suffix.lower())
-    yield from pandas.read_csv(path, sep=dialect.delimiter, chunksize=PIECE_ROWS, on_bad_lines="skip")
+    with open_unpacked(path) as file:
+        delimiter = dialect_of_file(path).delimiter
+        yield from pandas.read_csv(file, sep=delimiter, chunksize=PIECE_ROWS, on_bad_lines="skip")
 
 
 def _arrow(path: Path) -> Iterator[Any]:

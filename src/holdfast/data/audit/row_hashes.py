@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from holdfast.data.audit.duplicates import SEED, scrambled
+from holdfast.data.formats.arrow_values import mask_of
 from holdfast.data.formats.contract import Array, Chunk, Numbers, Texts
 
 _BASE = np.uint64(0x9E3779B97F4A7C15)  # odd, so it has an inverse modulo 2**64
@@ -79,5 +80,5 @@ def _of_text(values: Any) -> Array:
         (sums[starts[1:]] - sums[starts[:-1]]) * inverse[starts[:-1]] + np.diff(starts).astype(np.uint64)
     )
     if flat.null_count:
-        hashed = np.where(np.asarray(flat.is_null().to_numpy(zero_copy_only=False), bool), _NULL, hashed)
+        hashed = np.where(mask_of(flat.is_null()), _NULL, hashed)
     return hashed

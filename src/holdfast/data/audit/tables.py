@@ -15,7 +15,7 @@ from holdfast.data.audit.duplicates import LEAST_BYTES, Hashes, RowHash, scrambl
 from holdfast.data.audit.labels import Labels
 from holdfast.data.audit.row_hashes import sums_of_blocks
 from holdfast.data.audit.texts import TextColumn
-from holdfast.data.formats.contract import Array, Chunk, Numbers, Part, Table, Trouble, Unreadable
+from holdfast.data.formats.contract import Array, Chunk, Numbers, Part, Table, TellsSuspects, Trouble, Unreadable
 
 MOST_THREADS = 16
 Progress = Callable[[int], None]  # bytes that were read
@@ -107,6 +107,13 @@ class Gathered:
             self.hashes.add(scrambled(np.concatenate(self.sums)))
             self.sums = []
 
+    def count_numbers_elsewhere(self) -> None:
+        """In a column of numbers those of blocks without text count, too: they say how seldom its words are."""
+        shifted = sum(trouble.count for trouble in self.troubles if trouble.id == "shape" and not trouble.column)
+        for column, text in self.texts.items():
+            if text.is_among_numbers:
+                text.numbers = self.columns.rows - shifted - int(self.columns.missing[column])
+
     def _merge_troubles(self, later: list[Trouble]) -> None:
         for trouble in later:
             moved = tuple(row + self.columns.rows for row in trouble.rows)
@@ -152,10 +159,14 @@ def gathered(table: Table, wanted: Wanted, progress: Progress) -> Gathered:
     whole = Gathered.of(table, wanted)
     row_hash = RowHash(_row_bytes(table)) if whole.hashes is not None and table.schema.row_shape is not None else None
 
+    read = table.read
+    if wanted.is_quick and whole.labels is None and isinstance(table, TellsSuspects):
+        read = table.read_suspects
+
     def look_at(part: Part) -> Gathered:
         pieces = Gathered.of(table, wanted)
         try:
-            for chunk in table.read(part):
+            for chunk in read(part):
                 piece = Gathered.of(table, wanted)
                 piece.columns.known = whole.columns
                 piece.look(chunk, row_hash)
@@ -179,6 +190,7 @@ def gathered(table: Table, wanted: Wanted, progress: Progress) -> Gathered:
     except Unreadable as error:
         whole.unreadable = str(error)
     _take_in(whole, rows)
+    whole.count_numbers_elsewhere()
     return whole
 
 

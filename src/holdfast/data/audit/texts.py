@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from holdfast.data.audit.columns import PLACES
+from holdfast.data.audit.dates import Dates
+from holdfast.data.formats.arrow_values import as_arrow_mask
 from holdfast.data.formats.contract import Array, Numbers, Texts
 from holdfast.data.formats.written_numbers import missing_mask, parsed
 
@@ -32,6 +34,8 @@ class TextColumn:
     examples: list[str] = field(default_factory=list)
     values: Counter[str] = field(default_factory=Counter)  # of words: the classes, where it is the label
     too_many: bool = False
+    dates: Dates = field(default_factory=Dates)
+    is_among_numbers: bool = False  # most of the column are numbers, and blocks of numbers alone do not come here
 
     def look(self, block: Texts) -> Numbers | None:
         """Returns the numbers that it holds, with everything else as missing, where numbers are expected."""
@@ -44,7 +48,10 @@ class TextColumn:
         _note(self.missing_places, missing, block.row_of)
         _note(self.places, words, block.row_of)
         self._take_examples(block.values, words)
+        if words.any() and block.row_of is None:
+            self.dates.look(block.values, words)
         if block.expects_numbers:
+            self.is_among_numbers = True
             missing = (~is_number).reshape(-1, 1)
             return Numbers(self.column, numbers.reshape(-1, 1), row_of=block.row_of, missing=missing)
         return None
@@ -55,7 +62,7 @@ class TextColumn:
         for index in np.flatnonzero(words)[: EXAMPLES - len(self.examples)]:
             self.examples.append(str(values[int(index)].as_py())[:40])
         if not self.too_many:
-            counted = values.filter(_arrow_mask(words)).value_counts()
+            counted = values.filter(as_arrow_mask(words)).value_counts()
             for each in counted:
                 self.values[str(each["values"].as_py())] += int(each["counts"].as_py())
                 if len(self.values) > MOST_VALUES:
@@ -67,9 +74,11 @@ class TextColumn:
         for name in ("places", "missing_places"):
             known = getattr(self, name)
             known += [row + self.rows for row in getattr(later, name)][: PLACES - len(known)]
+        self.dates.merge(later.dates, self.rows)
         self.numbers += later.numbers
         self.missing += later.missing
         self.words += later.words
+        self.is_among_numbers = self.is_among_numbers or later.is_among_numbers
         self.examples = [*self.examples, *later.examples][:EXAMPLES]
         self.too_many = self.too_many or later.too_many
         self.values.update(later.values)
@@ -97,9 +106,3 @@ class TextColumn:
 def _note(known: list[int], mask: Array, row_of: Array | None) -> None:
     elements = np.flatnonzero(mask)[: PLACES - len(known)]
     known += [int(row) for row in (elements if row_of is None else row_of[elements])]
-
-
-def _arrow_mask(mask: Array) -> Any:
-    import pyarrow  # noqa: PLC0415 - an extra; there is no column of text without it
-
-    return pyarrow.array(mask)

@@ -13,6 +13,7 @@ from pyarrow import ipc
 
 from holdfast.data.fix.output import Output
 from holdfast.data.fix.rules import Change, Rules, cleaned, has_bad_label, is_bad
+from holdfast.data.formats.arrow_values import mask_of, values_of
 from holdfast.data.formats.contract import Array
 
 BATCH_ROWS = 1 << 16
@@ -57,8 +58,8 @@ def cleaned_batch(batch: Any, rules: Rules, fills: dict[int, float], first_row: 
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         replaced = column
         if pa.types.is_floating(column.type) or pa.types.is_integer(column.type):
-            values = np.asarray(column.fill_null(0).to_numpy(zero_copy_only=False))
-            missing = np.asarray(column.is_null().to_numpy(zero_copy_only=False), bool)
+            values = values_of(column.fill_null(0))
+            missing = mask_of(column.is_null())
             bad = is_bad(values, missing)
             if name == rules.labels:
                 left_out |= has_bad_label(values, bad, rules.classes)

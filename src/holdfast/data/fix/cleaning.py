@@ -17,6 +17,7 @@ from holdfast.data.fix.output import Output
 from holdfast.data.fix.rules import CannotFix, Rules
 from holdfast.data.formats import open_path
 from holdfast.data.formats.contract import Array, Opened, Table, Unreadable
+from holdfast.data.formats.unpacked import is_packed
 
 ARRAYS = ("npy", "npz", "zarr", "hdf5")
 
@@ -93,6 +94,8 @@ def _looked(table: Table) -> Gathered:
 
 
 def _copy_table(table: Table, rules: Rules, output: Output) -> None:
+    if is_packed(table.path):
+        raise Unreadable("it is compressed, and a copy would not be: gunzip it first")
     fills = fills_for(table, _looked(table), rules)
     output.open()
     if table.format == "csv":

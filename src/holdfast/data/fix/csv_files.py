@@ -21,6 +21,8 @@ class CsvCleaner:
         self.dialect, self.rules, self.fills, self.output = dialect, rules, fills, output
         names = list(dialect.names)
         self.label = names.index(rules.labels) if rules.labels in names else None
+        has_header = dialect.header_bytes > len(b"\xef\xbb\xbf") and any(dialect.numbers)
+        self.header = names if has_header else None
         self.row = 0
 
     def block(self, content: bytes, into: BinaryIO) -> None:
@@ -38,6 +40,9 @@ class CsvCleaner:
             kept, changed = None, False
             if len(fields) != len(self.dialect):
                 self.output.drop(self.row, f"{len(fields)} fields instead of {len(self.dialect)}")
+            elif [word.strip() for word in fields] == self.header:
+                self.output.drop(self.row, "the header once more")
+                position += 1
             else:
                 kept, changed = self._cleaned(fields, {column: values[position] for column, values in columns.items()})
                 position += 1

@@ -10,9 +10,10 @@ import numpy as np
 
 from holdfast.data.fix.output import Output
 from holdfast.data.fix.rules import Rules, cleaned, has_bad_label, is_bad, listed
+from holdfast.data.formats.checksums import masked_crc
 from holdfast.data.formats.examples_wire import Feature, features_of
 from holdfast.data.formats.images import ImageFolder, Looked
-from holdfast.data.formats.tfrecord import masked_crc, records
+from holdfast.data.formats.record_frames import records
 
 
 def copy_tfrecord(source: Path, names: list[str], rules: Rules, fills: dict[int, float], output: Output) -> None:

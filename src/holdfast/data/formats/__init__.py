@@ -28,9 +28,16 @@ ENDINGS = {
     ".hdf5": "hdf5",
     ".tar": "webdataset",
 }
+PACKED = ".gz"
+UNPACKED = ("csv_text", "tfrecord")  # formats that are also read as gzip packs them
 IMAGES = frozenset((".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm"))
 ZARR = ("zarr.json", ".zarray", ".zgroup")  # what lies in a folder that is a store
 SHARD = re.compile(r"tfrecords?\b|-\d{5}-of-\d{5}$")
+# What a download leaves in the place of the data: how it begins, and what to do.
+STAND_INS = (
+    (re.compile(rb"version https://git-lfs\b"), "it is a Git LFS pointer, not the data; run git lfs pull"),
+    (re.compile(rb"\s*<(!doctype )?html\b", re.IGNORECASE), "it is a web page, not the data; download it again"),
+)
 SPLITS = re.compile(r"^(train(ing)?|val(id|idation)?|dev|test(ing)?|eval)$", re.IGNORECASE)
 PACKAGES = {
     "numpy": "numpy", "pyarrow": "pyarrow", "zarr": "zarr", "PIL": "pillow", "h5py": "h5py", "google_crc32c": "google-crc32c",
@@ -52,7 +59,9 @@ def format_of(path: Path) -> str | None:
     ending = path.suffix.lower()
     if ending == ".json":
         return "coco" if _is_coco(path) else None
-    return ENDINGS.get(ending) or ("tfrecord" if SHARD.search(path.name) and ending not in (".gz", ".json") else None)
+    name = path.stem if ending == PACKED else path.name
+    found = ENDINGS.get(Path(name).suffix.lower()) or ("tfrecord" if SHARD.search(name) else None)
+    return found if ending != PACKED or found in UNPACKED else None
 
 
 def _is_coco(path: Path) -> bool:
@@ -71,6 +80,8 @@ def open_path(path: Path) -> Opened:
     if name is None:
         raise Unreadable("no format that is known here")
     try:
+        if instead := _stands_in(path):
+            return Opened(troubles=[("", instead)])
         module = cast(Format, importlib.import_module(f"holdfast.data.formats.{name}"))
         return module.open_tables(path)
     except ModuleNotFoundError as error:
@@ -82,6 +93,14 @@ def open_path(path: Path) -> Opened:
         return Opened(troubles=[("", str(error))])
     except OSError as error:
         return Opened(troubles=[("", error.strerror or str(error))])
+
+
+def _stands_in(path: Path) -> str | None:
+    if path.is_dir():
+        return None
+    with path.open("rb") as file:
+        start = file.read(64)
+    return next((words for form, words in STAND_INS if form.match(start)), None)
 
 
 def files_below(folder: Path) -> list[Path]:

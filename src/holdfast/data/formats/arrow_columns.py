@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from holdfast.data.formats.arrow_values import NAMES, mask_of, values_of
 from holdfast.data.formats.contract import Array, Chunk, Column, Numbers, Texts
 
 
@@ -17,7 +18,7 @@ def columns_of(schema: Any) -> tuple[Column, ...]:
 
 
 def _named(type: Any) -> str:
-    return {"float": "float32", "double": "float64", "halffloat": "float16"}.get(str(type), str(type))
+    return NAMES.get(str(type), str(type))
 
 
 def flat_fields(schema: Any) -> list[Any]:
@@ -81,23 +82,21 @@ def _blocks(number: int, column: Any, expects_numbers: bool) -> Iterator[Numbers
 
 
 def _numbers(column: Any) -> Array | None:
-    """What stands where a null is does not matter."""
+    """0 where a null is."""
     kind = column.type
-    if pa.types.is_boolean(kind):
-        return np.asarray(column.fill_null(False).to_numpy(zero_copy_only=False)).view(np.uint8)
     if pa.types.is_decimal(kind):
-        return np.asarray(column.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False))
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        column = column.cast(pa.float64())
+    elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
         return None
-    if column.null_count:
-        column = column.fill_null(0)
-    return np.asarray(column.to_numpy(zero_copy_only=False))
+    missing = _nulls(column)
+    values = values_of(column)
+    return values if missing is None else np.where(missing, values.dtype.type(0), values)
 
 
 def _nulls(column: Any) -> Array | None:
     if not column.null_count:
         return None
-    return np.asarray(column.is_null().to_numpy(zero_copy_only=False), bool)
+    return mask_of(column.is_null())
 
 
 def _elements(number: int, column: Any) -> Iterator[Numbers]:
@@ -119,7 +118,7 @@ def _elements(number: int, column: Any) -> Iterator[Numbers]:
 def _lengths(column: Any) -> Array:
     import pyarrow.compute as pc  # noqa: PLC0415
 
-    return np.asarray(pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False))
+    return values_of(pc.fill_null(pc.list_value_length(column), 0))
 
 
 def _flattened_twice(column: Any) -> tuple[Any, Array]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy.typing as npt
 
@@ -120,6 +120,14 @@ class Table(Protocol):
     def read(self, part: Part) -> Iterator[Chunk]: ...
 
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class TellsSuspects(Protocol):
+    """A table that knows of rows that they are finite before it has taken their values apart."""
+
+    def read_suspects(self, part: Part) -> Iterator[Chunk]:
+        """As `read` does it, but rows without anything that could break training come without their numbers and hashes."""
 
 
 @dataclass

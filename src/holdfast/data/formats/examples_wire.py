@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -134,16 +134,15 @@ def _places(message: memoryview, begin: int, end: int) -> Iterator[tuple[int, in
         place += length
 
 
-def alike(records: Sequence[bytes]) -> dict[str, Array] | None:
-    """Records × values of each feature of numbers, of records that have the same length and differ in their values alone: taken from all
-    of them at once. None where they do not."""
+def alike(rows: Array) -> dict[str, Array] | None:
+    """Records × values of each feature of numbers, of records × bytes that differ in their values alone: taken from all of them at once.
+    None where they do not."""
     try:
-        spans = spans_of(records[0])
+        spans = spans_of(rows[0].tobytes())
     except Damaged:
         return None
     if spans is None or len({span.name for span in spans}) < len(spans):
         return None
-    rows = np.frombuffer(b"".join(records), np.uint8).reshape(len(records), -1)
     is_form = np.ones(rows.shape[1], bool)
     for span in spans:
         if span.kind != "bytes":
@@ -159,7 +158,7 @@ def alike(records: Sequence[bytes]) -> dict[str, Array] | None:
             ends = np.unique((values < 128).sum(axis=1))
             if len(ends) != 1 or not (values[:, -1:] < 128).all():
                 return None
-            found[span.name] = _varints(values.tobytes()).reshape(len(records), -1)
+            found[span.name] = _varints(values.tobytes()).reshape(len(rows), -1)
         elif span.kind != "bytes":
             return None
     return found

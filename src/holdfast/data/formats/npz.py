@@ -12,10 +12,9 @@ import numpy as np
 
 from holdfast.data.formats.contract import PART_BYTES, Array, Chunk, Opened, Part, Unreadable
 from holdfast.data.formats.npy import Header, layout_of, read_header, row_parts
+from holdfast.data.formats.unpacked import BOMB_BYTES, BOMB_RATIO
 
 MOST_ARRAYS = 10_000
-BOMB_BYTES = 1 << 30
-BOMB_RATIO = 200  # arrays of numbers that somebody trains on do not shrink so far
 FORTRAN_BYTES = 32 * PART_BYTES  # stored column by column: must be held whole
 BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError)
 

@@ -2,64 +2,21 @@
 
 from __future__ import annotations
 
-import struct
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO
 
-import google_crc32c
 import numpy as np
 
+from holdfast.data.formats.checksums import HEAD_BYTES, TAIL_BYTES
 from holdfast.data.formats.content import content_hash
-from holdfast.data.formats.contract import (
-    PART_BYTES,
-    Array,
-    Chunk,
-    Column,
-    Numbers,
-    Opened,
-    Part,
-    Schema,
-    Trouble,
-    Unreadable,
-)
+from holdfast.data.formats.contract import Array, Chunk, Column, Numbers, Opened, Part, Schema, Trouble, Unreadable
 from holdfast.data.formats.examples_wire import Damaged, Feature, alike, features_of
+from holdfast.data.formats.record_frames import Frames, framed, records
+from holdfast.data.formats.unpacked import bytes_taken, open_unpacked
 
-LONGEST_RECORD = 1 << 30
 LEARNT_FROM = 100  # records
-GZIP = b"\x1f\x8b"
-DELTA = 0xA282EAD8
-
-
-def masked_crc(content: bytes) -> int:
-    crc = google_crc32c.value(content)
-    return int(((crc >> 15 | crc << 17) + DELTA) & 0xFFFFFFFF)
-
-
-def records(file: BinaryIO) -> Iterator[bytes]:
-    """Each one checked. What is cut or damaged ends it, with the place."""
-    offset = 0
-    while True:
-        head = file.read(12)
-        if not head:
-            return
-        if len(head) < 12:
-            raise Unreadable("it is cut off within a record", offset)
-        length, length_crc = struct.unpack("<QI", head)
-        if masked_crc(head[:8]) != length_crc:
-            if head[:2] == GZIP:
-                raise Unreadable("it is compressed; unpack it with gunzip first")
-            raise Unreadable("it is damaged: the length of a record does not match its checksum", offset)
-        if length > LONGEST_RECORD:
-            raise Unreadable(f"a record says it is {length:,} bytes long", offset)
-        content = file.read(length + 4)
-        if len(content) < length + 4:
-            raise Unreadable("it is cut off within a record", offset)
-        if masked_crc(content[:length]) != struct.unpack("<I", content[length:])[0]:
-            raise Unreadable("it is damaged: a record does not match its checksum", offset)
-        offset += 16 + length
-        yield content[:length]
 
 
 class TfrecordTable:
@@ -70,7 +27,7 @@ class TfrecordTable:
         self.bytes = path.stat().st_size
         self.kinds: dict[str, str] = {}
         try:
-            with open(path, "rb") as file:
+            with open_unpacked(path) as file:
                 for number, record in enumerate(records(file)):
                     for name, feature in features_of(record).items():
                         self.kinds.setdefault(name, feature.kind)
@@ -85,33 +42,36 @@ class TfrecordTable:
         self.schema = Schema(tuple(Column(name, self.kinds[name]) for name in self.names), None, None)
 
     def parts(self) -> Iterator[Part]:
-        gathered: list[bytes] = []
-        size = 0
-        with open(self.path, "rb") as file:
-            try:
-                for record in records(file):
-                    gathered.append(record)
-                    size += len(record) + 16
-                    if size >= PART_BYTES // 2:
-                        yield Part(gathered, size)
-                        gathered, size = [], 0
-            except Unreadable:
-                if gathered:
-                    yield Part(gathered, size)
-                raise
-        if gathered:
-            yield Part(gathered, size)
+        taken = 0
+        with open_unpacked(self.path) as file:
+            for frames in framed(file):
+                before, taken = taken, bytes_taken(file)
+                yield Part(frames, taken - before)
 
     def read(self, part: Part) -> Iterator[Chunk]:
-        hashes = np.array([content_hash(record) for record in part.key], np.uint64)
-        blocks = self._of_one_form(part.key)
-        if blocks is not None:
-            yield Chunk(len(part.key), blocks, None, (), hashes)
-            return
+        return self._read(part.key, hashes_rows=True)
+
+    def read_suspects(self, part: Part) -> Iterator[Chunk]:
+        return self._read(part.key, hashes_rows=False)
+
+    def _read(self, frames: Frames, hashes_rows: bool) -> Iterator[Chunk]:
+        right, error = frames.checked()
+        frames = replace(frames, stretches=right)
+        rows = sum(stretch.records for stretch in right)
+        if rows:
+            blocks, troubles = self._of_one_form(frames), tuple[Trouble, ...]()
+            if blocks is None:
+                blocks, troubles = self._one_by_one(frames)
+            hashes = [content_hash(record) for record in frames.unchecked()] if hashes_rows else None
+            yield Chunk(rows, blocks, None, troubles, None if hashes is None else np.array(hashes, np.uint64))
+        if error is not None:
+            raise error
+
+    def _one_by_one(self, frames: Frames) -> tuple[tuple[Numbers, ...], tuple[Trouble, ...]]:
         values: defaultdict[str, list[tuple[int, Array]]] = defaultdict(list)
         absent: defaultdict[str, list[int]] = defaultdict(list)
         other: defaultdict[str, list[int]] = defaultdict(list)
-        for row, record in enumerate(part.key):
+        for row, record in enumerate(frames.unchecked()):
             try:
                 found = features_of(record)
             except Damaged as error:
@@ -119,12 +79,16 @@ class TfrecordTable:
             for name in self.names:
                 self._sort_in(row, name, found.get(name), (values, absent, other))
         blocks = tuple(self._block(name, values[name]) for name in self.names if values[name])
-        yield Chunk(len(part.key), blocks, None, tuple(_troubles(absent, other, self.kinds)), hashes)
+        return blocks, tuple(_troubles(absent, other, self.kinds))
 
-    def _of_one_form(self, records: list[bytes]) -> tuple[Numbers, ...] | None:
+    def _of_one_form(self, frames: Frames) -> tuple[Numbers, ...] | None:
         """Where all records are laid out as the first is: many times as fast as one after the other."""
-        length = len(records[0])
-        found = alike(records) if all(len(record) == length for record in records) else None
+        lengths = {stretch.length for stretch in frames.stretches}
+        if len(lengths) != 1:
+            return None
+        stretches = [frames.rows(stretch) for stretch in frames.stretches]
+        rows = stretches[0] if len(stretches) == 1 else np.concatenate(stretches)
+        found = alike(rows[:, HEAD_BYTES:-TAIL_BYTES])
         numbers = {name: values for name, values in (found or {}).items() if values.shape[1]}
         if found is None or set(numbers) != {name for name in self.names if self.kinds[name] != "bytes"}:
             return None

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from holdfast.data.formats.arrow_values import as_arrow_words, mask_of, only_where, values_of
 from holdfast.data.formats.contract import Array
 
 # Not here: "nan" and "inf", which are numbers to every reader and are counted as what they are.
@@ -18,11 +19,10 @@ NUMBER = r"^\s*[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|(?i:nan|inf|i
 
 def missing_mask(values: Any) -> Array:
     """Of an Arrow array of text: nulls and marks."""
-    import pyarrow as pa  # noqa: PLC0415 - an extra
-    import pyarrow.compute as pc  # noqa: PLC0415
+    import pyarrow.compute as pc  # noqa: PLC0415 - an extra
 
-    marks = pc.is_in(pc.utf8_trim_whitespace(values), value_set=pa.array(MISSING_MARKS))
-    return np.asarray(pc.or_(marks, pc.is_null(values)).to_numpy(zero_copy_only=False), bool)
+    marks = pc.is_in(pc.utf8_trim_whitespace(values), value_set=as_arrow_words(MISSING_MARKS))
+    return mask_of(pc.or_(marks, pc.is_null(values)))
 
 
 def parsed(values: Any) -> tuple[Array, Array]:
@@ -31,7 +31,7 @@ def parsed(values: Any) -> tuple[Array, Array]:
     import pyarrow.compute as pc  # noqa: PLC0415
 
     trimmed = pc.utf8_trim_whitespace(values)
-    is_number = pc.fill_null(pc.match_substring_regex(trimmed, NUMBER), False)
-    plain = pc.utf8_ltrim(pc.if_else(is_number, trimmed, pa.scalar(None, pa.string())), characters="+")
-    numbers = pc.cast(plain, pa.float64())
-    return numbers.to_numpy(zero_copy_only=False), np.asarray(is_number.to_numpy(zero_copy_only=False), bool)
+    is_number = mask_of(pc.match_substring_regex(trimmed, NUMBER)) & mask_of(pc.is_valid(trimmed))
+    plain = pc.utf8_ltrim(trimmed, characters="+")
+    numbers = values_of(pc.cast(only_where(is_number, plain), pa.float64()))
+    return np.where(is_number, numbers, np.nan), is_number

@@ -1,6 +1,7 @@
 """The batches of an epoch, made ahead by two threads: one reads the next window, the other takes batches from the one before.
 
 Memory is two windows, which are used again and again, and the batches that wait. A batch is a copy, so whoever keeps one keeps no window.
+Nor does the next batch come into the memory of one that is kept.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 
 from holdfast.data.stream.handover import Closed, Handover
 from holdfast.data.stream.order import Epoch
+from holdfast.data.stream.recycled import Recycled
 from holdfast.data.stream.source import Arrays, Column, Source
 
 WINDOWS = 2
@@ -45,7 +47,7 @@ class _Pass:
         self.read.close()
 
     def make_batches(self, first: int) -> None:
-        size = self.epoch.order.batch
+        size, memory = self.epoch.order.batch, Recycled()
         while True:
             try:
                 window, arrays = self.read.get()
@@ -56,7 +58,7 @@ class _Pass:
             for number in numbers:
                 at = (number - numbers.start) * size
                 if number >= first:
-                    self.made.put((number, taken(arrays, mixed, at, min(at + size, rows))))
+                    self.made.put((number, taken(arrays, mixed, slice(at, min(at + size, rows)), memory)))
             self.free.put(arrays)
         self.made.close()
 
@@ -71,11 +73,15 @@ class _Pass:
             self.close()
 
 
-def taken(arrays: Arrays, mixed: Any, begin: int, end: int) -> Batch:
-    if mixed is None:
-        return {name: array[begin:end].copy() for name, array in arrays.items()}
-    rows = mixed[begin:end]
-    return {name: np.take(array, rows, axis=0) for name, array in arrays.items()}
+def taken(arrays: Arrays, mixed: Any, part: slice, memory: Recycled) -> Batch:
+    found: Batch = {}
+    for name, array in arrays.items():
+        found[name] = into = memory.empty((part.stop - part.start, *array.shape[1:]), array.dtype)
+        if mixed is None:
+            into[...] = array[part]
+        else:
+            np.take(array, mixed[part], axis=0, out=into, mode="clip")  # in any other mode NumPy copies once more
+    return found
 
 
 class Ahead(Iterator[tuple[int, Batch]]):

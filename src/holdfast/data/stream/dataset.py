@@ -110,6 +110,10 @@ class Dataset:
     def __len__(self) -> int:
         return self._order.batches
 
+    def __repr__(self) -> str:
+        each = ", ".join(f"{one.name} {one.dtype}{list(one.shape) if one.shape else ''}" for one in self.columns)
+        return f"<{self.rows:,} rows in batches of {self._order.batch:,}: {each}>"
+
     @property
     def rows(self) -> int:
         return self._order.rows

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from holdfast.data.formats import IMAGES, SHARD
+from holdfast.data.formats import IMAGES, PACKED, SHARD
+from holdfast.data.formats.unpacked import is_packed
 from holdfast.data.stream.array_likes import DaskRows, SlicedRows, is_dask, zarr_rows
 from holdfast.data.stream.hdf5_files import hdf5_rows
 from holdfast.data.stream.image_files import ImageRows
@@ -22,6 +23,7 @@ PARQUET = (".parquet", ".pq")
 TFRECORD = ".tfrecord"
 HDF5 = (".h5", ".hdf5")
 KINDS = (".npy", ".npz", *DELIMITERS, *PARQUET, ".zarr", TFRECORD, *HDF5)
+COMPRESSED = "{} is compressed, so its rows cannot be read from the middle: gunzip it first"
 Size = tuple[int, int]
 
 
@@ -58,6 +60,8 @@ def _is_zarr(path: Path) -> bool:
 
 def _file(path: Path, columns: Sequence[str] | None, labels: str) -> Opened:
     kind = _kind(path)
+    if kind == PACKED or (kind in DELIMITERS and is_packed(path)):
+        raise CannotStream(COMPRESSED.format(path))
     if path.is_dir():
         found = zarr_rows(path, columns)
         return Opened(found, len(found.columns) > 1, False)
@@ -94,6 +98,8 @@ def _folder(path: Path, columns: Sequence[str] | None, labels: str, image_size: 
         if (kind in KINDS or kind == "images") and (one.is_file() or kind == ".zarr"):
             by_kind.setdefault(kind, []).append(one)
     if len(by_kind) != 1:
+        if not by_kind and any(path.rglob(f"*{PACKED}")):
+            raise CannotStream(COMPRESSED.format(f"what {path} holds"))
         found = ", ".join(sorted(by_kind)) or "none"
         raise CannotStream(f"{path}: one kind of file is needed, found {found} (of {', '.join(KINDS)}, images)")
     if "images" in by_kind:

@@ -70,7 +70,7 @@ class TfrecordRows:
             raise CannotStream(f"{self._path}, record {row} is no tf.train.Example: {error}") from None
 
     def _records(self, begin: int, end: int) -> list[bytes]:
-        from holdfast.data.formats.tfrecord import records  # noqa: PLC0415 - needs google-crc32c
+        from holdfast.data.formats.record_frames import records  # noqa: PLC0415 - needs google-crc32c
 
         with self._path.open("rb") as file:
             file.seek(begin)
