@@ -115,6 +115,33 @@ def test_what_the_first_rank_raised_is_the_cause_and_the_rest_is_an_echo() -> No
     assert not any("line 9" in text for text in texts)
 
 
+WITHOUT_LABELS = b"""Traceback (most recent call last):
+  File "/home/user/train.py", line 7, in main
+    raise ValueError("the file of sample 4711 is empty")
+ValueError: the file of sample 4711 is empty
+E0000 00:00:1 base_collective_executor.cc:252] StartAbort UNAVAILABLE: Error reported from /job:worker/task:1
+Traceback (most recent call last):
+  File "/home/user/train.py", line 9, in main
+    step(source)
+UnavailableError: Graph execution error:
+Collective ops is aborted by: Error reported from /job:worker/task:1
+"""
+
+
+@pytest.mark.parametrize("output", [WITHOUT_LABELS, b"step 1\n"])
+def test_what_the_first_rank_raised_is_found_among_tracebacks_without_labels(output: bytes) -> None:
+    """Or, where nothing of it was printed, told by its words and its place."""
+    lost = (
+        "UnavailableError: Graph execution error:\nCollective ops is aborted by: Error reported from /job:worker/task:1"
+    )
+    empty = "ValueError: the file of sample 4711 is empty"
+    answer = verdict(window(joined(0, 1), raised(1, empty), raised(0, lost, 8.0), output=output))
+
+    assert answer.cause is not None
+    assert (answer.cause.id, answer.cause.title) == ("unhandled-exception", f"Rank 1 raised {empty}")
+    assert any("train.py:7" in item.text or "line 7" in item.text for item in answer.cause.evidence)
+
+
 def test_a_kill_that_the_kernel_names_is_for_memory() -> None:
     line = "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),task_memcg=/rank1,task=python,pid=11,uid=0"
     told = window(joined(0, 1), killed(1), killed(0, 0.2, number=15), [Event("kernel.line", AT, {"text": line})])

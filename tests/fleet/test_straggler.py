@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from holdfast.detectors import straggler
+from holdfast.diagnosis.remedies import remedies_for
 from holdfast.fleet.events import RankJoined
 from holdfast.recorded_events import FIRST_TRAINER
 from holdfast.vocabulary import Event, Finding, Sample, Window
@@ -54,18 +55,34 @@ def test_one_that_takes_three_times_as_long_is_named_with_what_it_costs(ranks: i
 
 
 @pytest.mark.parametrize(
-    ("options", "reason"),
+    ("options", "reason", "advice"),
     [
-        ({"waits": [0.0, 0.6]}, "its data comes late"),
-        ({"computes": 0.95}, "it computes longer"),
-        ({"computes": 0.05}, "it waits for something of its own"),
+        ({"waits": [0.0, 0.6]}, "its data comes late", "holdfast stacks   # rank 1 and its workers"),
+        ({"computes": 0.95}, "it computes longer", "ps -eo pid,psr,pcpu"),
+        ({"computes": 0.05}, "it waits for something of its own", "holdfast stacks   # rank 1, beside the others"),
     ],
 )
-def test_the_reason_is_told_where_there_is_one(options: dict[str, object], reason: str) -> None:
+def test_the_reason_is_told_where_there_is_one_and_what_to_look_at(
+    options: dict[str, object], reason: str, advice: str
+) -> None:
     found = find([always(0.02), always(0.06)], **options)
 
     assert found is not None
     assert found.headline.endswith(reason)
+    (only,) = remedies_for(found, "torch")  # no card is there to be compared
+    assert only.how.startswith(advice)
+
+
+def test_cards_are_compared_where_there_are_any() -> None:
+    seen = window([always(0.02), always(0.06)])
+    clock = "gpu0.sm_clock_mhz"
+    with_cards = Window(
+        seen.events(), {**{n: seen.series(n) for n in seen.names()}, clock: [Sample(clock, 900.0, START)]}
+    )
+    found = straggler.find(with_cards)
+
+    assert found is not None
+    assert any("nvidia-smi" in remedy.how for remedy in remedies_for(found, "torch"))
 
 
 @pytest.mark.parametrize(

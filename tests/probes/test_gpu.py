@@ -45,10 +45,38 @@ def test_everything_about_a_gpu_is_told(host: FakeMachine, nvml: FakeNvml) -> No
         "gpu0.throttle_flags": 4,
         "gpu0.ecc_uncorrected_count": 0,
         "gpu0.sm_clock_mhz": 1980,
+        "gpu0.link_lanes": 16,
+        "gpu0.link_generation": 5,
+        "gpu0.rows_to_remap_count": 0,
+        "gpu0.rows_not_remapped_count": 0,
     }
     (about,) = events(found, "gpu.found")
-    expected = {"index": 0, "name": "NVIDIA H200", "driver": "580.65", "memory_total_bytes": 140 * GIB}
-    assert about.data == expected
+    expected = {"index": 0, "name": "NVIDIA H200", "driver": "580.65", "memory_total_bytes": 140 * GIB, "xids": True}
+    assert about.data == expected | {"link_most_lanes": 16, "link_newest_generation": 5}
+
+
+def test_a_card_that_sends_no_xids_says_so(host: FakeMachine, nvml: FakeNvml) -> None:
+    nvml.fails["nvmlDeviceRegisterEvents"] = NVMLError_NotSupported(3)
+    (about,) = events(Gpu(host.scope()).read(1.0), "gpu.found")
+    assert about.data["xids"] is False
+
+
+def test_who_else_is_on_the_card_is_told_by_name_once(host: FakeMachine, nvml: FakeNvml) -> None:
+    host.write("/proc/7/comm", "jupyter\n")
+    probe = Gpu(host.scope())
+    (told,) = events(probe.read(1.0), "gpu.others")
+    assert told.data == {"index": 0, "processes": [{"pid": 7, "name": "jupyter", "bytes": GIB}]}
+    assert not events(probe.read(2.0), "gpu.others")
+    nvml.processes.pop()
+    (gone,) = events(probe.read(3.0), "gpu.others")
+    assert gone.data["processes"] == []
+
+
+def test_how_it_is_connected_is_read_every_five_seconds(host: FakeMachine, nvml: FakeNvml) -> None:
+    probe = Gpu(host.scope())
+    probe.read(1.0)
+    assert "gpu0.link_lanes" not in samples(probe.read(3.0))
+    assert "gpu0.link_lanes" in samples(probe.read(6.0))
 
 
 def test_memory_is_read_every_tick_and_the_rest_once_a_second(host: FakeMachine, nvml: FakeNvml) -> None:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, rule, says, shell
+from holdfast.causes.form import CauseRecord, Recipe, rule, says
 
 CAUSE = CauseRecord(
     id="straggler",
@@ -10,12 +10,31 @@ CAUSE = CauseRecord(
     sure="Step times per rank.",
     slows=True,
     recipes=(
-        shell(
-            "Compare the cards",
-            "nvidia-smi --query-gpu=index,clocks.sm,temperature.gpu,power.draw --format=csv".replace(
-                "power.draw --", "power.draw \\\n  --"
-            ),
+        Recipe(
+            "See where its loader stands, while it runs",
+            "holdfast stacks   # rank $rank and its workers",
+            language="shell",
+            when="data",
         ),
+        Recipe(
+            "See what else its machine's processors do",
+            "ps -eo pid,psr,pcpu,args --sort=-pcpu | head   # where rank $rank runs",
+            language="shell",
+            when="computes",
+        ),
+        Recipe(
+            "See where it stands, while it runs",
+            "holdfast stacks   # rank $rank, beside the others",
+            language="shell",
+            when="waits",
+        ),
+        Recipe(
+            "Compare the cards",
+            "nvidia-smi \\\n  --query-gpu=index,clocks.sm,temperature.gpu,power.draw \\\n  --format=csv",
+            language="shell",
+            when="gpu",
+        ),
+        Recipe("Compare where the ranks stand, while they run", "holdfast stacks", language="shell", without="rank"),
     ),
     lines=(
         rule(

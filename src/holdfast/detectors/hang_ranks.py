@@ -17,6 +17,8 @@ from holdfast.stack_snapshots import ProcessSnapshot
 MOST_TOLD = 6  # threads in the evidence
 COLLECTIVE = r"torch[/\\]distributed[/\\]|horovod[/\\]|mpi4py|tensorflow[/\\]python[/\\]distribute[/\\]"
 BACKWARD = r"torch[/\\]autograd|torch[/\\]_tensor"
+ENDED = "Ranks have different numbers of batches, and one waits for the others"
+MOST_NAMED = 4
 OfOne = Callable[[Scene, StandingThread], "Verdict | None"]
 
 
@@ -44,13 +46,12 @@ def among(scene: Scene, of_one: OfOne) -> Verdict | None:
             return _held_up(scene, main, waiting, of_one)
     training = [main for main in waiting if main.stands_in(BACKWARD)]
     ended = [f"rank process {pid} has ended" for pid in _ended(scene, mains)]
-    told = (
-        *(said(main) for main in (training or waiting)),
-        *(said(m) for m in waiting if training and m not in training),
-    )
+    past = [main for main in waiting if main not in training] if training else []
+    odd, rest = (past, training) if past and len(past) <= len(training) else (training or waiting, past)
+    told = (*(said(main) for main in odd[:3]), *(said(main) for main in rest[:3]))
     evidence = (*told[:4], _steps(scene), *ended)[:MOST_TOLD]
-    if training and (len(training) < len(waiting) or ended):
-        headline = "Ranks have different numbers of batches, and one waits for the others"
+    if training and (past or ended):
+        headline = _unequal(odd, rest, fewer=odd is past) if past else ENDED
         return Verdict("unequal-batches", 0.85, headline, evidence, among_ranks=True)
     return Verdict("collective-timeout", 0.75, "Ranks wait for one that does not come", evidence, among_ranks=True)
 
@@ -87,6 +88,19 @@ def _ended(scene: Scene, mains: Sequence[StandingThread]) -> list[int]:
 
 def _name(process: ProcessSnapshot) -> str:
     return f"Process {process.pid}" if process.rank is None else f"Rank {process.rank}"
+
+
+def _unequal(odd: Sequence[StandingThread], rest: Sequence[StandingThread], fewer: bool) -> str:
+    """`odd`: the fewer ranks, which stand elsewhere than the rest."""
+    names = [_name(main.process) for main in odd[:MOST_NAMED]]
+    names += [f"{len(odd) - MOST_NAMED} more"] if len(odd) > MOST_NAMED else []
+    told = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    others = "others" if len(rest) > 1 else "other"
+    if fewer:
+        waits = "wait" if len(rest) > 1 else "waits"
+        return f"{told} had fewer batches than the {others}, which {waits} for {'it' if len(odd) == 1 else 'them'}"
+    waits = "waits" if len(odd) == 1 else "wait"
+    return f"{told} had more batches than the {others}, and {waits} for {'them' if len(rest) > 1 else 'it'}"
 
 
 def _steps(scene: Scene) -> str:

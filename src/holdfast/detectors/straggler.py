@@ -14,6 +14,13 @@ from holdfast.fleet.stories import READS, RankStory, signals_of, stories
 from holdfast.vocabulary import Evidence, Finding, Window
 from holdfast.windows import reads
 
+DATA, COMPUTES, WAITS = "data", "computes", "waits"
+WORDS = {
+    DATA: "its data comes late",
+    COMPUTES: "it computes longer",
+    WAITS: "it waits for something of its own",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
@@ -38,7 +45,7 @@ class Pace:
         return median(self.own)
 
 
-@reads(READS, latest=["train*.own_s", "train*.own_cpu_s", "train*.wait_ratio", "train*.step_s"])
+@reads(READS, latest=["train*.own_s", "train*.own_cpu_s", "train*.wait_ratio", "train*.step_s", "gpu*.sm_clock_mhz"])
 def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:
     paces = _paces(window, thresholds)
     if len(paces) < 2:
@@ -58,10 +65,12 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | Non
         f"{slowest.story.name} takes {_ms(slowest.typical_s)} until its backward pass, the others {_ms(usual_s)}: "
         f"all of them lose {_ms(lost_s)} of each {_ms(step_s)} step"
     )
-    why, evidence = _reason(window, slowest, others, lost_s, thresholds)
+    reason, evidence = _reason(window, slowest, others, lost_s, thresholds)
+    why = f": {WORDS[reason]}" if reason else ""
+    details = {reason or "not known": True, "rank": rank, "gpu": bool(window.names("gpu", ".sm_clock_mhz"))}
     told = (Evidence(text, "telemetry", slowest.at, slowest.typical_s), *evidence)
     headline = f"Rank {rank} is slower than the others, which wait for it in every step{why}"
-    return Finding("straggler", 0.85, told, subject=f"rank {rank}", headline=headline)
+    return Finding("straggler", 0.85, told, details, subject=f"rank {rank}", headline=headline)
 
 
 def _paces(window: Window, thresholds: Thresholds) -> list[Pace]:
@@ -85,7 +94,7 @@ def _typical(window: Window, name: str, pace: Pace, thresholds: Thresholds) -> f
 def _reason(
     window: Window, slowest: Pace, others: Sequence[Pace], lost_s: float, thresholds: Thresholds
 ) -> tuple[str, list[Evidence]]:
-    """Why, in words for the headline, and what was seen of it; nothing where nothing is."""
+    """Why, and what was seen of it; nothing where nothing is."""
 
     def waited_s(pace: Pace) -> float:
         ratio = _typical(window, f"{pace.prefix}.wait_ratio", pace, thresholds)
@@ -94,14 +103,14 @@ def _reason(
     waits_s, usual_s = waited_s(slowest), median(waited_s(pace) for pace in others)
     if waits_s - usual_s >= thresholds.of_the_wait * lost_s:
         text = f"it waits {_ms(waits_s)} a step for its data, the others {_ms(usual_s)}"
-        return ": its data comes late", [Evidence(text, "telemetry", slowest.at, waits_s)]
+        return DATA, [Evidence(text, "telemetry", slowest.at, waits_s)]
     ran_s = _typical(window, f"{slowest.prefix}.own_cpu_s", slowest, thresholds)
     share = ran_s / max(slowest.typical_s, 1e-9)
     text = f"of its own time its main thread computes {share:.0%}"
     seen = [Evidence(text, "telemetry", slowest.at, share)]
     if share >= thresholds.computes:
-        return ": it computes longer", seen
-    return (": it waits for something of its own" if share <= thresholds.idles else ""), seen
+        return COMPUTES, seen
+    return (WAITS if share <= thresholds.idles else ""), seen
 
 
 def _ms(seconds: float) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from holdfast.causes import CAUSES, those
 from holdfast.diagnosis.plain_text import Line
 from holdfast.diagnosis.reading.clues import from_chain, from_fatal
-from holdfast.diagnosis.tracebacks import Raised, last_chain, last_fatal
+from holdfast.diagnosis.tracebacks import Raised, chains, last_chain, last_fatal
 from holdfast.diagnosis.weighing import SURE
 from holdfast.fleet.first_stop import FirstStop, Stop
 from holdfast.vocabulary import Evidence, Finding
@@ -22,6 +22,7 @@ REPORT = re.compile(r"ChildFailedError")
 ROOT = re.compile(r"^Root Cause \(first observed failure\)")
 RANK = re.compile(r"^\s*rank\s*: (?P<rank>\d+) ")
 EXIT = re.compile(r"^\s*exitcode\s*: (?P<code>-?\d+) ")
+PLACE = re.compile(r"(?P<file>.+):(?P<line>\d+) in (?P<name>\S+)$")
 DUMP_ENDS = re.compile(r"^Extension modules: |^\[rank")
 CRASHES = {signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE}
 BY_THE_SCRIPT = "The script "  # how headlines about an exception begin
@@ -51,7 +52,7 @@ def of_the_first_seen(lines: Sequence[Line], first: FirstStop) -> list[Finding]:
     code = story.ended.code if story.ended is not None else None
     if first.how not in (Stop.RAISED, Stop.LEFT, Stop.CRASHED):
         return []  # the detectors have told
-    found = _of(Failure(first.rank, code or 1), lines) or _of_its_words(first)
+    found = _of(Failure(first.rank, code or 1), lines) or _of_its_words(first, lines)
     return [named_for_the_rank(finding, first) for finding in found]
 
 
@@ -67,12 +68,24 @@ def said_by(finding: Finding, rank: int) -> Finding:
     return replace(finding, headline=f"Rank {rank}: {told[0].lower() if told[1:2].islower() else told[:1]}{told[1:]}")
 
 
-def _of_its_words(first: FirstStop) -> list[Finding]:
-    """Its traceback bears no rank, as where each rank has an output of its own; what it raised was told all the same."""
-    if not first.story.raised:
+def _of_its_words(first: FirstStop, lines: Sequence[Line]) -> list[Finding]:
+    """Its traceback bears no rank, as where each rank has an output of its own or all print into one; what it raised was told all
+    the same, and the traceback that ends in it is its own."""
+    left = first.story.left
+    if left is None or not left.raised:
         return []
-    told = ["Traceback (most recent call last):", *first.story.raised.splitlines()]
-    return raised_by(last_chain(told))
+    words = left.raised.splitlines()[0].strip()
+    printed = [chain for chain in chains([line.text for line in lines]) if _ends_in(chain[-1], words)]
+    if printed:
+        return raised_by(printed[0])
+    place = PLACE.match(left.where)
+    frame = [f'  File "{place["file"]}", line {place["line"]}, in {place["name"]}'] if place else []
+    return raised_by(last_chain(["Traceback (most recent call last):", *frame, *left.raised.splitlines()]))
+
+
+def _ends_in(raised: Raised, words: str) -> bool:
+    said = f"{raised.bare_type}: {raised.message}".splitlines()[0].strip()
+    return bool(said) and (words.startswith(said) or said.startswith(words))
 
 
 def of_the_first_to_fail(lines: Sequence[Line]) -> list[Finding]:

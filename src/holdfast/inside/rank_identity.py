@@ -106,19 +106,25 @@ def _number(environment: Mapping[str, str], name: str) -> Optional[int]:
 class Joining:
     """Tells once which rank this process is: at the start, or as soon as it has joined a group of processes."""
 
-    LOOKS = 2000  # a process that has taken so many looks at its steps without a group trains alone
+    EVERY_S = 1.0  # the environment is looked at: it takes 20 µs, and ten times that in a loop of short steps
+    FOR_S = 200.0  # a process that has trained so long without a group trains alone
 
     def __init__(self, recorder: Any) -> None:
         self._recorder = recorder
-        self._looks = 0
+        self._first_look_at = self._due = 0.0
         self._told = False
         self._tell(of(os.environ))
 
-    def look(self, _moment: float) -> None:
-        if self._told or self._looks > self.LOOKS:
+    def look(self, moment: float) -> None:
+        if self._told:
             return
-        self._looks += 1
-        self._tell(of(os.environ) or _of_the_group())
+        self._first_look_at = self._first_look_at or moment
+        if moment - self._first_look_at > self.FOR_S:
+            return
+        group = _of_the_group()
+        if group is not None or moment >= self._due:
+            self._due = moment + self.EVERY_S
+            self._tell(of(os.environ) or group)
 
     def _tell(self, found: Optional[Dict[str, Any]]) -> None:
         if found is not None:

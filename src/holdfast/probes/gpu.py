@@ -8,13 +8,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from holdfast.probes.contract import Missing, Reading, Scope
-from holdfast.probes.kernel_files import missing, pid_namespace, read
+from holdfast.probes.kernel_files import missing, pid_namespace, read, under
 from holdfast.probes.tree import belongs
 from holdfast.vocabulary import Event, Sample
 
 XIDS_A_READ = 16
 SLOW_EVERY_S = 1.0  # per GPU: the first of these queries in a second takes up to 4 ms each on an H200
 ALMOST = 0.95  # of it: a tick that comes slightly early still reads them
+RARE_EVERY_S = 5.0  # what changes in minutes: how the card is connected, rows of its memory
+A_CHANGE_BYTES = 256 << 20  # of another process's memory: less is not told again
+OTHERS_TOLD = 4
 GPUS_AT_FULL_RATE = 2  # with more, each is read more rarely
 
 
@@ -24,6 +27,8 @@ class Card:
     handle: Any
     lost: bool = False
     slow_due: float = float("-inf")
+    rare_due: float = float("-inf")
+    others: tuple[tuple[int, int], ...] = ()  # processes that are not the job's, as they were told last
     unsupported: set[str] = field(default_factory=set)
 
 
@@ -73,6 +78,7 @@ class Gpu:
         self._nvml: Any = None
         self._cards: list[Card] = []
         self._xids: Any = None
+        self._tells_xids: set[int] = set()
         self._slow_every_s = SLOW_EVERY_S
 
     def read(self, now: float) -> list[Reading]:
@@ -87,7 +93,7 @@ class Gpu:
             except Lost:
                 card.lost = True
                 readings.append(Event("gpu.lost", now, {"index": card.index}))
-                names = ("memory_used_bytes", "job_memory_bytes", *self._slow(card.handle))
+                names = ("memory_used_bytes", "job_memory_bytes", *self._slow(card.handle), *self._rare(card.handle))
                 readings += missing((f"gpu{card.index}.{what}" for what in names), now, "the GPU is lost")
         return readings + self._read_xids(now)
 
@@ -104,13 +110,19 @@ class Gpu:
         return [self._found(card, driver, now) for card in self._cards]
 
     def _found(self, card: Card, driver: str, now: float) -> Event:
-        name = total = None
-        try:
-            name = text(self._nvml.nvmlDeviceGetName(card.handle))
-            total = self._nvml.nvmlDeviceGetMemoryInfo(card.handle).total
-        except self._nvml.NVMLError:
-            pass  # the event still says that the GPU exists; the samples say what is wrong
-        about = {"index": card.index, "name": name, "driver": driver, "memory_total_bytes": total}
+        nvml, handle = self._nvml, card.handle
+        questions: dict[str, Callable[[], Any]] = {
+            "name": lambda: text(nvml.nvmlDeviceGetName(handle)),
+            "memory_total_bytes": lambda: nvml.nvmlDeviceGetMemoryInfo(handle).total,
+            "link_most_lanes": lambda: nvml.nvmlDeviceGetMaxPcieLinkWidth(handle),
+            "link_newest_generation": lambda: nvml.nvmlDeviceGetMaxPcieLinkGeneration(handle),
+        }
+        about: dict[str, Any] = {"index": card.index, "driver": driver, "xids": card.index in self._tells_xids}
+        for what, ask in questions.items():
+            try:
+                about[what] = ask()
+            except nvml.NVMLError:
+                about[what] = None  # the event still says that the GPU exists; the samples say what is wrong
         return Event("gpu.found", now, about)
 
     def _read_card(self, card: Card, now: float) -> list[Reading]:
@@ -123,7 +135,11 @@ class Gpu:
             return readings
         card.slow_due = now + self._slow_every_s * ALMOST
         readings += self._job_memory(card, now)
-        for what, (ask, scale) in self._slow(handle).items():
+        questions = self._slow(handle)
+        if now >= card.rare_due:
+            card.rare_due = now + RARE_EVERY_S * ALMOST
+            questions |= self._rare(handle)
+        for what, (ask, scale) in questions.items():
             if what not in card.unsupported:
                 readings += _sample(card, what, self._ask(card, ask), now, scale)
         return readings
@@ -145,6 +161,15 @@ class Gpu:
             "sm_clock_mhz": (lambda: nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM), 1),
         }
 
+    def _rare(self, handle: Any) -> dict[str, tuple[Callable[[], Any], float]]:
+        nvml = self._nvml
+        return {
+            "link_lanes": (lambda: nvml.nvmlDeviceGetCurrPcieLinkWidth(handle), 1),
+            "link_generation": (lambda: nvml.nvmlDeviceGetCurrPcieLinkGeneration(handle), 1),
+            "rows_to_remap_count": (lambda: int(nvml.nvmlDeviceGetRemappedRows(handle)[2]), 1),
+            "rows_not_remapped_count": (lambda: int(nvml.nvmlDeviceGetRemappedRows(handle)[3]), 1),
+        }
+
     def _ask(self, card: Card, question: Callable[[], Any]) -> Any:
         """The answer, or the error as the answer; Lost when the GPU is gone."""
         try:
@@ -162,9 +187,28 @@ class Gpu:
         if isinstance(processes, Exception):
             return [Sample(name, None, now, str(processes))]
         ours = [process.usedGpuMemory for process in processes if belongs(self._scope, process.pid)]
+        told = self._others(card, [one for one in processes if not belongs(self._scope, one.pid)], now)
         if any(used is None for used in ours):
-            return [Sample(name, None, now, "the driver does not tell memory by process")]
-        return [Sample(name, sum(ours), now)]
+            return [*told, Sample(name, None, now, "the driver does not tell memory by process")]
+        return [*told, Sample(name, sum(ours), now)]
+
+    def _others(self, card: Card, processes: list[Any], now: float) -> list[Reading]:
+        """Who else is on the card, when that has changed by more than a few MiB."""
+        found = tuple(sorted((one.pid, (one.usedGpuMemory or 0) // A_CHANGE_BYTES) for one in processes))
+        if found == card.others:
+            return []
+        card.others = found
+        told = [
+            {"pid": one.pid, "name": self._name_of(one.pid), "bytes": one.usedGpuMemory}
+            for one in sorted(processes, key=lambda one: -(one.usedGpuMemory or 0))[:OTHERS_TOLD]
+        ]
+        return [Event("gpu.others", now, {"index": card.index, "processes": told})]
+
+    def _name_of(self, pid: int) -> str:
+        try:
+            return read(under(self._scope.root, f"/proc/{pid}/comm")).decode("utf-8", "replace").strip()
+        except OSError:
+            return "process"
 
     def _register_xids(self) -> None:
         nvml = self._nvml
@@ -178,6 +222,7 @@ class Gpu:
             except nvml.NVMLError:
                 continue  # not supported by this GPU
             self._xids = events
+            self._tells_xids.add(card.index)
 
     def _read_xids(self, now: float) -> list[Event]:
         found: list[Event] = []
