@@ -39,13 +39,17 @@ def thread(*frames: list[Any], **about: Any) -> dict[str, Any]:
 
 SEEN = {
     "decode": thread([f"{SITE}/PIL/ImageFile.py", 9, "load", ""], own("x = Image.open(path)"), FETCH),
-    "augment": thread([f"{SITE}/PIL/Image.py", 9, "resize", ""], [f"{SITE}/torchvision/transforms/functional.py", 1, "resize", ""], own("x = t(x)"), FETCH),
+    "decode ": thread([f"{SITE}/PIL/Image.py", 9, "copy", ""], own("x = Image.open(path).convert('RGB').resize((64, 64))"), FETCH),
+    "resize": thread([f"{SITE}/PIL/Image.py", 9, "resize", ""], [f"{SITE}/torchvision/transforms/functional.py", 1, "resize", ""], own("x = t(x)"), FETCH),
+    "resize ": thread(own("x = cv2.resize(x, (64, 64))"), FETCH),
+    "augment": thread([f"{SITE}/PIL/Image.py", 9, "rotate", ""], [f"{SITE}/torchvision/transforms/functional.py", 1, "rotate", ""], own("x = t(x)"), FETCH),
     "read": thread(own("row = table[i]"), FETCH, WORKER, state="D", wait="read", on="file"),
     "read ": thread(own("row = client.row(i)"), FETCH, WORKER, state="S", wait="read", on="socket"),
     "read  ": thread(own("return np.load(self.paths[i])"), FETCH),
     "transfer": thread([f"{SITE}/torch/utils/data/_utils/collate.py", 9, "default_collate", ""], FETCH),
     "sleep": thread(own("time.sleep(0.1)"), FETCH, state="S", wait="sleep"),
     "own": thread(own("ranks = sorted(row)", "batches"), SCRIPT_OPS),
+    "own ": thread([f"{SITE}/tensorflow/python/autograph/impl/api.py", 1, "converted_call", ""], ["/tmp/__autograph_generated_filex.py", 28, "loop_body", ""], ["/tmp/__autograph_generated_filex.py", 30, "work", ""], SCRIPT_OPS),
 }  # fmt: skip
 IDLE = {
     "a worker that waits for work": thread(QUEUE, WORKER, pid=101),
@@ -93,6 +97,63 @@ def test_the_verdict_names_stage_line_and_file_system_and_what_workers_would_bri
     )
 
 
+def test_a_function_that_tensorflow_has_made_a_copy_of_is_named() -> None:
+    found = of_thread(SEEN["own "])
+    assert found is not None and found.line == "the function work"
+
+
+DECODES = {"call": "map", "function": "load", "place": "/home/me/train.py:3", "parallel": False,
+           "does": ["read", "decode", "resize"], "operations": ["DecodeJpeg", "ReadFile", "ResizeBilinear"]}  # fmt: skip
+
+
+def pipeline(*calls: dict[str, Any], ahead: bool = False, cpu_s: float = 1.0) -> Any:
+    series: dict[str, list[Any]] = {
+        "train__steps_count": [(i + 1) / 0.1 for i in range(14)],
+        "train__wait_ratio": [0.9] * 14,
+        "train__step_s": [0.1] * 14,
+        "job__cpu_s": [cpu_s * i for i in range(14)],
+    }
+    events = [
+        Event("data.pipeline", START, {"calls": list(calls), "ahead": ahead}),
+        Event("data.pipeline", START + 1, {"calls": [], "ahead": False}),  # of a look at the data
+        Event("input.stacks", START + 8, {"looks": [[]] * 20, "trainers": [100], "cpus": 8}),
+    ]
+    found = find(story(None, events=events, **series))
+    assert found is not None
+    return found, [one.text for one in found.evidence], [one.how for one in remedies_for(found, "keras")]
+
+
+def test_what_a_pipeline_computes_in_native_code_is_named_by_its_calls() -> None:
+    found, told, advised = pipeline(DECODES)
+    assert found.headline == "Input starved: decoding and resizing keep 1.0 processors busy"
+    assert told[1] == "map(load), train.py:3: DecodeJpeg, ReadFile, ResizeBilinear, one row after another"
+    assert "7 rows at a time beside the training would make a step about 13 ms: 7.8 times as fast" in told
+    assert advised[0].startswith("dataset = dataset.map(load, num_parallel_calls=tf.data.AUTOTUNE)\n")
+    assert pipeline(DECODES | {"function": "<lambda>"})[2][0].startswith("dataset = dataset.map(prepare, num_")
+
+
+def test_what_a_pipeline_does_already_is_not_advised() -> None:
+    parallel = DECODES | {"parallel": True}
+    _, told, advised = pipeline(parallel)
+    assert (
+        told[1].endswith("several rows at a time")
+        and advised[0] == "dataset = dataset.prefetch(tf.data.AUTOTUNE)  # last"
+    )
+    advised = pipeline(parallel, ahead=True)[2]
+    assert ".cache(" in advised[0] and not any("num_parallel_calls" in how or "prefetch" in how for how in advised)
+
+
+def test_python_within_a_pipeline_is_not_advised_to_run_in_parallel() -> None:
+    found, _, advised = pipeline(DECODES | {"does": ["python"], "operations": ["PyFunc"]})
+    assert "PyDataset" in advised[0] and not any("num_parallel_calls" in how for how in advised)
+    assert found.headline == "Input starved: preparing the data keeps 1.0 processors busy"
+
+
+def test_a_disk_that_is_slow_is_told_whatever_is_computed() -> None:
+    found, _, _ = pipeline(DECODES, cpu_s=0.05)
+    assert "neither disk, network nor processor" in found.headline
+
+
 def test_few_looks_claim_nothing_and_input_that_keeps_up_is_silent() -> None:
     assert stages(starved(SEEN["decode"], SEEN["decode"], *IDLE.values())) is None
     assert find(starved(*[SEEN["decode"]] * 8, ratio=0.2)) is None
@@ -123,4 +184,4 @@ def test_where_no_processor_is_left_no_worker_is_advised() -> None:
 
 def test_each_stage_has_its_remedy() -> None:
     recipes = CAUSES["input-starvation"].recipes
-    assert {"read", "decode", "augment", "transfer", "workers"} <= {recipe.when for recipe in recipes}
+    assert {"read", "decode", "resize", "augment", "transfer", "workers"} <= {recipe.when for recipe in recipes}

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from holdfast.causes.form import KERAS, TORCH, CauseRecord, Recipe, keras, rule, says
+from holdfast.causes.form import KERAS, TORCH, CauseRecord, Recipe, rule, says
 
 CAUSE = CauseRecord(
     id="input-starvation",
@@ -17,11 +17,28 @@ CAUSE = CauseRecord(
             when="workers",
         ),
         Recipe(
-            "Prepare batches in parallel and ahead: a step about $gain times as fast",
-            "dataset = dataset.map(prepare, num_parallel_calls=$workers)\ndataset = dataset.prefetch(tf.data.AUTOTUNE)\n"
-            "# a Python generator runs in one thread: keras.utils.PyDataset\n# with workers=$workers, use_multiprocessing=True",
+            "Leave Python out of tf.data, or give it processes: its lock lets one row be prepared at a time",
+            "class Rows(keras.utils.PyDataset):\n    def __len__(self): return len(x) // 32\n"
+            "    def __getitem__(self, i): ...  # batch i, as arrays\n"
+            "model.fit(Rows(workers=$processes, use_multiprocessing=True))",
             KERAS,
-            when="workers",
+            when="python in tf.data",
+        ),
+        Recipe(
+            "Prepare several rows at a time, and batches ahead",
+            "dataset = dataset.$call($function, num_parallel_calls=tf.data.AUTOTUNE)\n"
+            "dataset = dataset.prefetch(tf.data.AUTOTUNE)  # last",
+            KERAS,
+            when="one row after another",
+        ),
+        Recipe(
+            "Prepare batches ahead", "dataset = dataset.prefetch(tf.data.AUTOTUNE)  # last", KERAS, when="not ahead"
+        ),
+        Recipe(
+            "Decode and resize once, and keep what comes out",
+            "dataset = dataset.map(decode).cache('/var/tmp/decoded')\ndataset = dataset.map(augment)  # behind it: what is random",
+            KERAS,
+            when="decode by TensorFlow",
         ),
         Recipe(
             "Read from a disk of this machine",
@@ -39,6 +56,11 @@ CAUSE = CauseRecord(
             'rows = numpy.stack([decode(path) for path in paths])\nnumpy.save("decoded.npy", rows)\n'
             'data = holdfast.data.open("decoded.npy", labels="y.npy", batch=32)',
             when="decode",
+        ),
+        Recipe(
+            "Resize once, and keep the small images",
+            'image = Image.open(path).convert("RGB").resize((224, 224))\nimage.save(small / path.name)  # once, for each of them',
+            when="resize",
         ),
         Recipe(
             "Augment whole batches where the model computes",
@@ -69,9 +91,14 @@ CAUSE = CauseRecord(
             "Prepare batches in parallel and ahead",
             "dataset = dataset.map(prepare, num_parallel_calls=tf.data.AUTOTUNE)\ndataset = dataset.prefetch(tf.data.AUTOTUNE)",
             KERAS,
-            without="workers",
+            without="known pipeline",
         ),
-        keras("Do the costly part once", "dataset = dataset.cache()  # before shuffle and batch"),
+        Recipe(
+            "Do the costly part once",
+            "dataset = dataset.cache()  # before shuffle and batch",
+            KERAS,
+            without="decode by TensorFlow",
+        ),
     ),
     lines=(
         rule(

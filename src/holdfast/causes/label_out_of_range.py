@@ -82,6 +82,12 @@ CAUSE = CauseRecord(
     says_more_than=("gpu-illegal-access",),
     message_in_title=True,
     recipes=(
+        python("Mend that row, or leave it out", "print(labels[$row])"),
+        python(
+            "Count classes from 0",
+            "labels = labels - 1  # they go from 1 to $highest",
+            said=r"from 1 to (?P<highest>\d+) \(row",
+        ),
         torch("Enough outputs for that label", "torch.nn.Linear(128, $outputs)  # labels go up to $label"),
         keras("Enough outputs for that label", "keras.layers.Dense($outputs)  # labels go up to $label"),
         python("Look at the labels", "print(labels.min(), labels.max(), len(set(labels.tolist())))"),

@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from holdfast.inside.library_paths import is_library
+from holdfast.recorded_events import InputPipeline, PipelineCall
 from holdfast.vocabulary import Window
 
 KIND = "input.stacks"
-READ, DECODE, AUGMENT, TRANSFER, SLEEP, OWN = "read", "decode", "augment", "transfer", "sleep", "own"
+READ, DECODE, RESIZE, AUGMENT, TRANSFER, SLEEP, OWN = "read", "decode", "resize", "augment", "transfer", "sleep", "own"
+PYTHON = "python"  # in a tf.data pipeline
 WORDS = {
-    READ: "reading", DECODE: "decoding", AUGMENT: "augmenting", TRANSFER: "putting batches together and handing them over",
+    READ: "reading", DECODE: "decoding", RESIZE: "resizing", AUGMENT: "augmenting", TRANSFER: "putting batches together and handing them over",
     SLEEP: "waiting in the script's own code", OWN: "the script's own code",
 }  # fmt: skip
 LEAST = 3  # looks at which somebody prepared
@@ -27,13 +29,16 @@ WORKER = re.compile(r"torch[/\\]utils[/\\]data[/\\]_utils[/\\]worker\.py")
 WAITS_FOR_WORKERS = frozenset({"_try_get_data", "_get_data"})
 LIBRARIES = (
     (TRANSFER, re.compile(r"pin_memory\.py|collate\.py|multiprocessing[/\\](?:queues|reductions|connection)\.py|reductions\.py")),
-    (AUGMENT, re.compile(r"torchvision[/\\]transforms|albumentations|kornia|imgaug|augmentations?[/\\]|keras[/\\]src[/\\]layers[/\\]preprocessing|scipy[/\\]ndimage|skimage[/\\]transform|audiomentations")),
-    (DECODE, re.compile(r"torchvision[/\\]io|imageio|soundfile|librosa|torchaudio|pydicom|nibabel|tokeniz|[/\\]json[/\\]|[/\\]csv\.py|[/\\]gzip\.py|pickle\.py|[/\\]PIL[/\\](?:ImageFile|\w*Plugin)|pandas[/\\]|pyarrow[/\\]|sentencepiece")),
+    (RESIZE, re.compile(r"PIL[/\\]Image\.py (?:resize|thumbnail|reduce|draft)$|torchvision[/\\]transforms.* resize$|skimage[/\\]transform.* (?:resize|rescale)$")),
+    (AUGMENT, re.compile(r"PIL[/\\]Image\.py (?:rotate|crop|transpose|transform|filter|point)$|PIL[/\\]Image(?:Ops|Enhance|Filter|Chops)|torchvision[/\\]transforms|albumentations|kornia|imgaug|augmentations?[/\\]|keras[/\\]src[/\\]layers[/\\]preprocessing|scipy[/\\]ndimage|skimage[/\\]transform|audiomentations")),
+    (DECODE, re.compile(r"torchvision[/\\]io|imageio|soundfile|librosa|torchaudio|pydicom|nibabel|tokeniz|[/\\]json[/\\]|[/\\]csv\.py|[/\\]gzip\.py|pickle\.py|[/\\]PIL[/\\](?:ImageFile|\w*Plugin|Image\.py (?:open|load|convert|copy|frombytes|tobytes)$)|pandas[/\\]|pyarrow[/\\]|sentencepiece")),
     (READ, re.compile(r"npyio|numpy[/\\]lib[/\\]\w*format|h5py|zarr|lmdb|fsspec|s3fs|boto|requests[/\\]|urllib|http[/\\]client|zipfile|tarfile|socket\.py|ssl\.py")),
 )  # fmt: skip
 LINES = (
-    (AUGMENT, re.compile(r"augment|transform|rotat|flip|crop|jitter|resiz|noise|warp|blur|mixup", re.IGNORECASE)),
-    (DECODE, re.compile(r"decod|imread|imdecode|Image\.open|json\.loads?|pars|unpack|tokeni[sz]|\.convert\(", re.IGNORECASE)),
+    (DECODE, re.compile(r"Image\.open|imread|imdecode")),
+    (RESIZE, re.compile(r"resiz|thumbnail|rescal", re.IGNORECASE)),
+    (AUGMENT, re.compile(r"augment|transform|rotat|flip|crop|jitter|noise|warp|blur|mixup", re.IGNORECASE)),
+    (DECODE, re.compile(r"decod|json\.loads?|pars|unpack|tokeni[sz]|\.convert\(", re.IGNORECASE)),
     (READ, re.compile(r"\bopen\(|\bread|\bload|fetch|download|glob\(|\.get\(|request|query|execute\(", re.IGNORECASE)),
 )  # fmt: skip
 
@@ -52,7 +57,8 @@ class Stages:
 
     @property
     def told(self) -> str:
-        where = f", at {self.line}" if self.line else ""
+        at = "in" if self.line.startswith("the function ") else "at"
+        where = f", {at} {self.line}" if self.line else ""
         return f"{WORDS[self.stage]} takes the time ({self.looks} of {self.of} looks){where}"
 
 
@@ -96,7 +102,9 @@ def of_thread(thread: Mapping[str, Any]) -> Seen | None:
     if inner is None:
         return None
     own = next((frame for frame in inner if not is_library(str(frame[0]))), None)
-    line = f"{own[0]}:{own[1]} in {own[2]}" + (f": {own[3]}" if own[3] else "") if own is not None else ""
+    line = (
+        f"{own[0]}:{own[1]} in {own[2]}" + (f": {own[3]}" if own[3] else "") if own is not None else _converted(inner)
+    )
     blocked = thread.get("wait") in ("read", "file") and thread.get("on") == "file"
     if thread.get("state") == "D" or blocked or thread.get("on") == "socket":
         return Seen(READ, line)
@@ -106,7 +114,14 @@ def of_thread(thread: Mapping[str, Any]) -> Seen | None:
             return Seen(SLEEP if stage == OWN and thread.get("wait") == "sleep" else stage, line)
     if thread.get("wait") == "sleep":
         return Seen(SLEEP, line)
-    return Seen(OWN, line) if own is not None else None
+    return Seen(OWN, line) if line else None
+
+
+def _converted(inner: Sequence[Sequence[Any]]) -> str:
+    """The function of the script's that TensorFlow runs as a copy it has made, whose lines nobody has."""
+    return next(
+        (f"the function {frame[2]}" for frame in reversed(inner) if "__autograph_generated" in str(frame[0])), ""
+    )
 
 
 def _below_the_loader(frames: Sequence[Sequence[Any]]) -> list[Sequence[Any]] | None:
@@ -124,7 +139,7 @@ def _below_the_loader(frames: Sequence[Sequence[Any]]) -> list[Sequence[Any]] | 
 def _of_frame(frame: Sequence[Any]) -> str:
     file, _, function, code = frame
     if is_library(str(file)):
-        return next((stage for stage, pattern in LIBRARIES if pattern.search(str(file))), "")
+        return next((stage for stage, pattern in LIBRARIES if pattern.search(f"{file} {function}")), "")
     return next((stage for stage, pattern in LINES if pattern.search(f"{function} {code}")), "")
 
 
@@ -152,3 +167,21 @@ def with_workers(step_s: float, wait_ratio: float, found: Stages, busy_cores: fl
     then_s = max(computes_s, prepares_s / workers)
     times = step_s / then_s
     return Gain(workers, then_s, times) if times >= 1.1 else None
+
+
+def in_native_code(window: Window) -> tuple[str, list[PipelineCall]] | None:
+    """What a tf.data pipeline computes for its rows, in words and by call; None where nothing is known, or Python does it."""
+    pipeline = InputPipeline.of_training(window)
+    if pipeline is None or any(PYTHON in call.does for call in pipeline.calls):
+        return None
+    does = [stage for stage in (DECODE, RESIZE, AUGMENT) if any(stage in call.does for call in pipeline.calls)]
+    if not does:
+        return None
+    words = [WORDS[stage] for stage in does]
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words), list(pipeline.calls)
+
+
+def alone_in_native_code(window: Window) -> Stages | None:
+    """Of a pipeline that computes one row after another: as one who prepares, without a worker."""
+    event = window.event(KIND)
+    return Stages(DECODE, 0, 0, "", "", "", 0, 0, int(event.data.get("cpus", 1))) if event is not None else None

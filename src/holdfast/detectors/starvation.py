@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from statistics import mean, median
 
 from holdfast.detectors import input_stages
+from holdfast.recorded_events import InputPipeline, PipelineCall
 from holdfast.units import amount
 from holdfast.vocabulary import Evidence, Finding, Sample, Window
 from holdfast.windows import reads
@@ -33,7 +34,7 @@ class Thresholds:
         "pressure.io_some_percent", "job.blocked_count",
     ],
     course=["train.steps_count"],
-    events=["train.phase", input_stages.KIND],
+    events=["train.phase", input_stages.KIND, InputPipeline.KIND],
 )  # fmt: skip
 def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:
     waits = _steady_waits(window, thresholds)
@@ -55,6 +56,18 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | Non
             found, input_stages.with_workers(step_s, ratio, found, _rate(window, "job.cpu_s", waits[0].at))
         )
         evidence += [Evidence(str(details["forecast"]), "telemetry", None)] if "forecast" in details else []
+    details = _of_pipeline(InputPipeline.of_training(window)) | details
+    native = input_stages.in_native_code(window)
+    if found is None and native is not None:
+        words, calls = native
+        why = why.replace("preparing the data keeps", f"{words} keep" if " and " in words else f"{words} keeps")
+        evidence = [*(_of_call(call) for call in calls), *evidence]
+        alone = input_stages.alone_in_native_code(window) if "one row after another" in details else None
+        if alone is not None:
+            gain = input_stages.with_workers(step_s, ratio, alone, _rate(window, "job.cpu_s", waits[0].at))
+            evidence += (
+                [Evidence(_forecast(gain, "row", "at a time beside the training"), "telemetry", None)] if gain else []
+            )
     text = f"training waits for data {ratio:.0%} of the time ({_milliseconds(ratio * step_s)} of a {_milliseconds(step_s)} step): {why}"
     first = Evidence(text, "telemetry", waits[-1].at, ratio)
     best = Evidence(
@@ -71,21 +84,50 @@ def _of_stage(found: input_stages.Stages) -> list[Evidence]:
     return told
 
 
+def _of_call(call: PipelineCall) -> Evidence:
+    how = "several rows at a time" if call.parallel else "one row after another"
+    return Evidence(f"{call.words}: {', '.join(call.operations)}, {how}", "record", None)
+
+
+def _of_pipeline(pipeline: InputPipeline | None) -> dict[str, object]:
+    """For the recipes: what a tf.data pipeline could do that it does not."""
+    if pipeline is None or not pipeline.calls:
+        return {}
+    if any(input_stages.PYTHON in call.does for call in pipeline.calls):
+        return {"python in tf.data": True, "known pipeline": True, "processes": 2}
+    alone = [call for call in pipeline.calls if call.call in ("map", "interleave") and not call.parallel]
+    details: dict[str, object] = {"known pipeline": True}
+    if alone:
+        name = alone[-1].function
+        details |= {
+            "one row after another": True,
+            "call": alone[-1].call,
+            "function": name if name.isidentifier() else "prepare",
+        }
+    elif not pipeline.ahead:
+        details["not ahead"] = True
+    for stage in {stage for call in pipeline.calls for stage in call.does} & {input_stages.DECODE, input_stages.RESIZE}:
+        details[f"{stage} by TensorFlow"] = True
+    return details
+
+
 def _details(found: input_stages.Stages, gain: input_stages.Gain | None) -> dict[str, object]:
     """For the recipes: those of the stage, and the number of workers with what it would bring."""
-    details: dict[str, object] = {found.stage: True}
+    details: dict[str, object] = {found.stage: True, "processes": max(1, found.cpus - 1)}
     if found.stage == input_stages.READ and found.file_system.startswith(NETWORK_FILE_SYSTEMS):
         details["network read"] = True
     if found.file:
         details["folder"] = found.file.rpartition("/")[0]
     if gain is not None:
-        details |= {"workers": gain.workers, "gain": f"{gain.times:.1f}"}
+        details |= {"workers": gain.workers, "processes": gain.workers, "gain": f"{gain.times:.1f}"}
         others = f"instead of {found.workers}" if found.workers else "beside the training"
-        details["forecast"] = (
-            f"{gain.workers} worker{'s' if gain.workers > 1 else ''} {others} would make a step about {_milliseconds(gain.step_s)}: "
-            f"{gain.times:.1f} times as fast"
-        )
+        details["forecast"] = _forecast(gain, "worker", others)
     return details
+
+
+def _forecast(gain: input_stages.Gain, what: str, how: str) -> str:
+    many = f"{gain.workers} {what}{'s' if gain.workers > 1 else ''}"
+    return f"{many} {how} would make a step about {_milliseconds(gain.step_s)}: {gain.times:.1f} times as fast"
 
 
 def _steady_waits(window: Window, thresholds: Thresholds) -> list[Sample]:

@@ -19,7 +19,10 @@ from holdfast.vocabulary import Event, Sample
 
 KIND = "input.stacks"
 WAITS, FOR_S, READINGS, FIRST_STEPS = 0.5, 3.0, 3, 10
-LOOKS, APART_S = 8, 0.23  # not a round number: steps may have one
+LOOKS, APART_S = (
+    20,
+    0.13,
+)  # not a round number: steps may have one. Of eight looks the most frequent stage was not always the longest
 FRAMES, THREADS, FILES = 30, 8, 2
 PREPARES = ("torch/utils/data/", "script_ops.py", "data_adapters/", "holdfast/data/")  # in the stack of whoever does
 
@@ -88,5 +91,10 @@ class InputStacks:
             "on": end.what if end is not None else "",
             "file": path,
             "file_system": file_system_of(self._proc, process.pid, path) if path else "",
-            "frames": [[f.file, f.line, f.function, f.code] for f in thread.frames[:FRAMES]],
+            "frames": [[f.file, f.line, f.function, f.code] for f in thread.frames[: min(FRAMES, 1 + _last(thread))]],
         }
+
+
+def _last(thread: ThreadSnapshot) -> int:
+    """The outermost frame of whoever has the data prepared: those around it say nothing more."""
+    return max(number for number, frame in enumerate(thread.frames) if any(part in frame.file for part in PREPARES))

@@ -1,4 +1,5 @@
-"""What a tf.data pipeline keeps in memory, told when an iterator over it is made: shuffle buffers, prefetched batches, cache().
+"""What a tf.data pipeline keeps in memory, told when an iterator over it is made: shuffle buffers, prefetched batches, cache();
+and, beside it, what it does (`pipeline_stages.py`).
 
 They are filled in native code, where nothing of it can be seen; and a shuffle buffer is filled before the first batch.
 """
@@ -12,9 +13,11 @@ from typing import Any, Iterator, Optional
 from ..never_raise import guarded
 from ..telemetry import Recorder
 from . import seams
+from .pipeline_stages import stages_of
 
 WORTH_TELLING_BYTES = 32 << 20
 MOST_DATASETS = 200  # of a pipeline that are looked at
+MOST_TOLD = 20  # pipelines and buffers of a run
 KINDS = {"Shuffle": "shuffle", "Prefetch": "prefetch", "Cache": "cache"}
 
 
@@ -24,11 +27,12 @@ def take_over_creation(recorder: Recorder) -> None:
     if create is None or not seams.knows_inputs():
         return
     told: set[str] = set()
-    tell = guarded(functools.partial(_tell, recorder, told))
+    tell, tell_stages = (guarded(functools.partial(one, recorder, told)) for one in (_tell, _tell_stages))
 
     @functools.wraps(create)
     def _create_iterator(self: Any, dataset: Any) -> Any:
         tell(dataset)
+        tell_stages(dataset)
         return create(self, dataset)
 
     setattr(owned, seams.CREATE, _create_iterator)
@@ -43,10 +47,19 @@ def _tell(recorder: Recorder, told: set[str], dataset: Any) -> None:
             recorder.event("data.kept", what=kind, elements=elements, element_bytes=size)
 
 
+def _tell_stages(recorder: Recorder, told: set[str], dataset: Any) -> None:
+    if len(told) > MOST_TOLD:
+        return
+    found = stages_of(parts_of(dataset))
+    if found["calls"] and repr(found) not in told:
+        told.add(repr(found))
+        recorder.event("data.pipeline", **found)
+
+
 def kept_by(dataset: Any) -> Iterator[tuple[str, int, int]]:
     """What each part keeps: its kind, at most how many elements, and the bytes of one. Parts whose elements have no known
     size are left out."""
-    for part in _parts(dataset):
+    for part in parts_of(dataset):
         kind = next((kind for name, kind in KINDS.items() if name in type(part).__name__), None)
         size = _bytes(part.element_spec, _batch_size(part)) if kind else None
         length = int(part.cardinality())  # negative where it is endless or not known
@@ -55,7 +68,7 @@ def kept_by(dataset: Any) -> Iterator[tuple[str, int, int]]:
             yield kind, min(held, length) if length > 0 else held, size
 
 
-def _parts(dataset: Any) -> Iterator[Any]:
+def parts_of(dataset: Any) -> Iterator[Any]:
     waiting = [dataset]
     seen: set[int] = set()
     while waiting and len(seen) < MOST_DATASETS:
