@@ -1,4 +1,4 @@
-"""What the frameworks' own guards against NaN cost: `python -m bench.nan_guards`. Each in a process of its own, in turns.
+"""What the frameworks' own guards against NaN cost, and what Holdfast does: `python -m bench.nan_guards`. Each in a process of its own, in turns.
 
 The time of a step with the guard over that without it, on this machine's CPU: the median of the turns, with the least and the most.
 """
@@ -6,19 +6,24 @@ The time of a step with the guard over that without it, on this machine's CPU: t
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from importlib import import_module
 from statistics import median
 from typing import Any
 
-TURNS, WARM, STEPS = 7, 100, 400
+from bench.holdfast_command import HOLDFAST
+
+TURNS, WARM, STEPS = 7, 1000, 1000  # Holdfast looks at each of the first 500 steps more closely: 40 ms in all
 GUARDS = {
-    "torch": ("bare", "torch.autograd.set_detect_anomaly"),
-    "keras": ("bare", "keras.callbacks.TerminateOnNaN", "tf.debugging.enable_check_numerics"),
+    "torch": ("bare", "holdfast run", "torch.autograd.set_detect_anomaly"),
+    "keras": ("bare", "holdfast run", "keras.callbacks.TerminateOnNaN", "tf.debugging.enable_check_numerics"),
 }
+OURS = "holdfast run"
 WIDTH, ROWS = 160, 112  # steps of about a millisecond
 
 
@@ -27,29 +32,40 @@ def main() -> int:
     parser.add_argument(
         "--one", nargs=2, metavar=("FRAMEWORK", "GUARD"), help="measure one of them, and print seconds a step"
     )
+    parser.add_argument("--turns", type=int, default=TURNS)
+    parser.add_argument("--of", choices=tuple(GUARDS), nargs="+", default=tuple(GUARDS), help="default: all")
     options = parser.parse_args()
     if options.one:
         print({"torch": torch_step_s, "keras": keras_step_s}[options.one[0]](options.one[1]))
         return 0
-    for framework, guards in GUARDS.items():
+    for framework in options.of:
+        guards = GUARDS[framework]
         times: dict[str, list[float]] = {guard: [] for guard in guards}
-        for _ in range(TURNS):
+        for _ in range(options.turns):
             for guard in guards:
-                command = [sys.executable, "-m", "bench.nan_guards", "--one", framework, guard]
-                done = subprocess.run(command, capture_output=True, text=True, check=True)
-                times[guard].append(float(done.stdout.split()[-1]))
+                times[guard].append(_measured(framework, guard))
         bare = times["bare"]
         print(f"{framework}: a step takes {median(bare) * 1e3:.2f} ms bare")
         for guard in guards[1:]:
             ratios = sorted(with_it / without for with_it, without in zip(times[guard], bare, strict=True))
-            print(f"    {guard:38} {median(ratios):.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})", flush=True)
+            print(f"    {framework}, {guard:38} {median(ratios):.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})", flush=True)
     return 0
+
+
+def _measured(framework: str, guard: str) -> float:
+    command = [sys.executable, "-m", "bench.nan_guards", "--one", framework, guard]
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "HOLDFAST_DIR": folder}
+        whole = [*HOLDFAST, *command] if guard == OURS else command
+        done = subprocess.run(whole, capture_output=True, text=True, check=True, env=environment)
+    return float(done.stdout.split()[-1])
 
 
 def torch_step_s(guard: str) -> float:
     torch: Any = import_module("torch")
     torch.manual_seed(0)
-    torch.autograd.set_detect_anomaly(guard != "bare")
+    torch.set_num_threads(1)  # threads that wait for each other on a busy machine take many times as long
+    torch.autograd.set_detect_anomaly(guard.startswith("torch."))
     layers = [layer for _ in range(4) for layer in (torch.nn.Linear(WIDTH, WIDTH), torch.nn.ReLU())]
     model = torch.nn.Sequential(*layers, torch.nn.Linear(WIDTH, 1))
     optimizer = torch.optim.SGD(model.parameters(), 1e-3)

@@ -211,32 +211,6 @@ def test_each_kind_is_told_with_the_place_in_the_script(name: str) -> None:
     assert place in " ".join(found.evidence)
 
 
-RANKS = {10: 50, 20: 50}
-BARRIER = SourceFrame("/venv/site-packages/torch/distributed/distributed_c10d.py", 5356, "barrier")
-IN_BACKWARD = process(10, thread(10, BACKWARD, frame(5, "loss.backward()"), wait=LOCK))
-OTHER_RANKS = {
-    "past its last batch": (process(20, thread(20, BARRIER, frame(9, "dist.barrier()"), wait=LOCK)), "unequal-batches"),
-    "in the same step": (
-        process(20, thread(20, BACKWARD, frame(5, "loss.backward()"), wait=LOCK)),
-        "collective-timeout",
-    ),
-    "held up by its data": (
-        process(20, thread(20, frame(7, "open(path)"), wait=Wait(WaitKind.FILE, False, (End(-1, "file", "/mnt/a"),)))),
-        "io-stall",
-    ),
-    "ended": (process(30, thread(30, wait=SLEEP)), "unequal-batches"),
-}
-
-
-@pytest.mark.parametrize("name", OTHER_RANKS)
-def test_a_rank_that_waits_in_its_backward_pass_is_explained_by_the_others(name: str) -> None:
-    other, cause = OTHER_RANKS[name]
-    found = verdict(IN_BACKWARD, other, trainers=RANKS)
-    assert found is not None
-    assert (found.cause, found.soon) == (cause, False)
-    assert any("train.py:5" in text for text in found.evidence)
-
-
 def test_a_loop_whose_condition_changes_may_just_take_long() -> None:
     def at(turns: int) -> ProcessSnapshot:
         return process(10, busy(10, replace(frame(5, "visit(node)", loop="while todo:"), condition=(f"todo={turns}",))))
@@ -276,7 +250,7 @@ SILENT = {
 
 @pytest.mark.parametrize("name", SILENT)
 def test_what_works_or_waits_for_a_person_is_left_alone(name: str) -> None:
-    assert verdict(*SILENT[name], trainers=RANKS if "rank" in name else None) is None
+    assert verdict(*SILENT[name], trainers={10: 50, 20: 50} if "rank" in name else None) is None
 
 
 def test_native_code_that_waits_for_a_peer_may_bring_what_is_waited_for() -> None:

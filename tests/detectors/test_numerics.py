@@ -2,104 +2,34 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any
-
 import pytest
 
-from holdfast import detectors
 from holdfast.causes import CAUSES
 from holdfast.diagnosis.remedies import remedies_for
-from holdfast.vocabulary import Event, Finding, Window
+from holdfast.vocabulary import Event
+from tests.detectors.numeric_events import (
+    ADAM,
+    DENSE,
+    FALLS,
+    FLAT,
+    INCOMES,
+    INPUT,
+    LOGITS,
+    NO_GRADIENT,
+    NO_GRADIENT_AT_FIRST,
+    PIXELS,
+    PRICES,
+    PROBABILITIES,
+    RAW,
+    REGRESSION,
+    SPARSE,
+    causes,
+    groups,
+    health,
+    part,
+    setup,
+)
 
-DENSE = {"layer": "head", "kind": "Dense", "units": 10, "activation": "softmax"}
-SPARSE = {"name": "sparse_categorical_crossentropy", "family": "sparse", "from_logits": False}
-LABELS = {
-    "shape": [32],
-    "dtype": "int64",
-    "min": 0,
-    "max": 9,
-    "mean": 4.5,
-    "std": 2.9,
-    "distinct": 10,
-    "integers": True,
-}
-PROBABILITIES = {
-    "shape": [32, 10], "min": 0.05, "max": 0.2, "mean": 0.1, "std": 0.03, "between_0_and_1": True, "rows_sum_to_1": True,
-}  # fmt: skip
-INPUT = {
-    "name": "x",
-    "shape": [32, 20],
-    "dtype": "float32",
-    "min": -3.0,
-    "max": 3.1,
-    "mean": 0.0,
-    "std": 1.0,
-    "non_finite": 0,
-}
-ADAM = {"name": "Adam", "rate": 1e-3, "parameters": 1000, "not_given": []}
-WEIGHTS: dict[str, Any] = {"trainable": 1000, "frozen": 0, "frozen_names": [], "zero": [], "constant": []}
-SETUP: dict[str, Any] = {
-    "step": 1, "model": "Sequential", "last": DENSE, "loss": SPARSE, "targets": LABELS, "output": PROBABILITIES, "inputs": [INPUT],
-    "first_layer": {"kind": "Dense"}, "optimizer": ADAM, "weights": WEIGHTS, "recurrent": False, "normalised": False,
-}  # fmt: skip
-REGRESSION = {
-    "last": {"layer": "head", "kind": "Dense", "units": 1, "activation": "linear"},
-    "loss": {"name": "mean_squared_error", "family": "regression", "from_logits": None},
-    "targets": {
-        "shape": [32, 1],
-        "dtype": "float32",
-        "min": -2.0,
-        "max": 2.0,
-        "mean": 0.0,
-        "std": 1.0,
-        "integers": False,
-    },
-    "output": {"shape": [32, 1], "min": -1.0, "max": 1.0, "mean": 0.0, "std": 0.4},
-}
-FALLS = [2.3 * 0.9**n + 0.2 for n in range(20)]
-FLAT = [2.3 + 0.01 * (-1) ** n for n in range(20)]
-
-
-def setup(**changes: Any) -> Event:
-    return Event("numerics.setup", 1.0, {**SETUP, **changes})
-
-
-def groups(
-    weights: float = 5.0, gradients: tuple[float | None, ...] = (0.4, 0.5, 0.6), update: float = 5e-3
-) -> list[Any]:
-    return [[f"layer_{n}", weights, gradient, update, 0.0, 400] for n, gradient in enumerate(gradients)]
-
-
-def health(losses: list[float], **values: Any) -> list[Event]:
-    """A sample every ten steps; a value that is a list of as many changes from one to the next."""
-    told = []
-    for n, loss in enumerate(losses):
-        one = {k: v[n] if isinstance(v, list) and len(v) == len(losses) else v for k, v in values.items()}
-        told.append(
-            Event(
-                "numerics.health", 2.0 + n, {"step": 1 + 10 * n, "loss": loss, "rate": 1e-3, "groups": groups(), **one}
-            )
-        )
-    return told
-
-
-def causes(*events: Event) -> dict[str, Finding]:
-    window = Window(tuple(events), {})
-    found = [finding for detector in detectors.NUMERICS for finding in detector.findings(window)]
-    return {finding.cause: finding for finding in found if finding.confidence >= 0.5}
-
-
-def part(name: str, **changes: Any) -> dict[str, Any]:
-    return {name: {**SETUP[name], **changes}}
-
-
-LOGITS = {"from_logits": True, "name": "cross_entropy"}
-RAW = {"min": -2.0, "max": 3.0, "between_0_and_1": False, "rows_sum_to_1": False}
-PIXELS = [{**INPUT, "min": 0.0, "max": 255.0}]
-INCOMES = [{**INPUT, "min": 22.0, "max": 99_917.0}]
-PRICES = REGRESSION | {"targets": {"shape": [32, 1], "min": 5e4, "max": 9e5, "mean": 2e5, "std": 1e5}}
-NO_GRADIENT_AT_FIRST = [["layer_0", 10.4, 0.0, 0.0, 1.0, 64], *groups()[1:]]
 SICK: dict[str, tuple[str, list[Event]]] = {
     "softmax over one unit": ("output-loss-mismatch", [setup(output={**PROBABILITIES, "shape": [32, 1]})]),
     "softmax, then again in the loss": ("output-loss-mismatch", [setup(loss={**SPARSE, **LOGITS})]),
@@ -150,7 +80,11 @@ SICK: dict[str, tuple[str, list[Event]]] = {
     ),
     "zeros everywhere": (
         "bad-initialization",
-        [setup(**part("weights", zero=["layer_0", "layer_1"])), *health(FLAT)],
+        [setup(**part("weights", zero=["layer_0.weight", "layer_1.weight", "layer_2.weight"])), *health(FLAT)],
+    ),
+    "zeros in two layers that follow each other": (
+        "bad-initialization",
+        [setup(**part("weights", zero=["layer_1.weight", "layer_2.weight"])), *health(FLAT, groups=NO_GRADIENT)],
     ),
     "nothing is trainable": ("parameters-not-trained", [setup(**part("weights", trainable=0, frozen=1000))]),
     "only the head was given to the optimizer": (
@@ -188,6 +122,52 @@ SICK: dict[str, tuple[str, list[Event]]] = {
     "a rate of 1e-8": (
         "learning-rate-too-low",
         [setup(), *health([2.3 - 1e-6 * n for n in range(20)], rate=1e-8, groups=groups(update=1e-7))],
+    ),
+    "a schedule that undoes what was learned": (
+        "learning-rate-too-high",
+        [setup(), *health([*FALLS[:8], 3.1, *[2.33] * 11], rate=[0.05] * 8 + [5.0] * 12)],
+    ),
+    "the number of the class for each of its units": (
+        "output-loss-mismatch",
+        [
+            setup(
+                **REGRESSION
+                | {
+                    "output": {"shape": [32, 5]},
+                    "targets": {"shape": [32, 5], "min": 0, "max": 4, "mean": 2, "distinct": 5, "integers": True, "repeated": True},
+                }
+            ),
+            *health(FALLS),
+        ],
+    ),
+    "a frozen backbone that was trained on nothing": (
+        "parameters-not-trained",
+        [
+            setup(**part("weights", trainable=100, frozen=9000, frozen_names=["backbone.0.weight"])),
+            *health([2.31 + 0.01 * (-1) ** n for n in range(20)], correct=0.1, groups=groups(update=0.02)[-1:]),
+        ],
+    ),
+    "a rate of 0.1 that learned something, blew up and guesses since": (
+        "learning-rate-too-high",
+        [
+            setup(**part("optimizer", rate=0.1)),
+            *health(
+                [2.3, 8.1, 2.4, 10.0, 1.9, 1.6, 1.5, 1.8, 2.0, 69.0, 2.31, 2.30], rate=0.1, groups=groups(update=0.1),
+                step=[1, 2, 3, 5, 8, 13, 21, 34, 55, 144, 233, 377], correct=[0.1] * 5 + [0.5] * 5 + [0.1, 0.1],
+            ),
+        ],
+    ),
+    "a rate of 0.9, in steps too slow to be sampled": (
+        "learning-rate-too-high",
+        [
+            setup(**part("optimizer", rate=0.9)),
+            *health([2.3, 15.0, 61.0, 34.0, 32.0, 16.0, 10.0], rate=0.9, step=[1, 2, 3, 5, 8, 13, 21], groups=groups(update=0.3)),
+            *[Event("numerics.epoch", 30.0 + n, {"epoch": n, "step": 50 * (n + 1), "logs": {"loss": 3.0 + n}}) for n in range(4)],
+        ],
+    ),
+    "the same value everywhere, which is learned a little from": (
+        "bad-initialization",
+        [setup(**part("weights", constant=["layer_0", "layer_1", "layer_2"])), *health(FALLS)],
     ),
     "ten sigmoids": ("vanishing-gradients", [setup(), *health(FLAT, groups=groups(gradients=(1e-7, 1e-3, 0.5)))]),
     "dead relu": ("dead-activations", [setup(), *health(FLAT, units=[["layer_1", "relu", 0.98, 0.0]])]),
@@ -268,6 +248,10 @@ HEALTHY: dict[str, list[Event]] = {
         setup(**PRICES),
         *health([5e10 * 0.7**n for n in range(20)], scale=2e5),
     ],
+    "the second of two tables begins at zero, and learns slowly at first": [
+        setup(**part("weights", zero=["layer_1.weight"])),
+        *health(FLAT, groups=groups(gradients=(0.4, 0.5), update=0.4)),
+    ][:15],
     "one layer that begins at zero": [setup(**part("weights", zero=["layer_2"])), *health(FALLS)],
     "a frozen base": [setup(**part("weights", frozen=9000, frozen_names=["layer_0.weight"])), *health(FALLS)],
     "a head that is not used": [setup(), *health(FALLS, groups=groups(gradients=(0.5, 0.4, None)))],
@@ -312,6 +296,44 @@ HEALTHY: dict[str, list[Event]] = {
         setup(**part("optimizer", rate=0.5)),
         *health([2.3, 9.0, 12.0, 8.0, *[2.2 * 0.8**n for n in range(16)]], rate=0.5),
     ],
+    "a restart of the rate, from which it comes back": [
+        setup(),
+        *health([*FALLS[:10], 2.4, *FALLS[9:18]], rate=[*[0.1 * 0.6**n for n in range(10)], *[0.1] * 10]),
+    ],
+    "a rate that is raised once before anything was learned": [
+        setup(),
+        *health([2.3, 2.29, 2.31, *FALLS[:17]], rate=[1e-4] * 3 + [1e-2] * 17),
+    ],
+    "ratings of several things at once": [
+        setup(
+            **REGRESSION
+            | {
+                "output": {"shape": [32, 5]},
+                "targets": {
+                    "shape": [32, 5],
+                    "min": 0,
+                    "max": 4,
+                    "mean": 2,
+                    "distinct": 5,
+                    "integers": True,
+                    "repeated": False,
+                },
+            }
+        ),
+        *health(FALLS),
+    ],
+    "few weights beside a frozen base that already knows much": [
+        setup(**part("weights", trainable=100, frozen=9000, frozen_names=["base.0.weight"])),
+        *health([1.71 + 0.01 * (-1) ** n for n in range(20)], groups=groups(update=0.02)[-1:]),
+    ],
+    "adapters among frozen layers, that have only begun to learn": [
+        setup(**part("weights", trainable=100, frozen=9000, frozen_names=["base.0.weight"])),
+        *health([2.31 + 0.01 * (-1) ** n for n in range(20)], correct=0.1, groups=groups(update=0.02)),
+    ],
+    "a head that begins to learn at last": [
+        setup(**part("weights", trainable=100, frozen=9000, frozen_names=["base.0.weight"])),
+        *health([*[2.31] * 18, 2.2, 1.9], groups=groups(update=0.02)[-1:]),
+    ],
     "tiny losses": [setup(**REGRESSION), *health([1e-12 * 0.9**n for n in range(20)])],
     "spiky": [setup(), *health([50.0 if n % 7 == 6 else loss for n, loss in enumerate(FALLS)])],
 }
@@ -320,109 +342,3 @@ HEALTHY: dict[str, list[Event]] = {
 @pytest.mark.parametrize("name", HEALTHY)
 def test_a_healthy_training_is_left_alone(name: str) -> None:
     assert not causes(*HEALTHY[name])
-
-
-def incident(**data: Any) -> Event:
-    return Event(
-        "numerics.non_finite", 9.0, {"step": 41, "seen_at": 41, "seen_in": "loss", "origin": "unknown", **data}
-    )
-
-
-STEADY = {
-    "losses": [[n, 2.0 - 0.01 * n] for n in range(10)],
-    "gradient_norms": [[n, 0.5] for n in range(10)],
-    "rate": 1e-3,
-}
-GROWS = {
-    "losses": [[n, 2.0 * 10**n] for n in range(10)],
-    "gradient_norms": [[n, 0.5 * 10**n] for n in range(10)],
-    "rate": 1e-3,
-}
-INCIDENTS: dict[str, tuple[str, str, list[Event]]] = {
-    "rows of the input": (
-        "bad-input-values",
-        "rows 3, 17 of the batch; 4003, 4017 of the data set",
-        [setup(), incident(origin="input", input={"rows": [3, 17], "row_count": 2, "indices": [4003, 4017], "what": "NaN"})],
-    ),
-    "log of zero": (
-        "invalid-math",
-        "log (log of 0.0), at train.py:31: loss = -torch.log(p).mean()",
-        [
-            setup(),
-            incident(
-                origin="loss", before=STEADY, values="log of 0.0",
-                place={"op": "log", "line": "train.py:31", "code": "loss = -torch.log(p).mean()"},
-            ),
-        ],
-    ),
-    "root of zero, backwards": (
-        "invalid-math",
-        "SqrtBackward0",
-        [setup(), incident(origin="backward", seen_in="gradient", before=STEADY, place={"op": "SqrtBackward0"})],
-    ),
-    "a rate that is absurd": (
-        "learning-rate-too-high",
-        "learning rate: 10",
-        [setup(), incident(origin="forward", before={**GROWS, "rate": 10.0}, place={"op": "matmul", "layer": "head"})],
-    ),
-    "a rate that jumped": (
-        "learning-rate-too-high",
-        "it was 0.001 before",
-        [setup(), incident(origin="forward", before={**GROWS, "rate": 0.05, "rate_was": 1e-3}, place={"op": "matmul"})],
-    ),
-    "a recurrent model that explodes": (
-        "exploding-gradients",
-        "norm of the gradient before",
-        [setup(recurrent=True), incident(origin="backward", seen_in="gradient", before=GROWS, place={"op": "mm"})],
-    ),
-    "half precision": (
-        "mixed-precision-overflow",
-        "float16",
-        [setup(), incident(origin="forward", half="float16", before=STEADY, place={"op": "matmul", "dtype": "float16"})],
-    ),
-    "a sensor that broke": (
-        "bad-input-values",
-        "4.7e+28 squared",
-        [setup(), incident(origin="loss", before={**STEADY, "largest_weight": 0.4}, values="4.7e+28 squared", place={"op": "Square"})],
-    ),
-    "a code for broken, in three rows": (
-        "bad-input-values",
-        "x holds 1e+30 in 3 rows (rows 8, 9, 10 of the batch; 1000, 1001, 1002 of the data set), column 5",
-        [
-            setup(),
-            incident(
-                origin="loss", before=STEADY, values="4.7e+18 squared", place={"op": "Square"},
-                input={"name": "x", "what": "1e+30", "rows": [8, 9, 10], "row_count": 3, "columns": [5], "indices": [1000, 1001, 1002]},
-            ),
-        ],
-    ),
-    "statistics that took in a batch which the script left out": (
-        "bad-input-values",
-        "running statistics of a normalisation became NaN or infinite in step 41",
-        [setup(), incident(origin="input", seen_in="statistics", input={"rows": [9], "row_count": 1, "what": "NaN"})],
-    ),
-    "attention without anything to attend to": (
-        "invalid-math",
-        "softmax",
-        [setup(), incident(origin="forward", before=STEADY, place={"op": "softmax", "layer": "attention"})],
-    ),
-    "inputs of a million": (
-        "unscaled-input",
-        "the input reaches 2,000,000",
-        [setup(inputs=[{**INPUT, "max": 2e6}]), incident(origin="forward", before=GROWS, place={"op": "matmul"})],
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", INCIDENTS)
-def test_what_made_a_value_that_is_not_finite(name: str) -> None:
-    cause, said, events = INCIDENTS[name]
-    found = causes(*events)
-    assert cause in found, found
-    assert any(said in item.text for item in found[cause].evidence), found[cause].evidence
-    assert len([f for f in found.values() if f.subject]) == 1
-
-
-def test_not_a_number_comes_as_a_word() -> None:
-    found = causes(setup(), *health(["nan"] * 20), incident(before={"losses": [[1, "inf"], [2, math.inf]]}))  # type: ignore[list-item]
-    assert list(found) == ["invalid-math"]

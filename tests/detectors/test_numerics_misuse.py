@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from holdfast.vocabulary import Event
-from tests.detectors.test_numerics import (
+from tests.detectors.numeric_events import (
     DENSE,
     FALLS,
     FLAT,
@@ -18,6 +18,7 @@ from tests.detectors.test_numerics import (
     REGRESSION,
     SPARSE,
     causes,
+    groups,
     health,
     setup,
 )
@@ -45,7 +46,58 @@ def dead(share: float) -> list[Any]:
     return [["head", "relu", share, None]]
 
 
+COLUMN = {"shape": [32, 1], "min": 0.2, "max": 0.9}
+GENDER = {"name": "the output gender", "last": {**DENSE, "units": 1, "activation": "linear"}, "loss": BINARY, "targets": {**LABELS, "max": 1},
+          "output": {"shape": [32, 1], "min": -0.5, "max": 0.7}}  # fmt: skip
+PLAIN = {"name": "SGD", "rate": 0.05, "not_given": []}
 SICK: dict[str, tuple[str, str, list[Event]]] = {
+    "one sigmoid under a loss for several classes": (
+        "output-loss-mismatch",
+        "it is 0 whatever the weights are",
+        [
+            setup(
+                last={**DENSE, "units": 1, "activation": "sigmoid"},
+                loss={**SPARSE, "family": "categorical"},
+                output=COLUMN,
+            )
+        ],
+    ),
+    "the outputs of a batch as one vector": (
+        "output-loss-mismatch",
+        "takes them for the 32 classes of one row",
+        [
+            setup(
+                last={**DENSE, "units": 1, "activation": "linear"},
+                loss={**SPARSE, **LOGITS, "family": "categorical", "vector": True},
+                output=COLUMN,
+            )
+        ],
+    ),
+    "columns of the output sum to 1": (
+        "output-loss-mismatch",
+        "axis=0",
+        [setup(output={**PROBABILITIES, "rows_sum_to_1": False, "columns_sum_to_1": True})],
+    ),
+    "one of two outputs does not fit its loss": (
+        "output-loss-mismatch",
+        "of the output gender: the loss binary_crossentropy expects probabilities",
+        [setup(loss={}, heads=[{"name": "age", **REGRESSION}, GENDER]), *health(FALLS)],
+    ),
+    "normalised over one row": (
+        "batch-too-small-for-normalization",
+        "batch_normalization normalises over a batch of one row",
+        [setup(normalised_alone=["batch_normalization"]), *health(FLAT)],
+    ),
+    "gradients are cleared before the update": (
+        "parameters-not-trained",
+        "gone at the update",
+        [setup(**REGRESSION, optimizer=PLAIN), *health(FLAT, rate=0.05, groups=groups(update=0.0))],
+    ),
+    "gradients that are clipped to nothing": (
+        "learning-rate-too-low",
+        "clipped to almost nothing",
+        [setup(**REGRESSION, optimizer={**PLAIN, "clips": True}), *health(FLAT, rate=0.05, groups=groups(update=1e-8))],
+    ),
     "gradients that nobody clears": (
         "exploding-gradients",
         "gradients are not cleared",
@@ -97,6 +149,29 @@ SICK: dict[str, tuple[str, str, list[Event]]] = {
     ),
 }
 HEALTHY: dict[str, list[Event]] = {
+    "two outputs that fit their losses": [
+        setup(
+            loss={},
+            heads=[
+                {"name": "age", **REGRESSION},
+                {**GENDER, "output": COLUMN, "last": {**DENSE, "activation": "sigmoid"}},
+            ],
+        ),
+        *health(FALLS),
+    ],
+    "normalised over one row, with a way around it": [setup(normalised_alone=["norm"]), *health(FALLS)],
+    "large gradients, clipped to a usual norm": [
+        setup(**REGRESSION, optimizer={**PLAIN, "clips": True}),
+        *health(FLAT, rate=0.05, groups=groups(gradients=(4e5, 5e5), update=0.02)),
+    ],
+    "a converged model, whose updates are nothing": [
+        setup(**REGRESSION, optimizer={**PLAIN, "clips": True}),
+        *health(FLAT, rate=0.05, groups=groups(gradients=(1e-7, 1e-7, 1e-7), update=5e-9)),
+    ],
+    "small weights that move by much of themselves at first, at an ordinary rate": [
+        setup(),
+        *health([4.16 - 0.002 * n for n in range(6)], groups=groups(weights=0.5, update=0.05)),
+    ],
     "one optimizer's are cleared": [setup(), *health(FALLS, carried=[0.0, 0.5] * 10)],
     "linear, and it learns": [setup(linear=LAYERS, **REGRESSION), *health([0.9**n for n in range(20)])],
     "relu, and every class is alive": [setup(**RELU_SCORES), *health(FALLS, units=dead(0.0))],

@@ -24,8 +24,8 @@ from holdfast.inside.keras.numerics import left_out
 from holdfast.inside.telemetry import Recorder
 from holdfast.inside.tensorflow import adapter as tensorflow_adapter
 from tests.inside import tape_numerics
-from tests.inside.keras_rescue import Events
 from tests.inside.numeric_data import BAD_ROWS, BATCH, ROWS, X, Y, holed
+from tests.inside.recorded import Events
 
 
 def dense(loss: Any = "mse", rate: float = 0.01, activation: str = "relu", **how: Any) -> Any:
@@ -176,6 +176,10 @@ def metric_alone() -> Any:
     return fit(dense(metrics=[log_of_largest]), X, y)
 
 
+def metric_then_rows() -> Any:
+    return fit(dense(metrics=[lambda y, given: ops.sum(0.0 * given) / ops.sum(0.0 * y)]), holed(X, BAD_ROWS))
+
+
 def always_bad() -> Any:
     return fit(dense(loss_by_average), X, np.zeros_like(Y))
 
@@ -185,6 +189,7 @@ SICK: dict[str, Callable[[], Any]] = {
     for one in (
         hidden_rows, shuffled_rows, inf_column, bad_targets, log_of_zero, root_gradient, bad_average, own_layer, own_step,
         rate_too_high, augmented, terminates_on_nan, always_bad, steep, broken_sensor, slot_alone, metric_alone,
+        metric_then_rows,
     )
 }  # fmt: skip
 
@@ -261,8 +266,41 @@ def embedded() -> Any:
     return model
 
 
+def classes_of(labels: Any, loss: Any = "sparse_categorical_crossentropy") -> Any:
+    model = keras.Sequential([layers.Input((6,)), layers.Dense(8, activation="relu"), layers.Dense(4, "softmax")])
+    model.compile(keras.optimizers.SGD(0.01), loss, metrics=["accuracy"])
+    return fit(model, X, labels)
+
+
+def slipped_label() -> Any:
+    labels = X[:, :4].argmax(1)
+    labels[BAD_ROWS[0]] = 17
+    return classes_of(labels)
+
+
+def missing_in_every_batch() -> Any:
+    return fit(dense(), holed(holed(X, list(range(0, ROWS, 3))), list(range(ROWS)), np.inf, column=4), Y)
+
+
+def class_too_few() -> Any:
+    labels = X[:, :4].argmax(1)
+    labels[BATCH * 5 :: 7] = 4
+    return classes_of(labels)
+
+
+def ignored_class() -> Any:
+    labels = X[:, :4].argmax(1)
+    labels[::5] = -1
+    loss = keras.losses.SparseCategoricalCrossentropy(ignore_class=-1)
+    model = keras.Sequential([layers.Input((6,)), layers.Dense(8, activation="relu"), layers.Dense(4, "softmax")])
+    model.compile(keras.optimizers.SGD(0.01), loss)
+    fit(model, X, labels)
+    return model
+
+
+SICK.update({one.__name__: one for one in (slipped_label, class_too_few, missing_in_every_batch)})
 HEALTHY: dict[str, Callable[[], Any]] = {
-    one.__name__: one for one in (normalised, missing_values, half_precision, speaking, embedded)
+    one.__name__: one for one in (normalised, missing_values, half_precision, speaking, embedded, ignored_class)
 }
 
 
@@ -308,7 +346,7 @@ def main(cases: list[str]) -> None:
         try:
             done = SICK[name]()
             history = done if isinstance(done, dict) else done.history
-        except RuntimeError as error:
+        except (RuntimeError, tf.errors.InvalidArgumentError) as error:
             ended = f"{type(error).__name__}: {error}"
         found[case] = {
             "history": {**history, "model": None},

@@ -23,7 +23,7 @@ pytestmark = [
 
 ROOT = Path(__file__).parents[2]
 LOOPS = ("compiled_loop", "eager_loop", "loop_with_a_generator")
-HEALTHY = ("normalised", "missing_values", "half_precision", "speaking", "embedded")
+HEALTHY = ("normalised", "missing_values", "half_precision", "speaking", "embedded", "ignored_class")
 ORIGINS = {  # by case: the step, where it was seen, where it came from
     "hidden_rows": (5, "weights", "input"),
     "inf_column": (5, "loss", "input"),
@@ -38,7 +38,9 @@ CASES = (
     *ORIGINS, "shuffled_rows", "augmented", "terminates_on_nan", "rate_too_high",
     "hidden_rows:protect", "bad_targets:protect", "root_gradient:protect", "bad_average:protect", "rate_too_high:protect",
     "terminates_on_nan:protect", "always_bad:protect", "steep:protect", "broken_sensor", "broken_sensor:protect",
-    "slot_alone", "metric_alone", "metric_alone:protect", "head_alone",
+    "slot_alone", "metric_alone", "metric_alone:protect",
+    "metric_then_rows:protect", "head_alone", "slipped_label", "slipped_label:protect", "class_too_few:protect",
+    "missing_in_every_batch", "missing_in_every_batch:protect",
 )  # fmt: skip
 
 
@@ -129,9 +131,18 @@ def test_what_is_in_a_slot_or_in_a_metric_alone_is_noticed_at_its_step() -> None
     assert slot["place"]["op"] == "Log" and "ops.log" in slot["place"]["code"]
     metric = incident("metric_alone")
     assert (metric["step"], metric["seen_in"], metric["values"]) == (4, "metric", "log of 0.0")
+    assert metric["had_numbers"], "in the three steps before"
     for case in ("slot_alone", "metric_alone"):
         assert [math.isfinite(loss) for loss in found()[case]["history"]["loss"]] == [True, True]
     assert told("metric_alone:protect", "numerics.went_on") == [], "no weight is touched by it"
+
+
+def test_what_comes_after_an_undefined_metric_is_noticed_and_sampled_all_the_same() -> None:
+    metric, rows = told("metric_then_rows:protect", "numerics.non_finite")
+    assert (metric["step"], metric["seen_in"], metric["had_numbers"]) == (1, "metric", False)
+    assert (rows["step"], rows["seen_in"], rows["origin"]) == (5, "weights", "input")
+    assert [one["how"] for one in told("metric_then_rows:protect", "numerics.went_on")] == ["rows-left-out"] * 2
+    assert len(told("metric_then_rows:protect", "numerics.health")) >= 3
 
 
 def test_variables_that_the_tape_was_not_asked_for_are_told_once_they_stayed_the_same() -> None:
@@ -192,3 +203,30 @@ def test_after_too_many_times_the_run_is_stopped() -> None:
     assert found()["always_bad:protect"]["ended"].startswith("NumbersGoneBad: holdfast: ")
     assert len(told("always_bad:protect", "numerics.went_on")) == 5
     assert len(told("always_bad:protect", "numerics.gave_up")) == 1
+
+
+def test_a_row_with_a_label_that_does_not_fit_is_left_out_before_the_step_in_every_epoch() -> None:
+    bad = told("slipped_label:protect", "data.bad_labels")[0]
+    assert (bad["step"], bad["rows"], bad["indices"], bad["values"], bad["classes"]) == (5, [6], [70], [17], 4)
+    left_out = told("slipped_label:protect", "numerics.went_on")
+    assert len(left_out) == len(found()["slipped_label:protect"]["history"]["loss"])
+    assert found()["slipped_label:protect"]["ended"] is None
+
+
+def test_under_advise_it_is_told_and_the_run_ends_with_its_own_error() -> None:
+    assert told("slipped_label", "data.bad_labels") and not told("slipped_label", "numerics.went_on")
+    assert "label value of 17" in found()["slipped_label"]["ended"]
+
+
+def test_a_class_that_the_model_does_not_know_is_not_left_out() -> None:
+    assert "label value of 4" in found()["class_too_few:protect"]["ended"]
+    assert told("class_too_few:protect", "data.bad_labels")
+
+
+def test_values_that_are_missing_in_every_batch_are_imputed_and_the_run_goes_on() -> None:
+    case = found()["missing_in_every_batch:protect"]
+    (went_on,) = told("missing_in_every_batch:protect", "numerics.went_on")
+    assert went_on["how"] == "values-imputed" and went_on["step"] == 1
+    assert case["ended"] is None and all(math.isfinite(loss) for loss in case["history"]["loss"])
+    assert case["history"]["loss"][-1] < case["history"]["loss"][0]
+    assert not told("missing_in_every_batch", "numerics.went_on")

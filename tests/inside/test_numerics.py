@@ -43,6 +43,18 @@ def test_first_steps_are_looked_at_by_number_and_later_ones_by_the_clock() -> No
     assert len(gaps) > 50 and all(0.5 <= gap < 0.53 for gap in gaps)
 
 
+def test_after_a_jump_of_the_rate_steps_are_looked_at_like_the_first_ones_a_few_times() -> None:
+    schedule, clock = Schedule(clock=lambda: 0.0), []
+    for step in range(1, 4000):
+        if schedule.is_due(step):
+            clock.append(step)
+            schedule.looked(step, 1e-4)
+        if step in (30, 400, 1500, 2500, 3500):
+            schedule.begin_again(step)
+    assert clock[:15] == [1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233, 377, 401, 402], "30 is still dense"
+    assert [step in clock for step in (1501, 1513, 2501, 2513, 3501)] == [True, True, True, True, False]
+
+
 def test_looks_that_cost_much_are_spaced_to_three_thousandths_of_the_time() -> None:
     looks = _looked_at(20_000, step_s=0.01, cost_s=0.01)
     assert [step for step, _ in looks][:7] == [1, 2, 3, 5, 8, 13, 21]

@@ -171,6 +171,7 @@ def test_buffers_may_hold_infinities_and_nan_on_purpose(policy: str) -> None:
         ("a_teacher_hidden_in_a_list", None, None),
         ("listed_layers_that_are_trained", None, None),
         ("head_alone", ["0.weight", "0.bias"], None),
+        ("decoder_alone", ["0.weight", "0.bias", "2.weight", "2.bias"], None),
         ("head_put_there_too_late", ["0.weight", "0.bias", "2.weight", "2.bias"], None),
         ("two_optimizers", None, None),
         ("a_teacher_and_a_measure", None, None),
@@ -289,6 +290,34 @@ print(json.dumps({"losses": losses}))
 """
 
 
+def test_a_bad_loss_among_many_plain_steps_has_its_own_update_left_out(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(LONG)
+    ran = run_script(script, tmp_path)
+    assert ran.exit_code == 0 and math.isfinite(ran.report["loss"])
+    (incident,) = ran.told("numerics.non_finite")
+    (went_on,) = ran.told("numerics.went_on")
+    assert (incident["step"], went_on["step"], went_on["how"]) == (1501, 1501, "batch-skipped")
+
+
+LONG = """
+import json, torch
+from torch import nn
+
+torch.manual_seed(0)
+torch.set_num_threads(1)
+model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+for number in range(1600):
+    x = torch.randn(16, 8)
+    optimizer.zero_grad()
+    loss = (model(x) - x.sum(1, keepdim=True)).square().mean() / (0.0 if number == 1500 else 1.0)
+    loss.backward()
+    optimizer.step()
+print(json.dumps({"loss": loss.item()}))
+"""
+
+
 def test_gradients_that_nobody_clears_are_told_and_those_that_add_up_on_purpose_are_not() -> None:
     def carried(name: str) -> list[float]:
         return [event["carried"] for event in _told("advise", name, "numerics.health") if "carried" in event]
@@ -312,3 +341,15 @@ def test_gradients_made_by_autograd_are_looked_at_and_each_bad_update_is_left_ou
     assert [event["step"] for event in _told("protect", name, "numerics.went_on")] == [13, 25]
     assert math.isfinite(sum(_losses("protect", name)))
     assert not math.isfinite(_losses("advise", name)[-1])
+
+
+def test_settings_of_an_optimizer_are_numbers_or_nothing() -> None:
+    import torch
+
+    from holdfast.inside.torch.numerics.setup_facts import setting
+
+    weights = [torch.nn.Parameter(torch.zeros(2, 2))]
+    adam, adafactor = (kind(weights).param_groups[0] for kind in (torch.optim.Adam, torch.optim.Adafactor))
+    assert (setting(adam, "eps"), setting(adam, "momentum")) == (1e-8, None)
+    assert isinstance(adafactor["eps"], tuple)
+    assert (setting(adafactor, "eps"), setting(adafactor, "lr")) == (None, 0.01)

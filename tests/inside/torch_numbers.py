@@ -342,12 +342,13 @@ def main(policy: str) -> None:
     step.take_over(
         torch,
         [telling(telemetry), aspect_of(looks, torch)],
-        lambda: UsualStep(torch, telemetry, None, None, None, looks),
+        lambda: UsualStep(torch, telemetry, None, None, None, looks, None),
     )
     found: dict[str, Any] = {}
     for name, function in {**LOOPS, **torch_untrained.LOOPS, **torch_misuse.LOOPS}.items():
         torch.manual_seed(0)
         recorder.steps, ring.told, error = 0, [], ""
+        telemetry.lane.leave()
         looks.__init__(recorder, torch, telemetry)  # type: ignore[misc]
         losses: list[float] = []
         try:

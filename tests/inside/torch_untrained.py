@@ -127,6 +127,17 @@ def head_alone() -> list[float]:
     return trained(model, model[2].parameters())
 
 
+@loop
+def decoder_alone() -> list[float]:
+    """Two models whose layers have the same names."""
+    encoder, decoder = network(8), nn.Sequential(nn.Linear(8, 4), nn.Tanh(), nn.Linear(4, 1))
+
+    def both(x: torch.Tensor) -> torch.Tensor:
+        return decoder(encoder(x))  # type: ignore[no-any-return]
+
+    return trained(both, decoder.parameters())  # type: ignore[arg-type]
+
+
 class Compared(nn.Module):
     """A copy that stays as it is, in training mode and not frozen: a teacher, the target of Q-learning."""
 

@@ -8,6 +8,7 @@ LIBRARIES = r"(?:tensorflow|keras|torch|torchvision|torchaudio|torchtext|numpy|n
 OWN_FILE = (
     r"from '[\w.]+' \((?![^)]{0,300}(?:site-packages|dist-packages|lib[/\\]python\d))[^)]{0,200}[/\\][^)]{1,100}\)"
 )
+OWN = r"<lambda>\(\)"  # a function that libraries call, but do not have
 MOVED = (
     says(
         "'module' object has no attribute",
@@ -287,6 +288,7 @@ CAUSE = CauseRecord(
                     'Traceback (most recent call last):\n  File "p2b1_baseline_keras2.py", line 231, in run\n    molecular_model.compile(optimizer=opt, loss=loss_func, metrics=[\'mean_squared_error\', \'mean_absolute_error\'])\n  File "/opt/anaconda3/envs/candle-tf1/lib/python3.7/site-packages/keras/engine/training.py", line 95, in compile\n    self.optimizer = optimizers.get(optimizer)\n  File "/opt/anaconda3/envs/candle-tf1/lib/python3.7/site-packages/keras/optimizers.py", line 873, in get\n    str(identifier))\nValueError: Could not interpret optimizer identifier: <tensorflow.python.keras.optimizer_v2.adam.Adam object at 0x7f06fa323d90>',
                 ),
             ),
+            unless=OWN,
             frames="site-packages|dist-packages",
         ),
         rule(
@@ -311,7 +313,9 @@ CAUSE = CauseRecord(
                     "transformers 5.22.2",
                     "TypeError: TrainingArguments.__init__() got an unexpected keyword argument 'evaluation_strategy'",
                 ),
+                near("keras 3.15.1", "TypeError: <lambda>() got an unexpected keyword argument 'logs'"),
             ),
+            unless=OWN,
         ),
         # A model's description that was written by another version of Keras.
         rule(

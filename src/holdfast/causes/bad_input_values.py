@@ -4,8 +4,13 @@ from holdfast.causes.form import CauseRecord, keras, python, rule, says, torch
 from holdfast.causes.shared.words import NAN_SYMPTOM
 
 CONSTANT = "every row of the batch is the same"
+LABELS = "its labels hold"
+WEIGHTS = "its input sample_weight holds"
+ALL_ROWS = "all rows of the batch have it"
+OTHERWISE = f"{CONSTANT}|{LABELS}|{WEIGHTS}|{ALL_ROWS}"
 # The words of `detectors/numerics/non_finite`: the name is the script's own.
-OF_A_LOOP = r"its input (?P<input>[A-Za-z_]\w*) holds (?:NaN|-?Inf) in .*[;(] ?(?P<where>\d[\d, …]*) of the data set\)"
+WHOLE = r"all rows of the batch have it, in column (?P<columns>[\d, ]+)"
+OF_A_LOOP = r"its input (?P<input>(?!sample_weight)[A-Za-z_]\w*) holds (?:NaN|-?Inf) in .*[;(] ?(?P<where>\d[\d, …]*) of the data set\)"
 CAUSE = CauseRecord(
     id="bad-input-values",
     family="numerics",
@@ -20,6 +25,12 @@ CAUSE = CauseRecord(
         "mixed-precision-overflow",
     ),
     recipes=(
+        python(
+            "A column that never changes has a deviation of 0: do not divide by it",
+            "deviation = x.std(0)\nx = (x - x.mean(0)) / numpy.where(deviation == 0, 1, deviation)",
+            said=WHOLE,
+        ),
+        python("Or leave the column out", "x = numpy.delete(x, [$columns], axis=1)", said=WHOLE),
         torch(
             "Look at what a batch holds, from its source on",
             "x, y = next(iter(loader))\nprint(x.float().std(0).max(), x.min(), x.max(), y[:10])",
@@ -34,23 +45,35 @@ CAUSE = CauseRecord(
             "Leave the rows out where they come into the loop (of the data set: $where)",
             "good = torch.isfinite($input).flatten(1).all(1)\n$input = $input[good]  # and targets[good]",
             said=OF_A_LOOP,
+            unsaid=ALL_ROWS,
         ),
         keras(
             "Leave the rows out before training (of the data set: $where)",
             "good = numpy.isfinite($input.reshape(len($input), -1)).all(1)\nmodel.fit($input[good], y[good])",
             said=OF_A_LOOP,
+            unsaid=ALL_ROWS,
         ),
-        python("Find the rows", "bad = numpy.argwhere(~numpy.isfinite(x))\nprint(bad[:10])", unsaid=CONSTANT),
+        keras(
+            "Give such a row no weight",
+            "sample_weight = numpy.nan_to_num(\n    sample_weight, nan=0.0, posinf=0.0, neginf=0.0)",
+            said=WEIGHTS,
+        ),
+        python(
+            "Leave out the rows that have no label",
+            "known = numpy.isfinite(y.reshape(len(y), -1)).all(1)\nx, y = x[known], y[known]",
+            said=LABELS,
+        ),
+        python("Find the rows", "bad = numpy.argwhere(~numpy.isfinite(x))\nprint(bad[:10])", unsaid=OTHERWISE),
         python(
             "Put each column's median in their place",
-            "x[~numpy.isfinite(x)] = numpy.nan\ncolumn = numpy.nanmedian(x, axis=0)\nx = numpy.where(numpy.isnan(x), column, x)",
-            unsaid=CONSTANT,
+            "x[~numpy.isfinite(x)] = numpy.nan\ncolumn = numpy.nanmedian(x, axis=0)\ncolumn = numpy.nan_to_num(column)  # 0 where there is none\nx = numpy.where(numpy.isnan(x), column, x)",
+            unsaid=OTHERWISE,
         ),
-        torch("Stop at the first one", 'assert torch.isfinite(x).all(), "bad batch"', unsaid=CONSTANT),
+        torch("Stop at the first one", 'assert torch.isfinite(x).all(), "bad batch"', unsaid=OTHERWISE),
         keras(
             "Leave such rows out",
             "dataset = dataset.unbatch().filter(\n    lambda x, y: tf.reduce_all(tf.math.is_finite(x))).batch(32)",
-            unsaid=CONSTANT,
+            unsaid=OTHERWISE,
         ),
     ),
     exceptions=(

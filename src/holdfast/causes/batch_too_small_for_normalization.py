@@ -8,9 +8,17 @@ CAUSE = CauseRecord(
     title="A batch of one went through batch normalisation",
     meaning="One value has no spread, so it cannot be normalised. It is usually the rest at the end of an epoch.",
     sure="The message itself, and a batch dimension of 1.",
+    says_more_than=(
+        "dead-activations",
+        "learning-rate-too-high",
+        "learning-rate-too-low",
+        "vanishing-gradients",
+    ),
     recipes=(
         torch("Leave out the rest at the end of an epoch", "DataLoader(dataset, batch_size=32, drop_last=True)"),
         torch("Normalise without the batch", "torch.nn.GroupNorm(8, 64)  # instead of BatchNorm2d(64)"),
+        keras("More rows in a batch", "model.fit(x, y, batch_size=32)"),
+        keras("Normalise without the batch", "keras.layers.LayerNormalization()  # instead of BatchNormalization()"),
         keras(
             "Leave out the rest at the end of an epoch",
             "dataset = dataset.unbatch().batch(32, drop_remainder=True)",

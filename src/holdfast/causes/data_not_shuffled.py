@@ -8,6 +8,7 @@ CAUSE = CauseRecord(
     title="The batches come in the order of their labels",
     meaning="Each batch holds one class only, so the model learns to answer with the class at hand and forgets the one before. Shuffled, the same data trains well.",
     sure="The classes in the batches, one after the other.",
+    says_more_than=("dead-activations",),
     recipes=(
         keras("Shuffle all rows, before they are batched", "dataset = dataset.shuffle(len(x), seed=1).batch(32)"),
         keras("Let fit shuffle arrays", "model.fit(x, y, shuffle=True)"),

@@ -5,6 +5,26 @@ from holdfast.causes.shared.words import CHECKED
 
 PLAIN_MATH = r"math domain error|expected a (?:positive|nonnegative) input|division by zero"
 RISKY = r"(?:Log\w*|Sqrt|Rsqrt|Div\w*|RealDiv|Reciprocal|Pow\w*|Acos|Asin|Atanh|Norm|Xlogy|Digamma|Lgamma|\w*Solve\w*|\w*Inv(?:erse)?|Cholesky\w*|\w*Svd|\w*Eigh?|Logdet|Det)"
+ROOT = r"(?i:such a result: \w*sqrt|'\w*sqrtBackward|op \"\w*sqrt|square root of)"
+DIVIDED = r"(?i:such a result: \w*div|'\w*divBackward|op \"\w*div)"
+CONSTANT = "which the script made itself"  # the words of `detectors/numerics/non_finite`
+MASKED = "a row that is -Inf throughout|a value that was given as -Inf"
+CTC = "such a result: ctc_loss"
+DEVIATION = r"such a result: (?:std|var)\b"
+NO_LABEL = "no label that counts"
+EPSILON = "the epsilon of .* is 0"
+NO_LOGARITHM = (
+    PLAIN_MATH
+    + "|the weights were not finite before|"
+    + CONSTANT
+    + "|"
+    + NO_LABEL
+    + "|"
+    + ROOT
+    + "|"
+    + DIVIDED
+    + r"|such a result: (?!\w*(?:[Ll]og|[Ee]ntropy))"
+)
 CAUSE = CauseRecord(
     id="invalid-math",
     family="numerics",
@@ -13,10 +33,44 @@ CAUSE = CauseRecord(
     sure="The first operation with a non-finite result has finite inputs.",
     recipes=(
         python("Keep away from zero", "math.log(max(p, 1e-12))", said=PLAIN_MATH),
-        keras("Keep away from zero", "loss = -y * tf.math.log(tf.maximum(p, 1e-7))", unsaid=PLAIN_MATH),
-        torch("Keep away from zero", "loss = -y * torch.log(p.clamp_min(1e-7))", unsaid=PLAIN_MATH),
-        jax("Keep away from zero", "loss = -y * jnp.log(jnp.maximum(p, 1e-7))", unsaid=PLAIN_MATH),
+        keras("Keep away from zero", "loss = -y * tf.math.log(tf.maximum(p, 1e-7))", unsaid=NO_LOGARITHM),
+        torch("Keep away from zero", "loss = -y * torch.log(p.clamp_min(1e-7))", unsaid=NO_LOGARITHM),
+        jax("Keep away from zero", "loss = -y * jnp.log(jnp.maximum(p, 1e-7))", unsaid=NO_LOGARITHM),
+        keras(
+            "Leave the optimizer its epsilon", "keras.optimizers.$optimizer(epsilon=1e-7)  # the default", said=EPSILON
+        ),
+        torch("Leave the optimizer its epsilon", "torch.optim.$optimizer(model.parameters(), eps=1e-8)", said=EPSILON),
+        torch(
+            "Mend it where it is made",
+            "weights = total / counts.clamp(min=1)  # a class may be missing",
+            said=CONSTANT,
+        ),
+        keras("Keep what the root is taken of above zero", "distance = tf.sqrt(tf.maximum(squares, 1e-8))", said=ROOT),
+        torch("Keep what the root is taken of above zero", "distance = torch.sqrt(squares + 1e-8)", said=ROOT),
+        keras(
+            "Keep the divisor away from zero", "mean = tf.math.divide_no_nan(total, count)  # 0 / 0 is 0", said=DIVIDED
+        ),
+        torch(
+            "Keep the divisor away from zero", "mean = total / count.clamp_min(1e-8)  # never negative", said=DIVIDED
+        ),
         torch("Find the operation", "torch.autograd.set_detect_anomaly(True)", unsaid=PLAIN_MATH),
+        torch(
+            "Divide by the labels that count, and by 1 where none does",
+            "loss = torch.nn.functional.cross_entropy(logits, labels, reduction='sum')\nloss = loss / (labels != -100).sum().clamp(min=1)",
+            said=NO_LABEL,
+        ),
+        torch("Mask with a number that is large and finite", "scores = scores.masked_fill(mask, -1e9)", said=MASKED),
+        keras("Mask with a number that is large and finite", "scores = tf.where(mask, -1e9, scores)", said=MASKED),
+        torch(
+            "Pass over targets that are longer than what they are read from",
+            "torch.nn.CTCLoss(zero_infinity=True)",
+            said=CTC,
+        ),
+        torch(
+            "A deviation that a single row has, too",
+            "deviation = x.std(0, unbiased=False) + 1e-5\n# and DataLoader(dataset, batch_size=32, drop_last=True)",
+            said=DEVIATION,
+        ),
         keras("Find the operation", "tf.debugging.enable_check_numerics()", unsaid=PLAIN_MATH),
         jax("Find the operation", 'jax.config.update("jax_debug_nans", True)', unsaid=PLAIN_MATH),
     ),

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
-from holdfast.causes.form import CauseRecord, rule, says, torch
-from holdfast.causes.shared.recipes import CLIP, SLOWER
+from holdfast.causes.form import CauseRecord, keras, rule, says, torch
+from holdfast.causes.shared.recipes import CLIP, SLOWER, STEADY
 from holdfast.causes.shared.words import NAN_SYMPTOM
 
+DECAY = "a weight decay of"  # the words of `detectors/numerics/learning_rate`
 CAUSE = CauseRecord(
     id="learning-rate-too-high",
     family="numerics",
@@ -12,8 +13,15 @@ CAUSE = CauseRecord(
     sure="The loss grows from the start or right after the rate was raised, and training is stable at a smaller rate.",
     says_more_than=("dead-activations", "vanishing-gradients"),
     recipes=(
+        torch(
+            "A usual weight decay",
+            "optimizer = torch.optim.$optimizer(\n    model.parameters(), lr=$lower_rate, weight_decay=1e-4)",
+            said=DECAY,
+        ),
+        keras("A usual weight decay", "optimizer = keras.optimizers.$optimizer(weight_decay=1e-4)", said=DECAY),
+        *STEADY,
         *SLOWER,
-        *CLIP[:2],
+        *CLIP[:3],
         torch("Start slowly", "torch.optim.lr_scheduler.LinearLR(optimizer, 0.01, total_iters=500)"),
     ),
     exceptions=(

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from holdfast.causes.form import CauseRecord, keras, torch
 
+CLIPPED = "clipped to almost nothing"  # the words of `detectors/numerics/learning_rate`
 CAUSE = CauseRecord(
     id="learning-rate-too-low",
     family="numerics",
@@ -9,7 +10,25 @@ CAUSE = CauseRecord(
     meaning="Each update moves the weights so little that training barely moves. Nothing is wrong otherwise.",
     sure="Updates are less than a millionth of the weights, and the loss falls in a straight, tiny slope.",
     recipes=(
-        keras("A usual learning rate", "optimizer = keras.optimizers.$optimizer(learning_rate=$higher_rate)"),
-        torch("A usual learning rate", "optimizer = torch.optim.$optimizer(model.parameters(), lr=$higher_rate)"),
+        torch(
+            "Clip at a norm that only outliers have",
+            "torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm=1.0)",
+            said=CLIPPED,
+        ),
+        keras(
+            "Clip at a norm that only outliers have",
+            "optimizer = keras.optimizers.$optimizer(clipnorm=1.0)",
+            said=CLIPPED,
+        ),
+        keras(
+            "A usual learning rate",
+            "optimizer = keras.optimizers.$optimizer(learning_rate=$higher_rate)",
+            unsaid=CLIPPED,
+        ),
+        torch(
+            "A usual learning rate",
+            "optimizer = torch.optim.$optimizer(model.parameters(), lr=$higher_rate)",
+            unsaid=CLIPPED,
+        ),
     ),
 )

@@ -17,7 +17,11 @@ CAUSE = CauseRecord(
         ),
         keras("Use bfloat16, which has float32's range", 'keras.mixed_precision.set_global_policy("mixed_bfloat16")'),
         jax("Use bfloat16, which has float32's range", "x = x.astype(jnp.bfloat16)"),
-        torch("Scale the loss", 'scaler = torch.amp.GradScaler("cuda")'),
+        torch(
+            "Scale the loss",
+            'scaler = torch.amp.GradScaler("cuda")',
+            unsaid="it began in the (?:forward pass|loss function)",  # a scaled loss is larger still
+        ),
     ),
     exceptions=(
         rule(

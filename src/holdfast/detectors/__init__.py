@@ -36,6 +36,8 @@ NUMERICS = (
     _detector("no-activation", "numerics.no_activation.find"),
     _detector("data-not-shuffled", "numerics.shuffling.find"),
     _detector("constant-input", "numerics.constant_input.find"),
+    _detector("batch-too-small-for-normalization", "numerics.batch_of_one.find"),
+    _detector("bad-labels", "fed_batches.find_labels"),
 )
 # Memory first: the cheapest, and the ones whose warning must not wait for anything.
 WHILE_RUNNING: tuple[Detector, ...] = (
@@ -50,6 +52,8 @@ WHILE_RUNNING: tuple[Detector, ...] = (
     _detector("step-slowdown", "step_slowdown.find"),
     _detector("straggler", "straggler.find"),
     _detector("gpu-throttled", "gpu_throttled.find"),
+    _detector("gpu-link", "gpu_link.find"),
+    _detector("gpu-memory-errors", "gpu_memory_errors.find"),
     *NUMERICS,
 )
 # Right after the script has ended: a run that stops early often ends within the second.
@@ -76,6 +80,9 @@ FOR_DIAGNOSIS: tuple[Detector, ...] = (
     _detector("leak", "leak.find_ending"),
     _detector("hang", "hang.find_ending"),
     _detector("non-finite", "numerics.non_finite.find"),
+    _detector("batch-too-small-for-normalization", "numerics.batch_of_one.find"),
+    _detector("bad-labels", "fed_batches.find_labels_at_the_end"),
+    _detector("form-changed", "fed_batches.find_form"),
 )
 # What the window of each has to hold.
 READ_WHILE_RUNNING = all_of((pace_s.reads, *(one.reads for one in (*WHILE_RUNNING, *ONCE_AFTER_EXIT))))

@@ -101,14 +101,33 @@ BY_KIND = (
     ),
 )
 CLIP = (
-    keras("Clip the gradients", "keras.optimizers.Adam(1e-3, global_clipnorm=1.0)"),
+    Recipe(
+        "Clip the gradients",
+        "keras.optimizers.$optimizer(global_clipnorm=1.0)  # the rest as it is",
+        KERAS,
+        when="optimizer",
+    ),
+    Recipe("Clip the gradients", "keras.optimizers.Adam(1e-3, global_clipnorm=1.0)", KERAS, without="optimizer"),
     torch("Clip the gradients", "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)"),
     jax("Clip the gradients", "optimizer = optax.chain(optax.clip_by_global_norm(1.0), optax.adam(1e-3))"),
 )
 SCHEDULE = r"the learning rate: .* of the schedule (?P<schedule>\w+)"  # the words of `detectors/numerics/non_finite`
+JUMPED = r"\(it was (?P<steady>[\d.e-]+) before, a jump"
+STEADY = (
+    keras(
+        "Stay near the rate that it learned with",
+        "optimizer.learning_rate = $steady\n# and no callback or schedule that raises it so far",
+        said=JUMPED,
+    ),
+    torch(
+        "Stay near the rate that it learned with",
+        'for group in optimizer.param_groups:\n    group["lr"] = $steady\n# and no scheduler that raises it so far',
+        said=JUMPED,
+    ),
+)
 SLOWER = (
     Recipe(
-        "A tenth of the schedule's rates",
+        "Smaller rates in the schedule",
         "from keras.optimizers.schedules import $schedule\n"
         "schedule = $schedule($lower_rate, ...)  # the rest as it is\n"
         "optimizer = keras.optimizers.$optimizer(schedule)",
@@ -116,31 +135,31 @@ SLOWER = (
         said=SCHEDULE,
     ),
     Recipe(
-        "A tenth of the learning rate",
+        "A smaller learning rate",
         "optimizer = keras.optimizers.$optimizer(learning_rate=$lower_rate)",
         KERAS,
         when="lower_rate",
         unsaid=SCHEDULE,
     ),
     Recipe(
-        "A tenth of the learning rate",
+        "A smaller learning rate",
         "optimizer = torch.optim.$optimizer(model.parameters(), lr=$lower_rate)",
         TORCH,
         when="lower_rate",
     ),
     Recipe(
-        "A tenth of the learning rate",
+        "A smaller learning rate",
         "optimizer = keras.optimizers.Adam(learning_rate=1e-4)",
         KERAS,
         without="lower_rate",
     ),
     Recipe(
-        "A tenth of the learning rate",
+        "A smaller learning rate",
         "optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)",
         TORCH,
         without="lower_rate",
     ),
-    jax("A tenth of the learning rate", "optimizer = optax.adam(1e-4)"),
+    jax("A smaller learning rate", "optimizer = optax.adam(1e-4)"),
 )
 STACKS = (
     shell("See where every thread is", "holdfast stacks   # without Holdfast: py-spy dump --pid PID"),

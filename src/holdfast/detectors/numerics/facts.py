@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from statistics import median
@@ -170,6 +170,8 @@ class Setup:
     normalised: bool
     half: str
     linear: tuple[str, ...] = ()
+    normalised_alone: tuple[str, ...] = ()
+    heads: tuple[Part, ...] = ()
 
     @classmethod
     def of(cls, event: Event) -> Setup:
@@ -180,7 +182,20 @@ class Setup:
             event.at, int(number(data.get("step")) or 0), part("last"), part("loss"), part("targets"), part("output"),
             inputs, part("first_layer").text("kind"), part("optimizer"), part("weights"), bool(data.get("recurrent")),
             bool(data.get("normalised")), str(data.get("half") or ""), tuple(str(name) for name in data.get("linear") or ()),
+            tuple(str(name) for name in data.get("normalised_alone") or ()),
+            tuple(Part(one) for one in data.get("heads") or () if isinstance(one, Mapping)),
         )  # fmt: skip
+
+    def each_head(self) -> Iterator[tuple[str, Setup]]:
+        """Of a model with a loss for each output: the name of an output, and the model as if it had no other."""
+        for head in self.heads:
+            part = partial(Part.of, head)
+            yield (
+                head.text("name"),
+                replace(
+                    self, last=part("last"), loss=part("loss"), targets=part("targets"), output=part("output"), heads=()
+                ),
+            )
 
     @property
     def family(self) -> str:
@@ -244,6 +259,11 @@ class Course:
     def steps(self) -> int:
         return self.samples[-1].step if self.samples else 0
 
+    @property
+    def steps_told(self) -> int:
+        """By samples or, where those are few, by epochs."""
+        return max(self.steps, self.shown[-1][0] if self.shown else 0)
+
     def losses(self) -> list[float]:
         return [sample.loss for sample in self.samples if sample.loss is not None]
 
@@ -291,6 +311,15 @@ class Course:
         guesses = not right or median(right) <= 1.0 / self.setup.classes + 0.12
         return guesses and median(losses) >= 0.97 * self.setup.chance_loss
 
+    def at_chance_lately(self) -> bool:
+        """In each sample of the second half of the steps: in short runs those are few, and the last five reach far back."""
+        late = [one for one in self.samples if one.step > self.steps / 2]
+        losses = [one.loss for one in late if one.loss is not None and math.isfinite(one.loss)]
+        if self.setup is None or not self.setup.classifies or len(losses) < 2 or len(losses) < len(late):
+            return False
+        guesses = all((one.correct or 0.0) <= 1.0 / self.setup.classes + 0.12 for one in late)
+        return guesses and min(losses) >= 0.97 * self.setup.chance_loss
+
     def learns(self) -> bool | None:
         """Beyond the noise of its batches, by the loss or by what is predicted right. None: too little is known."""
         improved = self.improved()
@@ -331,6 +360,12 @@ def figure(value: float | None) -> str:
     if not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Inf" if value > 0 else "-Inf"
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}"
+
+
+def smaller_rate(setup: Setup | None, rate: float) -> float:
+    """To try next: a tenth, and no more than what such an optimizer is begun with."""
+    usual = 1e-3 if setup is not None and setup.adaptive else 0.1
+    return usual if rate / 10 > 10 * usual else rate / 10
 
 
 def rate_details(setup: Setup | None, lower: float | None = None, higher: float | None = None) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from statistics import median
 
 from holdfast.detectors.numerics.facts import READS, Course, Part, read
 from holdfast.vocabulary import Evidence, Finding, Window
@@ -17,6 +18,7 @@ class Thresholds:
     times: float = 10.0  # the deviation that keeps a layer's output at the scale of its input
     saturated: float = 0.5  # of the units
     first_loss: float = 8.0
+    no_gradient: float = 0.8  # of a layer's numbers: its bias gets one all the same
 
 
 @reads(READS)
@@ -27,7 +29,15 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | Non
         return None
     same = [str(name) for name in (*(setup.weights["zero"] or ()), *(setup.weights["constant"] or ()))]
     layers = max((len(sample.groups) for sample in course.samples), default=0)
-    if same and layers >= 2 and len(same) >= thresholds.share * layers and _stays_so(course, thresholds):
+    constant = [str(name) for name in setup.weights["constant"] or ()]
+    if layers >= 2 and len(constant) >= layers and course.steps >= thresholds.steps:
+        text = (
+            f"each weight of {', '.join(constant[:4])} has the same value before the first step: all units of a layer compute the same, "
+            "get the same gradient and stay alike, so the model is as good as one with one unit a layer"
+        )
+        return Finding("bad-initialization", 0.85, (Evidence(text, "telemetry", setup.at),))
+    stuck = len(same) >= layers or _get_no_gradient(course, same, thresholds)
+    if same and layers >= 2 and len(same) >= thresholds.share * layers and stuck and _stays_so(course, thresholds):
         text = f"all weights of {', '.join(same[:4])} are equal before the first step: their units compute the same and stay alike"
         return Finding("bad-initialization", 0.9, (Evidence(text, "telemetry", setup.at),))
     largest = Part(setup.weights["largest"] or {})
@@ -37,6 +47,18 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | Non
 def _stays_so(course: Course, thresholds: Thresholds) -> bool:
     """Told as soon as it is seen where nothing can learn; with a few steps where something might."""
     return course.steps >= thresholds.steps and course.learns() is False
+
+
+def _get_no_gradient(course: Course, same: list[str], thresholds: Thresholds) -> bool:
+    """Beside a layer that begins at random, one of zeros gets a gradient in each of its units and leaves zero behind: the head of a
+    residual branch, the second table of word2vec. It stays where two of them follow each other."""
+    shares = [
+        group.zero_share
+        for sample in course.samples[2:]
+        for group in sample.groups
+        if group.zero_share is not None and any(name.startswith((f"{group.name}.", f"{group.name}/")) for name in same)
+    ]
+    return len(shares) >= 2 and median(shares) >= thresholds.no_gradient
 
 
 def _too_large(course: Course, largest: Part, thresholds: Thresholds) -> Finding | None:

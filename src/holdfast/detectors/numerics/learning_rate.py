@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
-from holdfast.detectors.numerics.facts import READS, Course, figure, rate_details, read
+from holdfast.detectors.numerics.facts import READS, Course, Setup, figure, rate_details, read, smaller_rate
 from holdfast.vocabulary import Evidence, Finding, Window
 from holdfast.windows import reads
 
+DECAY = "a weight decay"  # by which the recipe is chosen
+CLIPPED = "clipped to almost nothing"  # by which the recipe is chosen
 FALLEN = 0.6  # of the lowest of the first losses
 
 
@@ -21,14 +23,23 @@ class Thresholds:
     moved: float = 0.05  # of the weights in one update, the middle sample
     adaptive_rate: float = 0.05
     plain_rate: float = 5.0
+    usual_rate: float = (
+        5e-3  # of an adaptive optimizer: weights that begin very small move by much of themselves at first…
+    )
+    decayed: float = 0.02  # of the weights, by their decay, in one update
+    patience: int = 4  # …so it takes so many times the steps
     grown: float = 3.0  # times the first loss
     blown_up: float = 3.0  # times the loss of a guess
     target_scale: float = 1e3
+    jump: float = 5.0  # times the rate before
+    learned: float = 0.7  # of the first loss, before a jump…
+    lost: float = 0.95  # …and after it: all that was learned is gone
     low_ratio: float = 3e-5
     low_steps: int = 100
     low_change: float = 0.02  # of the loss, over all steps seen
     low_rate: float = 2e-6  # of an adaptive optimizer; fine-tuning goes down to 5e-6
     low_plain_rate: float = 2e-5
+    kept: float = 1e-3  # of a gradient, by a script that clips it
 
 
 @reads(READS)
@@ -39,10 +50,12 @@ def find_high(window: Window, thresholds: Thresholds = Thresholds()) -> Finding 
         course.setup is None
         or course.incident is not None
         or len(samples) < thresholds.samples
-        or course.steps < thresholds.steps
+        or course.steps_told < thresholds.steps
     ):
         return None
-    learns = course.learns()
+    undone = _undone_by_a_jump(course, thresholds)
+    if undone is not None:
+        return undone
     rate = max((sample.rate for sample in samples if sample.rate is not None), default=course.setup.rate or 0.0)
     ratios = [ratio for sample in samples[2:] if (ratio := sample.moved) is not None]
     ratio = median(ratios) if len(ratios) >= 3 else None
@@ -51,11 +64,16 @@ def find_high(window: Window, thresholds: Thresholds = Thresholds()) -> Finding 
     grows = _grows(course, thresholds)
     if grows and (absurd or shakes):
         effect, confidence = "the loss grows: " + _told(course), 0.85
-    elif (shakes or (absurd and course.steps >= 5 * thresholds.steps)) and learns is False and not _has_fallen(course):
+    elif (
+        (shakes and course.steps >= _waited_for(course.setup, rate, thresholds))
+        or (absurd and course.steps >= 5 * thresholds.steps)
+    ) and _does_not_fall(course):
         effect, confidence = (
             "the loss does not fall: " + _told(course),
             0.8 if absurd and (shakes or rate >= 10 * thresholds.adaptive_rate) else 0.7,
         )
+    elif absurd and (guess := _guesses_for_epochs(course, thresholds)):
+        effect, confidence = guess, 0.8
     elif absurd and _blew_up(course, thresholds):
         effect, confidence = "the loss rose, and after that it is no better than a guess: " + _told(course), 0.8
     elif (
@@ -70,9 +88,35 @@ def find_high(window: Window, thresholds: Thresholds = Thresholds()) -> Finding 
     else:
         return None
     moved = f", one update moves the weights by {ratio:.1%}" if ratio is not None else ""
-    text = f"with a learning rate of {figure(rate)}{moved}, {effect}"
-    details = rate_details(course.setup, lower=rate / 10)
+    text = f"with a learning rate of {figure(rate)}{moved}{_decay(course, rate, thresholds)}, {effect}"
+    details = rate_details(course.setup, lower=smaller_rate(course.setup, rate))
     return Finding("learning-rate-too-high", confidence, (Evidence(text, "telemetry", samples[-1].at, rate),), details)
+
+
+def _undone_by_a_jump(course: Course, thresholds: Thresholds) -> Finding | None:
+    """It had learned, the rate was raised by several times, and it is back where it began or worse; not for a moment only."""
+    samples = [one for one in course.samples if one.rate and one.loss is not None and math.isfinite(one.loss)]
+    pairs = ((n, a.rate, b.rate) for n, (a, b) in enumerate(pairwise(samples), 1) if a.rate and b.rate)
+    jump = next(((n, was, rate) for n, was, rate in pairs if rate >= thresholds.jump * was), None)
+    if jump is None or jump[0] < 3 or min(one.loss or 0.0 for one in samples) < 0:
+        return None
+    place, was, rate = jump
+    losses = [one.loss or 0.0 for one in samples]
+    first, before, after = median(losses[:3]), median(losses[place - 3 : place]), losses[place:]
+    lasted = samples[-1].step - samples[place].step >= thresholds.steps / 2
+    if (
+        len(after) < 4
+        or not lasted
+        or before > thresholds.learned * first
+        or median(after[-3:]) < thresholds.lost * first
+    ):
+        return None
+    text = (
+        f"with a learning rate of {rate:.3g} (it was {was:.3g} before, a jump by step {samples[place].step}) the loss, which was {figure(before)}, "
+        f"is {figure(median(after[-3:]))} since: no better than at the start ({figure(first)})"
+    )
+    evidence = (Evidence(text, "telemetry", samples[place].at, rate),)
+    return Finding("learning-rate-too-high", 0.85, evidence, rate_details(course.setup, lower=was))
 
 
 def _grows(course: Course, thresholds: Thresholds) -> bool:
@@ -86,14 +130,42 @@ def _grows(course: Course, thresholds: Thresholds) -> bool:
 def _blew_up(course: Course, thresholds: Thresholds) -> bool:
     """Classes that were guessed, until updates of this size made it worse than that; and they still are guessed."""
     losses = [loss for loss in course.losses() if math.isfinite(loss)]
-    if course.setup is None or not course.at_chance() or course.steps < 2 * thresholds.steps:
+    guesses = course.at_chance() or course.at_chance_lately()
+    if course.setup is None or not guesses or course.steps < 2 * thresholds.steps:
         return False
     return max(losses) >= thresholds.blown_up * course.setup.chance_loss and losses[0] < max(losses)
+
+
+def _guesses_for_epochs(course: Course, thresholds: Thresholds) -> str | None:
+    """Where steps are too slow to be sampled often: by the losses of whole epochs."""
+    if course.setup is None or not course.setup.classifies or len(course.shown) < 3 or _solved(course):
+        return None
+    lowest, chance = min(loss for _, loss in course.shown), course.setup.chance_loss
+    if course.shown[-1][0] < 2 * thresholds.steps or lowest < chance:
+        return None
+    return f"the loss of an epoch is {figure(lowest)} at best, where a model that knows nothing has {figure(chance)}"
 
 
 def _diverges(course: Course) -> bool:
     losses = course.losses()[-8:]
     return len(losses) >= 8 and all(later >= 1.02 * earlier for earlier, later in pairwise(losses))
+
+
+def _decay(course: Course, rate: float, thresholds: Thresholds) -> str:
+    """A weight decay that takes more of the weights than gradients can give back."""
+    decay = course.setup.optimizer.number("weight_decay") if course.setup is not None else None
+    if not decay or rate * decay < thresholds.decayed:
+        return ""
+    return f" and {DECAY} of {figure(decay)}, which alone takes {rate * decay:.0%} of them each time"
+
+
+def _waited_for(setup: Setup, rate: float, thresholds: Thresholds) -> int:
+    usual = setup.adaptive and rate <= thresholds.usual_rate
+    return thresholds.patience * thresholds.steps if usual else thresholds.steps
+
+
+def _does_not_fall(course: Course) -> bool:
+    return course.learns() is False and not _has_fallen(course)
 
 
 def _has_fallen(course: Course) -> bool:
@@ -114,6 +186,19 @@ def _told(course: Course) -> str:
     return ", ".join(figure(loss) for loss in chosen)
 
 
+def _kept_by_clipping(course: Course) -> float | None:
+    """Of the gradient, by an update that is rate times gradient where nothing is clipped."""
+    if course.setup is None or course.setup.adaptive or not course.setup.optimizer["clips"]:
+        return None
+    shares = [
+        group.update / (sample.rate * group.gradient)
+        for sample in course.samples
+        for group in sample.groups
+        if sample.rate and group.gradient and group.update is not None and math.isfinite(group.gradient)
+    ]
+    return median(shares) if shares else None
+
+
 @reads(READS)
 def find_low(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:
     """Not while a rate is still being raised, and not where one was high before."""
@@ -132,13 +217,21 @@ def find_low(window: Window, thresholds: Thresholds = Thresholds()) -> Finding |
         return None  # a warm-up
     ratios = [ratio for sample in samples if (ratio := sample.moved) is not None]
     low = rate <= (thresholds.low_rate if course.setup.adaptive else thresholds.low_plain_rate)
-    if not low or not ratios or max(ratios) > thresholds.low_ratio or not course.flat(thresholds.low_change):
+    kept = _kept_by_clipping(course)
+    clipped = kept is not None and kept <= thresholds.kept
+    if (
+        not (low or clipped)
+        or not ratios
+        or max(ratios) > thresholds.low_ratio
+        or not course.flat(thresholds.low_change)
+    ):
         return None
     if not any(group.gradient for group in samples[-1].groups):
         return None  # nothing to learn from, at any rate
     improved = course.improved() or 0.0
+    of = f" and gradients {CLIPPED} ({kept:.0e} of them)" if clipped else ""
     text = (
-        f"with a learning rate of {figure(rate)} one update moves the weights by {median(ratios):.1e} of themselves; "
+        f"with a learning rate of {figure(rate)}{of} one update moves the weights by {median(ratios):.1e} of themselves; "
         f"in {course.steps} steps the loss changed by {abs(improved):.1%}"
     )
     details = rate_details(course.setup, higher=1e-3 if course.setup.adaptive else 1e-2)

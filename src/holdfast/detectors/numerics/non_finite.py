@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from itertools import pairwise
 from typing import Any
 
 from holdfast.detectors.numerics.facts import (
@@ -15,13 +15,13 @@ from holdfast.detectors.numerics.facts import (
     READS,
     SETUP,
     Health,
-    Part,
     Setup,
     figure,
     finite,
-    number,
     rate_details,
+    smaller_rate,
 )
+from holdfast.detectors.numerics.incident import Incident, first_line, of_data, where
 from holdfast.recorded_events import WentOn
 from holdfast.vocabulary import Event, Evidence, Finding, Window
 from holdfast.windows import reads
@@ -32,6 +32,13 @@ UNDEFINED = (
     "mod", "fmod", "remainder", "expm1", "cosine_similarity", "normalize",
 )  # fmt: skip
 
+# Given ordinary numbers they do not overflow: what they made of them is undefined, such as a mean over nothing.
+BOUNDED = ("cross_entropy", "nll_loss", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy",
+           "binary_cross_entropy_with_logits", "mean", "softmax", "log_softmax", "layer_norm", "batch_norm", "ctc_loss", "add",
+           "sub", "mul", "sum")  # fmt: skip
+NO_LABEL = "no label that counts"  # the words of the training process; the recipe is chosen by them
+WHOLE = "all rows of the batch have it, in column"  # the recipe is chosen by it
+LATEST = 8  # samples
 OF_GROWTH = frozenset({"learning-rate-too-high", "exploding-gradients", "unscaled-input", "unscaled-target"})
 
 
@@ -46,51 +53,8 @@ class Thresholds:
     target_scale: float = 1e3
     at_usual_rates: float = 50.0  # a scale that explains it, where the rate is an ordinary one
     fed: float = 1e15  # a value this large, all at once
-
-
-@dataclass(frozen=True, slots=True)
-class Incident:
-    """One event of the training process, read."""
-
-    at: float
-    step: int
-    seen_at: int
-    seen_in: str
-    origin: str
-    reproduced: bool | None
-    replay: str
-    input: Part
-    place: Part
-    values: str
-    before: Part
-    half: str
-    skipped: bool
-
-    @classmethod
-    def of(cls, event: Event) -> Incident:
-        data = event.data
-        part = partial(Part.of, data)
-        step = int(number(data.get("step")) or 0)
-        reproduced = data.get("reproduced")
-        return cls(
-            event.at, step, int(number(data.get("seen_at")) or step), str(data.get("seen_in") or "loss"),
-            str(data.get("origin") or "unknown"), reproduced if isinstance(reproduced, bool) else None,
-            str(data.get("replay") or ""), part("input"), part("place"), str(data.get("values") or ""), part("before"),
-            str(data.get("half") or ""), bool(data.get("skipped_by_scaler")),
-        )  # fmt: skip
-
-    @property
-    def op(self) -> str:
-        return self.place.text("op").lower().rstrip("0123456789").removesuffix("backward").lstrip("_")
-
-    def grew(self, name: str) -> float:
-        """How many times as large the last reading before it was as an ordinary one."""
-        course = [finite(row[1]) for row in self.before[name] or () if isinstance(row, Sequence) and len(row) > 1]
-        known = [abs(value) for value in course if value is not None]
-        if any(value is None for value in course[:-1]) or len(known) < 2:
-            return 1.0
-        usual = sorted(known)[len(known) // 4] or 1e-30
-        return max(known[-2:]) / usual
+    ordinary: float = 100.0  # in any precision, squared and summed up
+    absurd_input: float = 1e6  # a code for "broken", no pixel, price or count
 
 
 @reads(READS)
@@ -98,7 +62,7 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> list[Finding]
     """One finding a cause, by the first incident that has it."""
     found: dict[str, Finding] = {}
     setups = [Setup.of(event) for event in window.events(SETUP)]
-    went_on = window.events(WentOn.KIND)
+    went_on = [one for one in window.events(WentOn.KIND) if WentOn.of(one).was == WentOn.NOT_FINITE]
     events = window.events(NON_FINITE)
     traced = [event for event in events if event.data.get("origin") != "unknown"]
     for event in traced or events:  # what was traced once explains what could not be
@@ -107,6 +71,9 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> list[Finding]
         sample = _last_sample(window, event)
         if sample is not None and incident.before["update_ratio"] is None:
             incident.before["update_ratio"] = sample.moved
+        was = _rate_before_a_jump(window, event, _rate(incident, setup), thresholds)
+        if was is not None:
+            incident.before["rate_was"] = was
         cause, confidence = _cause(incident, setup, thresholds)
         after = [one for one in went_on if one.at >= event.at]
         if cause not in found and not (cause in OF_GROWTH and OF_GROWTH & found.keys()):
@@ -124,36 +91,73 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> list[Finding]
 
 def _cause(incident: Incident, setup: Setup | None, thresholds: Thresholds) -> tuple[str, float]:
     if incident.seen_in == "metric" and incident.origin not in ("input", "target", "forward", "loss", "backward"):
-        return "invalid-math", 0.4  # a metric may be undefined by design: of a class that is not there, say
+        # A metric may be undefined by design, of a class that is not there, say; less so where it had numbers before.
+        return "invalid-math", 0.55 if incident.had_numbers else 0.4
     if incident.origin in ("input", "target"):
         return "bad-input-values", 0.95
     if incident.input["rows"] and not _runs_away(incident, setup, thresholds):
         return "bad-input-values", 0.85  # finite, and out of all proportion to the other rows of the batch
     if setup is not None and _labels_too_large(setup) and incident.origin in ("loss", "forward", "unknown"):
         return "label-out-of-range", 0.9
-    if incident.skipped or (incident.half == "float16" and not _runs_away(incident, setup, thresholds)):
+    if incident.origin == "constant":
+        return "invalid-math", 0.85
+    if incident.skipped or (_is_half(incident) and not _runs_away(incident, setup, thresholds)):
         return "mixed-precision-overflow", 0.85
+    if incident.values.startswith(NO_LABEL) or _of_ordinary_numbers(incident, thresholds):
+        return "invalid-math", 0.85
     if _undefined(incident) and not (_runs_away(incident, setup, thresholds) and _of_growth(incident)):
         return "invalid-math", 0.9 if incident.place.text("op") else 0.8
     steady = not _runs_away(incident, setup, thresholds) and not (setup is not None and setup.recurrent)
     if steady and incident.origin in ("forward", "loss", "backward") and incident.op:
-        return ("bad-input-values", 0.7) if _overflowed_at_once(incident, thresholds) else ("invalid-math", 0.75)
+        return _without_growth(incident, setup, thresholds)
+    if _divides_by_zero(incident, setup):
+        return "invalid-math", 0.85
     if incident.origin in ("weights", "unknown") and not _runs_away(incident, setup, thresholds):
         return "invalid-math", 0.55  # something was undefined, and it was seen too late to say what
     return _growth(incident, setup, thresholds)
+
+
+def _divides_by_zero(incident: Incident, setup: Setup | None) -> bool:
+    """An update, by an optimizer that divides by what may be 0: rows of a table that no batch had, units that are dead."""
+    by_update = incident.origin in ("weights", "update")
+    return by_update and setup is not None and setup.adaptive and setup.optimizer.number("epsilon") == 0.0
+
+
+def _is_half(incident: Incident) -> bool:
+    """What computes in it is a fact of the whole model, or of the operation: a loop may cast, or have layers of several kinds."""
+    return incident.half == "float16" or (incident.place.text("dtype") == "float16" and not _undefined(incident))
 
 
 def _labels_too_large(setup: Setup) -> bool:
     shape, highest, least = setup.output.shape(), setup.targets.number("max"), setup.targets.number("min")
     if setup.family not in ("sparse", "nll") or len(shape) < 2 or highest is None or not setup.targets["integers"]:
         return False
-    units = shape[1] if setup.family == "nll" or "cross_entropy" in setup.loss.text("name") else shape[-1]
+    chosen = setup.loss.number("classes")  # what the script makes of the model's output may have another shape
+    units = chosen or (shape[1] if setup.family == "nll" or "cross_entropy" in setup.loss.text("name") else shape[-1])
     return highest >= units or (least is not None and least < 0 and least not in (-1.0, -100.0))
 
 
 def _undefined(incident: Incident) -> bool:
     """An operation that has no result for what it was given, and not one whose result was too large."""
+    if (_size_told(incident) or 0.0) >= Thresholds().fed:
+        return False  # a power or quotient of it
     return incident.origin in ("forward", "loss", "backward") and incident.op in UNDEFINED
+
+
+def _of_ordinary_numbers(incident: Incident, thresholds: Thresholds) -> bool:
+    size = _size_told(incident)
+    return (
+        size is not None
+        and size < thresholds.ordinary
+        and incident.origin in ("forward", "loss")
+        and incident.op in BOUNDED
+    )
+
+
+def _size_told(incident: Incident) -> float | None:
+    """The largest number the operation was given, where nothing more telling is known of it."""
+    found = re.match(r"(-?[\d.]+(?:e[+-]?\d+)?) in (?:b?float(?:16|32|64))$", incident.values)
+    return abs(float(found.group(1))) if found is not None else None
 
 
 def _overflowed_at_once(incident: Incident, thresholds: Thresholds) -> bool:
@@ -161,6 +165,17 @@ def _overflowed_at_once(incident: Incident, thresholds: Thresholds) -> bool:
     sizes = [abs(float(text)) for text in re.findall(r"-?\d+(?:\.\d+)?e\+\d+", incident.values)]
     weight = finite(incident.before["largest_weight"])
     return bool(sizes) and max(sizes) >= thresholds.fed and weight is not None and weight < 1e3
+
+
+def _without_growth(incident: Incident, setup: Setup | None, thresholds: Thresholds) -> tuple[str, float]:
+    if not _overflowed_at_once(incident, thresholds):
+        return "invalid-math", 0.75
+    fed = finite(incident.before["largest_input"])
+    if fed is None or fed >= thresholds.absurd_input:
+        return "bad-input-values", 0.7
+    if fed >= thresholds.at_usual_rates and not (setup is not None and setup.normalised):
+        return "unscaled-input", 0.75  # an exponential or a power of it
+    return "invalid-math", 0.75
 
 
 def _of_growth(incident: Incident) -> bool:
@@ -230,17 +245,28 @@ def _last_sample(window: Window, event: Event) -> Health | None:
     return Health.of(before[-1]) if before else None
 
 
+def _rate_before_a_jump(window: Window, event: Event, rate: float, thresholds: Thresholds) -> float | None:
+    """Of one step to the next, among the latest samples: a warm-up climbs in many."""
+    earlier = [Health.of(one).rate for one in window.events(HEALTH) if one.at <= event.at][-LATEST:]
+    rates = [*(each for each in earlier if each), rate]
+    return next(
+        (was for was, now in pairwise(rates) if now >= thresholds.jump * was and rate >= thresholds.jump * was), None
+    )
+
+
 def _evidence(
     incident: Incident, setup: Setup | None, sample: Health | None, went_on: Sequence[Event]
 ) -> tuple[Evidence, ...]:
-    texts = [_first_line(incident)]
-    if incident.input["rows"] and incident.origin not in ("input", "target"):
-        texts.append(f"of that batch, {_of_data(incident)}; the other rows hold less than a millionth of it")
+    texts = [first_line(incident), _whole_columns(incident, setup)]
+    if incident.input["rows"] and incident.origin not in ("input", "target", "constant"):
+        texts.append(f"of that batch, {of_data(incident)}; the other rows hold less than a millionth of it")
     if incident.place:
-        texts.append(_where(incident))
+        texts.append(where(incident))
     half = incident.half or (setup.half if setup is not None else "")
     if half:
         texts.append(f"it computes in {half}, which holds up to {'65,504' if half == 'float16' else '3.4e38'}")
+    if _divides_by_zero(incident, setup) and setup is not None:
+        texts.append(f"the epsilon of {setup.optimizer_class} is 0: where a gradient was always 0, its update is 0 / 0")
     texts += _course(incident, setup)
     if sample is not None and incident.origin not in ("input", "target"):
         texts += _largest_gradient(sample)
@@ -254,70 +280,21 @@ def _evidence(
     return tuple(first.values())[:10]
 
 
+def _whole_columns(incident: Incident, setup: Setup | None) -> str:
+    """All rows of the batch: nothing is left where they are left out."""
+    shapes = [one.shape() for one in setup.inputs if one.text("name") == incident.input.text("name")] if setup else []
+    rows, columns = incident.input.number("row_count") or 0, list(incident.input["columns"] or ())
+    if incident.origin != "input" or len(shapes) != 1 or len(shapes[0]) != 2 or not 4 <= shapes[0][0] <= rows:
+        return ""
+    return f"{WHOLE} {', '.join(map(str, columns))}" if 0 < len(columns) < shapes[0][1] else ""
+
+
 def _largest_gradient(sample: Health) -> list[str]:
     known = [group for group in sample.groups if group.gradient is not None and math.isfinite(group.gradient)]
     if len(known) < 2:
         return []
     largest = max(known, key=lambda group: group.gradient or 0.0)
     return [f"the largest gradient at step {sample.step}: of {largest.name} (norm {figure(largest.gradient)})"]
-
-
-def _first_line(incident: Incident) -> str:
-    late = f" (noticed at step {incident.seen_at})" if incident.seen_at > incident.step else ""
-    seen = {"loss": "the loss", "gradient": "a gradient", "weights": "weights", "metric": "a metric",
-            "slot": "the optimizer's running means", "output": "the model's output",
-            "statistics": "running statistics of a normalisation"}.get(incident.seen_in, "a value")  # fmt: skip
-    begun = f"{seen} became NaN or infinite in step {incident.step}{late}"
-    if incident.origin in ("input", "target"):
-        return f"{begun}: {_of_data(incident)}"
-    words = {
-        "forward": "it began in the forward pass",
-        "loss": "it began in the loss function, with an output of the model that was finite",
-        "backward": "it began in the backward pass; the loss itself was finite",
-        "update": "it began with the optimizer's update; the gradients were finite",
-        "weights": "the weights were not finite before",
-    }.get(incident.origin, "where it began is not known")
-    return f"{begun}: {words}"
-
-
-def _of_data(incident: Incident) -> str:
-    data = incident.input
-    what = data.text("what") or "NaN"
-    whose = (
-        "its labels hold" if incident.origin == "target" else f"its input {data.text('name')} holds".replace("  ", " ")
-    )
-    rows, columns, indices = (list(data[name] or ()) for name in ("rows", "columns", "indices"))
-    count = int(finite(data["row_count"]) or len(rows))
-    text = f"{whose} {what} in {count} {'row' if count == 1 else 'rows'}"
-    if rows:
-        text += f" ({'row' if count == 1 else 'rows'} {_listed(rows, count)} of the batch"
-        text += f"; {_listed(indices, count)} of the data set)" if indices else ")"
-    elif indices:
-        text += f" ({_listed(indices, count)} of the data set)"
-    if columns:
-        text += f", column{'s' if len(columns) > 1 else ''} {_listed(columns, len(columns))}"
-    if data["source_clean"]:
-        text += "; the data set itself is finite there: what is done to a row on its way makes it so"
-    return text
-
-
-def _listed(items: Sequence[Any], count: int) -> str:
-    shown = ", ".join(str(item) for item in items[:5])
-    return shown + (", …" if count > 5 or len(items) > 5 else "")
-
-
-def _where(incident: Incident) -> str:
-    place = incident.place
-    op, layer, line, code = (place.text(name) for name in ("op", "layer", "line", "code"))
-    parts = [f"the first operation with such a result: {op}" if op else "", f"in layer {layer}" if layer else ""]
-    text = " ".join(part for part in parts if part)
-    if incident.values:
-        text += f" ({incident.values})" if text else incident.values
-    if line:
-        text += f", at {line}" + (f": {code.strip()}" if code else "")
-    if place.text("dtype") in ("float16", "bfloat16"):
-        text += f", in {place.text('dtype')}"
-    return text
 
 
 def _course(incident: Incident, setup: Setup | None) -> list[str]:
@@ -333,13 +310,15 @@ def _course(incident: Incident, setup: Setup | None) -> list[str]:
     rate, was = finite(incident.before["rate"]), finite(incident.before["rate_was"])
     ratio = finite(incident.before["update_ratio"])
     if rate is not None:
-        changed = f" (it was {figure(was)} before)" if was and not math.isclose(was, rate) else ""
+        jumped = f", a jump to {rate / was:.0f} times that" if was and rate >= Thresholds().jump * was else ""
+        changed = f" (it was {was:.3g} before{jumped})" if was and not math.isclose(was, rate) else ""
         moved = f"; one update moves the weights by {ratio:.1%}" if ratio is not None else ""
         schedule = setup.optimizer.text("schedule") if setup is not None else ""
         of = f" of the schedule {schedule}" if schedule else ""
         texts.append(f"the learning rate: {figure(rate)}{changed}{of}{moved}")
-    if setup is not None and setup.input_scale >= 1e3:
-        texts.append(f"the input reaches {figure(setup.input_scale)}")
+    fed = finite(incident.before["largest_input"]) or (setup.input_scale if setup is not None else 0.0)
+    if fed >= Thresholds().at_usual_rates:
+        texts.append(f"the input reaches {figure(fed)}")
     if setup is not None and setup.target_scale >= 1e3:
         texts.append(
             f"the targets reach {figure(setup.targets.number('max'))} (mean {figure(setup.targets.number('mean'))})"
@@ -348,4 +327,6 @@ def _course(incident: Incident, setup: Setup | None) -> list[str]:
 
 
 def _details(incident: Incident, setup: Setup | None) -> dict[str, Any]:
-    return rate_details(setup, lower=_rate(incident, setup) / 10)
+    rate, was = _rate(incident, setup), finite(incident.before["rate_was"])
+    jumped = was is not None and rate >= Thresholds().jump * was > 0
+    return rate_details(setup, lower=was if jumped else smaller_rate(setup, rate))

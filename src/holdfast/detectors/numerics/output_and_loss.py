@@ -38,7 +38,18 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | Non
     setup = course.setup
     if setup is None or not setup.output:
         return None
-    found = (
+    found = _by_form(setup, thresholds) or _by_effect(course, setup, thresholds)
+    if found is not None:
+        return _finding(found, setup)
+    for name, head in setup.each_head():
+        of_one = _by_form(head, thresholds)
+        if of_one is not None:
+            return _finding(of_one._replace(why=f"of {name}: {of_one.why}"), head)
+    return None
+
+
+def _by_form(setup: Setup, thresholds: Thresholds) -> Mismatch | None:
+    return (
         _one_unit(setup)
         or _over_rows(setup)
         or _logits(setup)
@@ -47,11 +58,18 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | Non
         or _labels(setup)
         or _one_of_many(setup)
         or _range(setup, thresholds)
-        or _rectified_logits(course, setup, thresholds)
+    )
+
+
+def _by_effect(course: Course, setup: Setup, thresholds: Thresholds) -> Mismatch | None:
+    return (
+        _rectified_logits(course, setup, thresholds)
+        or _class_for_each_unit(setup)
         or _classes_by_regression(course, setup, thresholds)
     )
-    if found is None:
-        return None
+
+
+def _finding(found: Mismatch, setup: Setup) -> Finding:
     evidence = [
         Evidence(found.why, "telemetry", setup.at),
         Evidence(_as_built(setup, found.kind), "telemetry", setup.at),
@@ -81,6 +99,16 @@ def _one_unit(setup: Setup) -> Mismatch | None:
         return Mismatch(
             0.97, "softmax over one unit", "softmax over one unit gives 1.0 for every row, whatever the weights are"
         )
+    rows = setup.targets.shape()[0] if setup.targets.shape() else 0
+    if setup.loss["vector"] and setup.last["units"] == 1 and rows > 1:
+        why = (
+            f"the loss {_name(setup)} is given the {rows} outputs of the batch as one vector, and takes them for the {rows} classes of "
+            "one row"
+        )
+        return Mismatch(0.92, "softmax over one unit", why)
+    if setup.family == "categorical" and not setup.loss["from_logits"] and _is_one_column(setup):
+        why = f"the loss {_name(setup)} makes one unit's share of the whole, which is 1.0 for every row: it is 0 whatever the weights are"
+        return Mismatch(0.95, "softmax over one unit", why)
     if setup.loss["from_logits"] and setup.family in ("categorical", "sparse") and _is_one_column(setup):
         return Mismatch(
             0.95,
@@ -96,11 +124,11 @@ def _is_one_column(setup: Setup) -> bool:
 
 
 def _over_rows(setup: Setup) -> Mismatch | None:
-    if not setup.loss["over_rows"] or not setup.classifies:
+    axis = "dim" if setup.loss["over_rows"] else "axis" if setup.output["columns_sum_to_1"] else ""
+    if not axis or not setup.classifies:
         return None
-    return Mismatch(
-        0.92, "softmax over rows", "softmax runs over the rows of the batch (dim=0) instead of over the classes (dim=1)"
-    )
+    why = f"softmax runs over the rows of the batch ({axis}=0) instead of over the classes ({axis}=1)"
+    return Mismatch(0.92, "softmax over rows", why)
 
 
 def _logits(setup: Setup) -> Mismatch | None:
@@ -269,6 +297,23 @@ def _rectified_logits(course: Course, setup: Setup, thresholds: Thresholds) -> M
             "the last layer ends in relu, so no score of a class can be negative; the loss does not fall",
         )
     return None
+
+
+def _class_for_each_unit(setup: Setup) -> Mismatch | None:
+    """A unit for each class, and the number of the class as what all of them are to give."""
+    units, targets = _units(setup), setup.targets
+    lowest, highest, distinct = targets.number("min"), targets.number("max"), targets.number("distinct") or 0
+    if (
+        setup.family != "regression"
+        or not (targets["repeated"] and targets["integers"])
+        or lowest is None
+        or highest is None
+    ):
+        return None
+    if units < 2 or distinct < 2 or lowest < 0 or highest > units or setup.output.shape() != targets.shape():
+        return None
+    why = f"each of the {units} outputs is compared with the same whole number of its row, {lowest:.0f} to {highest:.0f}: the number of a class"
+    return Mismatch(0.85, "classes as quantities", why)
 
 
 def _classes_by_regression(course: Course, setup: Setup, thresholds: Thresholds) -> Mismatch | None:

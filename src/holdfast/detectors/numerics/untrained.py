@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from statistics import median
 
 from holdfast.detectors.numerics.facts import READS, Course, Setup, read
 from holdfast.vocabulary import Evidence, Finding, Window
 from holdfast.windows import reads
+
+CLEARED = "gone at the update"  # by which the recipe is chosen
 
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
     steps: int = 20
     samples: int = 5
+    long: int = 150  # steps in which a head on frozen features would have learned something
+    share: float = 0.5  # of all weights
+    head: int = 2  # layers; adapters are spread among the frozen ones
+    expected: float = 1e-4  # of the weights, by rate and gradient: below that, rounding may leave nothing of an update
+    moved: float = 1e-3  # of itself, by an update: what is trained is trained at a usual rate
 
 
 @reads(READS)
@@ -21,7 +29,14 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | Non
     setup = course.setup
     found = _left_out(course) or _nothing_moves(course, thresholds) or _same_epochs(course, thresholds)
     if setup is not None:
-        found = _frozen(setup) or _not_given(setup, course, thresholds) or _cut_off(course, thresholds) or found
+        found = (
+            _frozen(setup)
+            or _frozen_features(setup, course, thresholds)
+            or _not_given(setup, course, thresholds)
+            or _cut_off(course, thresholds)
+            or found
+            or _cleared(setup, course, thresholds)
+        )
     if found is None:
         return None
     confidence, text = found
@@ -76,6 +91,31 @@ def _frozen(setup: Setup) -> tuple[float, str] | None:
     if last and trainable and any(name == last or name.startswith((f"{last}.", f"{last}/")) for name in names):
         return 0.75, f"the last layer, {last}, is frozen while others train"
     return None
+
+
+def _frozen_features(setup: Setup, course: Course, thresholds: Thresholds) -> tuple[float, str] | None:
+    """Whose head moves and guesses all the same: features that were trained on anything tell more than nothing."""
+    trainable, frozen = setup.weights.number("trainable"), setup.weights.number("frozen")
+    names = [str(name) for name in setup.weights["frozen_names"] or ()]
+    if (
+        not trainable
+        or not frozen
+        or frozen < thresholds.share * (trainable + frozen)
+        or course.steps < thresholds.long
+    ):
+        return None
+    moved = [ratio for sample in course.samples if (ratio := sample.moved) is not None]
+    losses, trained = course.losses(), [group.name for group in course.samples[-1].groups]
+    if (
+        not course.at_chance() or losses[-1] < 0.97 * setup.chance_loss
+    ):  # its samples are far apart: it may have begun to learn
+        return None
+    if len(moved) < thresholds.samples or median(moved) < thresholds.moved or len(trained) > thresholds.head:
+        return None
+    return 0.7, (
+        f"{frozen:,.0f} of {trainable + frozen:,.0f} weights are frozen ({_some(names)}), and after {course.steps} steps the rest is no "
+        "better than a guess: there is nothing in what they give"
+    )
 
 
 def _not_given(setup: Setup, course: Course, thresholds: Thresholds) -> tuple[float, str] | None:
@@ -137,6 +177,26 @@ def _cut_off(course: Course, thresholds: Thresholds) -> tuple[float, str] | None
     return (
         0.8,
         f"no gradient reaches {_some(cut)} in {course.steps} steps, while later layers have one: cut off from the loss",
+    )
+
+
+def _cleared(setup: Setup, course: Course, thresholds: Thresholds) -> tuple[float, str] | None:
+    """There was a gradient after each backward pass, and no update has moved anything."""
+    samples = [sample for sample in course.samples if sample.groups]
+    if len(samples) < thresholds.samples or course.steps < thresholds.steps:
+        return None
+    updates = [group.update for sample in samples for group in sample.groups if group.update is not None]
+    expected = [
+        (sample.rate or 0.0) * (1.0 if setup.adaptive else group.gradient or 0.0) / group.weight
+        for sample in samples
+        for group in sample.groups
+        if group.weight and group.gradient and group.update is not None  # of what the optimizer has
+    ]
+    if not updates or any(updates) or not expected or median(expected) < thresholds.expected:
+        return None
+    return 0.85, (
+        f"in {course.steps} steps no weight moved at all, though each backward pass made gradients: they are {CLEARED} "
+        "(cleared between the two, or taken from the parameters)"
     )
 
 

@@ -20,9 +20,12 @@ GAVE_UP = "numerics.gave_up"
 LOSS, GRADIENT, WEIGHTS, METRIC, SLOT, OUTPUT = "loss", "gradient", "weights", "metric", "slot", "output"
 STATISTICS = "statistics"  # of a normalisation
 INPUT, TARGET, FORWARD, BACKWARD, UPDATE, UNKNOWN = "input", "target", "forward", "backward", "update", "unknown"
+CONSTANT = "constant"  # of the script's: weights of classes, a table
 # How a run went on.
 BATCH_SKIPPED, ROWS_LEFT_OUT, ROLLED_BACK = "batch-skipped", "rows-left-out", "rolled-back"
 CLIPPED, RATE_LOWERED, LOSS_SCALE_LOWERED = "clipped", "rate-lowered", "loss-scale-lowered"
+IMPUTED = "values-imputed"
+NOT_FINITE = "not finite"
 
 GROUPS = 24  # layers of a health sample: the first and last twelve
 ROWS = 10  # bad rows and columns that are named
@@ -40,7 +43,7 @@ class Columns(TypedDict, total=False):
 
 
 class Values(TypedDict, total=False):
-    """Of a tensor. `between_0_and_1` and `rows_sum_to_1` of outputs; `distinct` and `one_hot` of targets; `columns` of
+    """Of a tensor. `between_0_and_1` and `…_sum_to_1` of outputs; `distinct`, `one_hot` and `repeated` of targets; `columns` of
     two-dimensional float input."""
 
     name: str
@@ -54,8 +57,10 @@ class Values(TypedDict, total=False):
     integers: bool
     distinct: int
     one_hot: bool
+    repeated: bool  # each row has one value, in all its columns
     between_0_and_1: bool
     rows_sum_to_1: bool
+    columns_sum_to_1: bool  # and rows do not
     columns: Columns
 
 
@@ -73,6 +78,8 @@ class Loss(TypedDict, total=False):
     over_rows: bool  # a softmax on the way to it runs over the rows of the batch
     compared: List[int]  # the shape of outputs minus targets, where the script takes the difference itself
     line: Optional[str]
+    classes: int  # that the loss chooses among, where its target is their numbers
+    vector: bool  # it is given one vector of scores, and no table of rows
 
 
 class Optimizer(TypedDict, total=False):
@@ -80,6 +87,7 @@ class Optimizer(TypedDict, total=False):
     rate: Number
     schedule: str  # the class of the object that gives the rate
     weight_decay: Number
+    epsilon: Number  # what is added to the root that an update is divided by
     momentum: Number
     clips: Optional[bool]
     parameters: int
@@ -93,6 +101,16 @@ class Weights(TypedDict, total=False):
     zero: List[str]
     constant: List[str]
     largest: Dict[str, Any]  # name, std, shape
+
+
+class Head(TypedDict, total=False):
+    """An output with a loss of its own, where a model has several, or another term of the loss."""
+
+    name: str
+    last: LastLayer
+    loss: Loss
+    targets: Values
+    output: Values
 
 
 class Setup(TypedDict, total=False):
@@ -111,6 +129,8 @@ class Setup(TypedDict, total=False):
     half: Optional[str]
     # Dense layers that follow each other with nothing but shapes between, where the model has no other:
     linear: List[str]
+    normalised_alone: List[str]  # batch normalisations that are given one value of each feature
+    heads: List[Head]
 
 
 class Health(TypedDict, total=False):
@@ -159,6 +179,7 @@ class Before(TypedDict, total=False):
     loss_scale: Number
     update_ratio: Number
     output_scale: Number
+    largest_input: Number  # of what is finite in the batch
 
 
 class NonFinite(TypedDict, total=False):
@@ -174,6 +195,7 @@ class NonFinite(TypedDict, total=False):
     before: Before
     half: Optional[str]
     skipped_by_scaler: bool
+    had_numbers: bool  # a metric that was finite before
 
 
 def tell_setup(recorder: Recorder, facts: Setup) -> None:
@@ -196,8 +218,11 @@ def tell_non_finite(recorder: Recorder, facts: NonFinite) -> None:
     recorder.event(NON_FINITE, **told)
 
 
-def tell_went_on(recorder: Recorder, step: int, how: str, text: str, lost_steps: int, times: int) -> None:
-    recorder.event(WENT_ON, step=step, how=how, text=text, lost_steps=lost_steps, times=times)
+def tell_went_on(
+    recorder: Recorder, step: int, how: str, text: str, lost_steps: int, times: int, was: str = NOT_FINITE
+) -> None:
+    """`was`: what was wrong with the step."""
+    recorder.event(WENT_ON, step=step, how=how, text=text, lost_steps=lost_steps, times=times, was=was)
 
 
 def tell_gave_up(recorder: Recorder, step: int, times: int, text: str) -> None:

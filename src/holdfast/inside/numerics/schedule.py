@@ -11,6 +11,9 @@ ALLOWANCE_S = 0.6  # …and this much once: a run of seconds has to be judged by
 EVERY_S = 0.5
 OF_THE_RUN = 0.005  # from one look to the next: 0.5 s after 100 s, 18 s after an hour
 COUNTED = 1000  # steps of which some are looked at by their number
+JUMP = 5.0  # times the learning rate: what comes after it is looked at like a beginning…
+BEGUN_AGAIN = 3  # …so often, for schedules that go up and down…
+AFTER = 50  # …and not within a warm-up, where many steps are looked at anyway
 
 
 class Schedule:
@@ -18,7 +21,19 @@ class Schedule:
     have cost, and less often as the run gets older: what is told of it stays bounded. The first look is not counted: it prepares
     the others."""
 
-    __slots__ = ("_began", "_clock", "_every_s", "_is_first", "_left_s", "_next_at", "_previous", "_share", "next_step")
+    __slots__ = (
+        "_again",
+        "_began",
+        "_clock",
+        "_every_s",
+        "_from",
+        "_is_first",
+        "_left_s",
+        "_next_at",
+        "_previous",
+        "_share",
+        "next_step",
+    )
 
     def __init__(
         self,
@@ -28,7 +43,8 @@ class Schedule:
         clock: Callable[[], float] = now,
     ) -> None:
         self._every_s, self._share, self._left_s, self._clock = every_s, share, allowance_s, clock
-        self._previous, self.next_step = 1, 1
+        self._previous, self.next_step, self._from = 1, 1, 0
+        self._again = BEGUN_AGAIN
         self._began = clock()
         self._next_at = 0.0
         self._is_first = True
@@ -51,6 +67,13 @@ class Schedule:
         if not self.next_step:
             return
         while self.next_step <= step:
-            self._previous, self.next_step = self.next_step, self.next_step + self._previous
-        if self.next_step > COUNTED or self._left_s <= 0.0:
+            gap = self.next_step - self._from
+            self._previous, self.next_step = gap, self.next_step + self._previous
+        if self.next_step - self._from > COUNTED or self._left_s <= 0.0:
             self.next_step = 0  # by the clock from here on
+
+    def begin_again(self, step: int) -> None:
+        """Densely from the next step on, while the allowance lasts: something has changed."""
+        if self._again and self._left_s > 0.0 and step >= self._from + AFTER:
+            self._again -= 1
+            self._previous, self.next_step, self._from = 1, step + 1, step

@@ -4,15 +4,17 @@ did it. A bounded number of times, each of them disclosed."""
 from __future__ import annotations
 
 import math
-import sys
-import zlib
-from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Set
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Set
 
+from ...fed_batches.imputing import fill_of, filled, in_words
 from ...never_raise import guarded
 from ...numerics.bound import Bound, NumbersGoneBad
 from ...numerics.events import (
     BATCH_SKIPPED,
     CLIPPED,
+    IMPUTED,
+    INPUT,
+    METRIC,
     RATE_LOWERED,
     ROWS_LEFT_OUT,
     SLOT,
@@ -30,6 +32,7 @@ from ...tensorflow.numerics.snapshot import Snapshot
 from ...tensorflow.numerics.step_watch import Outcome
 from .. import seams
 from . import lower_rate
+from .batch_rows import content_of, rows_in, without_rows
 from .compiled_anew import compiled_anew
 from .examination import as_tensors, leaves_of
 from .incidents import Found, Incidents, batch_losses
@@ -63,6 +66,7 @@ class GoingOn:
         self._logs: Any = None
         self._known: Set[int] = set()
         self._screened: Set[str] = set()  # names of parts of the batch in which rows were bad
+        self._fills: Dict[str, Any] = {}  # by parts of the batch: what stands for values that are not finite
         self.sound: Optional[Snapshot] = None  # the newest state from which the loss was near its lowest
         self._lowest = math.inf
 
@@ -96,6 +100,9 @@ class GoingOn:
                 present.put_back()
         watch.sick = not mended
         if not mended:
+            if seen_in == METRIC:
+                flight.pass_over_metrics(present)
+                watch.sick = False
             return None
         flight.begin(Snapshot(flight.variables, step))
         return Outcome(self._logs)
@@ -117,8 +124,11 @@ class GoingOn:
         while found.failing is not None:
             bound = self._bound_of_rows if found.examined.rows else self._bound
             if self._is_new(found) and not bound.allows(found.failing.step):
-                return self._given_up(found, bound, step)
-            way = self._way(flight, found.failing, found.examined)
+                way = self._with_imputed_values(flight, found.failing, found.examined)
+                if way is None:
+                    return self._given_up(found, bound, step)
+            else:
+                way = self._way(flight, found.failing, found.examined)
             if way is None:
                 self._logs = None
                 return None
@@ -163,7 +173,7 @@ class GoingOn:
         """The first that leads on; the flight begins anew after it, with the batches that remain."""
         ways: List[Callable[[FlightRecorder, Failing, Examined], Optional[Way]]] = []
         if examined.leaf is not None:
-            ways += [self._without_rows, self._without_batch]
+            ways += [self._without_rows, self._with_imputed_values, self._without_batch]
         elif examined.rows and (examined.undefined or self._are_outliers(flight, failing, examined)):
             ways += [self._without_rows, self._without_batch, self._with_lower_rate]
         elif examined.undefined or examined.origin == UPDATE:
@@ -189,13 +199,10 @@ class GoingOn:
     def _without_rows(self, flight: FlightRecorder, failing: Failing, examined: Examined) -> Optional[Way]:
         tf, bad = self._watch.tf, set(examined.rows)
         rows = rows_in(failing.batch, tf)
-        good = [row for row in range(rows) if row not in bad]
-        if not good or not bad:
+        rest = without_rows(failing.batch, bad, tf)
+        if rest is None or not bad:
             return None
         failing.before.put_back()
-        rest = tf.nest.map_structure(
-            lambda one: tf.gather(one, good) if isinstance(one, tf.Tensor) else one, as_tensors(failing.batch, tf)
-        )
         logs = self._noting(rest)
         state = Snapshot(flight.variables, failing.step)
         if flight.bad_in(state) is not None or not is_finite(self._incidents.loss_of(logs)):
@@ -206,24 +213,54 @@ class GoingOn:
             self._watch.screen = guarded(self._screen)
         return Way(ROWS_LEFT_OUT, f"{len(bad)} of {rows} rows of the batch of step {failing.step} left out", 0)
 
+    def _with_imputed_values(self, flight: FlightRecorder, failing: Failing, examined: Examined) -> Optional[Way]:
+        """Where rows cannot be left out: all of a batch are bad, or those of batch after batch."""
+        bad, leaf = examined.input, examined.leaf
+        if bad is None or leaf is None or examined.origin != INPUT or bad["name"] in self._fills:
+            return None
+        self._fills[bad["name"]] = fill_of(array_of(leaf))
+        failing.before.put_back()
+        logs = self._noting(self._filled(failing.batch))
+        state = Snapshot(flight.variables, failing.step)
+        if flight.bad_in(state) is not None or not is_finite(self._incidents.loss_of(logs)):
+            del self._fills[bad["name"]]
+            return None
+        self._after(flight, failing, state)
+        self._watch.screen = guarded(self._screen)
+        return Way(IMPUTED, in_words(bad["name"], failing.step), 0)
+
+    def _filled(self, batch: Any) -> Any:
+        tf = self._watch.tf
+        data = as_tensors(batch, tf)
+        instead = {}
+        for _, leaf in leaves_of(data, tf):
+            if leaf.name in self._fills and is_float(leaf.tensor):
+                array = filled(array_of(leaf.tensor), self._fills[leaf.name])
+                instead[id(leaf.tensor)] = leaf.tensor if array is None else tf.cast(array, leaf.tensor.dtype)
+        return tf.nest.map_structure(lambda one: instead.get(id(one), one), data)
+
     def _screen(self, batch: Any) -> Any:
-        """The same rows come again in each epoch, and what they do may be hidden until the next look: they are left out
+        """The same rows come again in each epoch, and what they do may be hidden until the next look: they are left out, or filled in,
         beforehand. None where the batch is to be trained as it is."""
+        if not self._fills or self._watch.recorder.settings.get("policy") != "protect":
+            return self._without_screened(batch)
+        batch = self._filled(batch)
+        rest = self._without_screened(batch)
+        return batch if rest is None else rest
+
+    def _without_screened(self, batch: Any) -> Any:
         tf = self._watch.tf
         named = [leaf.tensor for _, leaf in leaves_of(batch, tf) if leaf.name in self._screened]
         bad = {int(row) for leaf in named if is_float(leaf) and not is_finite(leaf) for row in bad_rows(array_of(leaf))}
-        rows = rows_in(batch, tf) if bad else 0
-        good = [row for row in range(rows) if row not in bad]
-        if not bad or not good or self._watch.recorder.settings.get("policy") != "protect":
+        rest = without_rows(batch, bad, tf) if bad else None
+        if rest is None or self._watch.recorder.settings.get("policy") != "protect":
             return None
         step = self._watch.recorder.steps + 1
         if self._is_new_content(batch, sorted(bad)) and not self._bound_of_rows.allows(step):
             return None
-        text = f"{len(bad)} of {rows} rows of the batch of step {step} left out"
+        text = f"{len(bad)} of {rows_in(batch, tf)} rows of the batch of step {step} left out"
         tell_went_on(self._watch.recorder, step, ROWS_LEFT_OUT, text, 0, self._bound_of_rows.count)
-        return tf.nest.map_structure(
-            lambda one: tf.gather(one, good) if isinstance(one, tf.Tensor) else one, as_tensors(batch, tf)
-        )
+        return rest
 
     def _without_batch(self, flight: FlightRecorder, failing: Failing, _examined: Examined) -> Optional[Way]:
         failing.before.put_back()
@@ -333,27 +370,6 @@ class GoingOn:
             return not losses
         lowest = self._lowest if math.isfinite(self._lowest) else 0.0
         return bool(losses[-1] <= GROWN * max(min(losses), lowest, 1e-12))
-
-
-def rows_in(batch: Any, tf: Any) -> int:
-    """0 where its parts do not share a first axis."""
-    leaves = [one for one in tf.nest.flatten(as_tensors(batch, tf)) if one is not None]
-    if not leaves or any(not isinstance(one, tf.Tensor) or not one.shape.rank for one in leaves):
-        return 0
-    sizes = {int(one.shape[0]) for one in leaves}
-    return sizes.pop() if len(sizes) == 1 else 0
-
-
-def content_of(batch: Any, rows: Sequence[int], tf: Any) -> int:
-    """A number that these rows are known by, in whatever order; those of the whole batch where there are none."""
-    numpy: Any = sys.modules["numpy"]
-    mark = 0
-    for leaf in tf.nest.flatten(as_tensors(batch, tf)):
-        if isinstance(leaf, tf.Tensor) and leaf.dtype != tf.string and leaf.shape.rank:
-            array = leaf.__array__()
-            for row in rows if rows and rows_in(batch, tf) else range(len(array)):
-                mark ^= zlib.crc32(numpy.ascontiguousarray(array[row]).tobytes())
-    return mark
 
 
 def grew(trained: List[Any]) -> bool:

@@ -10,17 +10,18 @@ from typing import Any, Callable, Dict, List, Optional
 from ...never_raise import outcome
 from ...numerics.events import Before, Health, ends, tell_health, tell_setup
 from ...numerics.plain_numbers import History, told
-from ...numerics.schedule import Schedule
+from ...numerics.schedule import JUMP, Schedule
 from ...telemetry import Recorder, now
 from ...tensorflow.numerics.array_facts import classes_of, correct_share, labels_of, spread_and_scale
 from ...tensorflow.numerics.finiteness import array_of, is_float, sum_of_squares
 from ...tensorflow.numerics.flight_recorder import FlightRecorder
 from .. import seams
 from ..late_values import layers_of_variables, short
+from .last_layer import activation_of
 from .left_out import LeftOut, Noted
 from .loss_kinds import loss_facts
 from .probe import Probed, may_probe, probed
-from .setup_facts import activation_of, setup_facts
+from .setup_facts import setup_facts
 from .state import rate_of
 
 SHARE = 0.0015
@@ -64,6 +65,14 @@ class Sampler:
 
     def memory(self) -> Before:
         return {**self._memory, "gradient_norms": self._gradients.told(), "losses": self._losses.told()}
+
+    def rate_is_set(self, rate: float) -> bool:
+        """Between two steps. Whether it jumped: the steps from here on are sampled like the first ones."""
+        was = self._memory.get("rate_was")
+        if not isinstance(was, float) or not 0.0 < JUMP * was <= rate:
+            return False
+        self._schedule.begin_again(self._recorder.steps)
+        return True
 
     def note_loss(self, step: int, loss: Optional[float]) -> None:
         """The mean since the look before."""

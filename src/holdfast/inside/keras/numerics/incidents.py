@@ -6,7 +6,7 @@ import sys
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence
 
 from ...never_raise import outcome
-from ...numerics.events import UNKNOWN, WEIGHTS, BadInput, Before, NonFinite, tell_non_finite
+from ...numerics.events import METRIC, UNKNOWN, WEIGHTS, BadInput, Before, NonFinite, tell_non_finite
 from ...numerics.plain_numbers import told
 from ...tensorflow.numerics.bad_rows import far_out
 from ...tensorflow.numerics.examination import Examined, unknown
@@ -108,6 +108,8 @@ class Incidents:
         }
         if examined.input is not None:
             facts["input"] = examined.input
+        if failing is not None and failing.seen_in == METRIC:
+            facts["had_numbers"] = had_numbers(self._watch.model_ref(), flight, failing)
         return facts
 
     def _before(self, flight: FlightRecorder, failing: Optional[Failing]) -> Before:
@@ -123,6 +125,8 @@ class Incidents:
         before["weights_finite"] = flight.bad_in(failing.before) is None
         before["largest_weight"] = told(largest(flight, failing.before))
         before["rate"] = told(rate)
+        fed = [leaf.tensor for part, leaf in leaves_of(failing.batch, self._watch.tf) if part == "x"]
+        before["largest_input"] = told(largest_finite([array_of(one) for one in fed if is_float(one)]))
         scale = getattr(getattr(model, "optimizer", None), "dynamic_scale", None)
         if scale is not None:
             before["loss_scale"] = told(float(scale.numpy()))
@@ -163,10 +167,27 @@ def mean_loss(model: Any, flight: FlightRecorder, earlier: Optional[Snapshot]) -
     return between(earlier, flight.good, *places)
 
 
+def had_numbers(model: Any, flight: FlightRecorder, failing: Failing) -> bool:
+    """Whether the metric that broke had counted something in this epoch: then it is not undefined by design."""
+    number = flight.first_bad(failing.after)
+    every = [one for metric in model.metrics for one in (metric, *getattr(metric, "metrics", ()))]
+    owned = [[id(seams.value_of(one)) for one in metric.variables] for metric in every]
+    holders = [ids for ids in owned if number is not None and id(flight.variables[number]) in ids]
+    own = min(holders, key=len, default=[])
+    before = (array_of(v) for one, v in zip(flight.variables, failing.before.values) if id(one) in own and is_float(v))
+    return any(bool(one.any()) for one in before)
+
+
 def largest(flight: FlightRecorder, state: Snapshot) -> float:
     numpy: Any = sys.modules["numpy"]
     weights = [array_of(v) for v, kind in zip(state.values, flight.kinds) if kind == WEIGHTS and is_float(v)]
     return max((float(numpy.abs(one).max()) for one in weights if one.size), default=0.0)
+
+
+def largest_finite(arrays: List[Any]) -> float:
+    numpy: Any = sys.modules["numpy"]
+    sizes = (numpy.abs(one[numpy.isfinite(one)]) for one in arrays)
+    return max((float(one.max()) for one in sizes if one.size), default=0.0)
 
 
 def half_of(model: Any) -> Optional[str]:

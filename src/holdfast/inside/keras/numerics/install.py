@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any, Callable, Optional
+from typing import Any, Callable, List, Optional
 
 from ...never_raise import guarded
 from ...numerics.events import tell_epoch
@@ -17,6 +17,7 @@ from ...tensorflow.numerics.snapshot import Snapshot
 from ...tensorflow.numerics.step_watch import Step
 from .. import seams
 from .executions import Executions
+from .fed_labels import FedLabels
 from .going_on import GoingOn
 from .health import Sampler
 from .incidents import Incidents, mean_loss
@@ -33,6 +34,7 @@ class Numerics:
     def __init__(self, recorder: Recorder, tf: Any, epoch_iterator: Callable[[], Any], values: Any) -> None:
         self._recorder, self._tf, self._epoch_iterator, self._values = recorder, tf, epoch_iterator, values
         self._watches = loop_of(recorder, tf).watches
+        self._fed: List[FedLabels] = []
 
     def follow_assignments(self) -> None:
         variable_class = seams.variable_class("tensorflow")
@@ -50,7 +52,10 @@ class Numerics:
 
     @guarded
     def of_step(self, model_ref: Callable[[], Any]) -> Optional[Aspect]:
-        return self._watch_of(model_ref).aspect
+        watch = self._watch_of(model_ref)
+        self._fed = [one for one in self._fed if one.is_alive()]
+        self._fed.append(fed := FedLabels(watch, self._epoch_iterator))
+        return lambda step: fed.aspect(watch.aspect(step))
 
     @guarded
     def of_executions(self, model_ref: Callable[[], Any], count: int) -> Optional[Executions]:
@@ -65,6 +70,7 @@ class Numerics:
         watch.incident = going_on
         watch.well = well = Well(going_on, sampler, self._values)
         watch.begins = well.begins
+        watch.rate_is_set = sampler.rate_is_set
         self._watches.add(watch)
         return watch
 
@@ -82,6 +88,8 @@ class Numerics:
     @guarded
     def epoch_ends(self, epoch: int = -1, logs: Any = None) -> None:
         self._watches.between_steps(AT_EPOCH)
+        for fed in self._fed:
+            fed.epoch_is_over()
         numbers = {str(name): told(value) for name, value in (logs or {}).items() if _is_number(value)}
         tell_epoch(self._recorder, int(epoch), self._recorder.steps, numbers)
 

@@ -40,7 +40,10 @@ def the_loss(model: Any) -> Any:
 
 
 def loss_facts(model: Any) -> Loss:
-    loss = the_loss(model)
+    return facts_of(the_loss(model))
+
+
+def facts_of(loss: Any) -> Loss:
     if loss is None:
         return {}
     name = loss if isinstance(loss, str) else getattr(loss, "__name__", None) or type(loss).__name__

@@ -7,8 +7,10 @@ import contextlib
 import functools
 from typing import Any, Callable, Iterable, List, NamedTuple, Optional, Tuple
 
+from ...numerics.repeatable import methods_of, repeatable
 from ...tensorflow.numerics.examination import eagerly
-from ...tensorflow.numerics.untouched import methods_of, repeatable, untouched
+from ...tensorflow.numerics.forward_ops import ForwardOps
+from ...tensorflow.numerics.untouched import untouched
 from .. import seams
 from ..batch_slices import cut, rows_of
 from ..undo import optimizers_of, replaced, replaced_here
@@ -36,6 +38,8 @@ class Probed:
         self.first_layer: Any = None
         self.parts: Tuple[Any, Any, Any] = (None, None, None)  # x, y, sample_weight
         self.latest: Any = None  # the innermost layer that gave a result last
+        self.ops = ForwardOps()  # of the first look
+        self.normalised_alone: List[str] = []  # batch normalisations that were given one value of each feature
 
 
 OnLayer = Callable[[Any, Any], None]
@@ -78,6 +82,7 @@ def probed_step(
         stack.enter_context(eagerly(tf))
         if noted is not None:
             stack.enter_context(noted.at_the_tapes())
+            stack.enter_context(found.ops.recording())
         for optimizer in optimizers:
             stack.enter_context(replaced_here(optimizer, "apply", _catching(optimizer, found)))
         stack.enter_context(replaced(loss_class, "__call__", _noting_loss(loss_class.__call__, found)))
@@ -117,6 +122,12 @@ def _catching(optimizer: Any, found: Probed) -> Callable[..., None]:
     return apply
 
 
+def _has_one_value(result: Any) -> bool:
+    """Of each feature: one row, and no places within it."""
+    shape = tuple(getattr(result, "shape", None) or ())
+    return len(shape) > 1 and all(size == 1 for size in shape[:-1])
+
+
 def _following(call: Callable[..., Any], noted: Noted) -> Callable[..., Any]:
     @functools.wraps(call)
     def followed(layer: Any, *args: Any, **kwargs: Any) -> Any:
@@ -135,7 +146,10 @@ def _noting(call: Callable[..., Any], found: Probed, on_layer: OnLayer) -> Calla
         model = found.model
         if found.first_layer is None and layer is not model and not list(getattr(layer, "layers", ())):
             found.first_layer = layer
-        result = call(layer, *args, **kwargs)
+        with found.ops.within(layer):
+            result = call(layer, *args, **kwargs)
+        if type(layer).__name__ == "BatchNormalization" and _has_one_value(result):
+            found.normalised_alone.append(str(layer.name))
         if layer is model:
             if found.given is None:
                 found.given, found.last_layer = result, found.latest

@@ -5,13 +5,15 @@ from __future__ import annotations
 import sys
 from typing import Any, Dict, List, Optional
 
-from ...numerics.events import LastLayer, Optimizer, Setup, Values, Weights
+from ...numerics.events import Loss, Optimizer, Setup, Values, Weights
 from ...numerics.plain_numbers import told
 from ...tensorflow.numerics.array_facts import of_input, of_output, of_targets
 from ...tensorflow.numerics.finiteness import array_of, is_float
 from .. import seams
 from .examination import leaves_of
+from .heads import heads_of
 from .incidents import half_of
+from .last_layer import activation_of, last_layer
 from .loss_kinds import loss_facts
 from .probe import Probed
 from .state import CLIPS, optimizer_of, rate_of
@@ -44,43 +46,31 @@ def setup_facts(model: Any, batch: Any, probed: Optional[Probed], first: Dict[in
         elif leaf.is_target and "targets" not in found:
             found["targets"] = of_targets(array_of(leaf.tensor))
     if probed is not None:
-        _add_probed(found, probed, tf)
+        _add_probed(found, probed, model, tf)
     return found
 
 
-def _add_probed(found: Setup, probed: Probed, tf: Any) -> None:
+def _add_probed(found: Setup, probed: Probed, model: Any, tf: Any) -> None:
     given = next((one for one in tf.nest.flatten(probed.given) if one is not None), None)
     if probed.first_layer is not None:
         found["first_layer"] = {"kind": type(probed.first_layer).__name__}
-    if given is not None and hasattr(given, "shape"):
-        found["output"] = output_facts(given)
-        if probed.last_layer is not None:
-            found["last"] = last_layer(probed.last_layer, given)
+    if probed.normalised_alone:
+        found["normalised_alone"] = probed.normalised_alone[:NAMES]
+    found["heads"] = heads_of(model, probed.given, probed.parts[1])
+    if given is None or not hasattr(given, "shape"):
+        return
+    found["output"] = output_facts(given)
+    if probed.last_layer is not None:
+        found["last"] = last_layer(probed.last_layer, given)
+    found["linear"] = found["linear"] or probed.ops.linear_layers(given)[:NAMES]
+    rows = probed.ops.spread_over(given)
+    if rows and not found["loss"].get("family"):
+        spread: Loss = {"name": "squared difference", "family": "regression", "compared": [rows, rows]}
+        found["loss"] = {**found["loss"], **spread}
 
 
 def output_facts(given: Any) -> Values:
     return of_output(array_of(given))
-
-
-def last_layer(layer: Any, given: Any) -> LastLayer:
-    shape = list(given.shape)
-    found: LastLayer = {
-        "layer": str(layer.name),
-        "kind": type(layer).__name__,
-        "activation": activation_of(layer),
-    }
-    if shape and len(shape) > 1:
-        found["units"] = int(shape[-1])
-    return found
-
-
-def activation_of(layer: Any) -> Optional[str]:
-    """softmax, sigmoid, tanh, relu, linear …; None of a layer without one."""
-    function = getattr(layer, "activation", None)
-    if function is not None:
-        return str(getattr(function, "__name__", type(function).__name__)).lower()
-    kind = type(layer).__name__
-    return kind.lower() if kind in ("ReLU", "LeakyReLU", "ELU", "PReLU", "Softmax") else None
 
 
 def optimizer_facts(model: Any) -> Optimizer:
@@ -94,6 +84,7 @@ def optimizer_facts(model: Any) -> Optimizer:
         "name": type(optimizer).__name__,
         "rate": told(rate_of(model)),
         "weight_decay": told(_number(optimizer, "weight_decay")),
+        "epsilon": told(_number(optimizer, "epsilon")),
         "momentum": told(_number(optimizer, "momentum")),
         "clips": any(getattr(optimizer, name, None) for name in CLIPS),
         "parameters": sum(_size(one) for one in seams.trained_by(optimizer)),

@@ -6,8 +6,9 @@ from typing import Any, Callable, List, Optional, Tuple
 
 from ...telemetry import Recorder
 from ...tensorflow.numerics.step_watch import StepWatch
+from .. import seams
 from ..undo import optimizers_of
-from .state import loss_key, state_variables
+from .state import loss_key, optimizer_of, state_variables
 
 
 class ModelWatch(StepWatch):
@@ -16,11 +17,19 @@ class ModelWatch(StepWatch):
         self.model_ref = model_ref
         # Looks at the state where several steps are made at once.
         self.at_once: Optional[Callable[[float], None]] = None
+        self.rate_is_set: Callable[[float], bool] = lambda rate: False  # whether the next step is to be looked at
 
     def between_steps(self, share: float) -> None:
         if self.flight is None and self.at_once is not None:
             self.at_once(share)
         super().between_steps(share)
+
+    def assigned(self, variable: Any, value: Any) -> None:
+        super().assigned(variable, value)
+        model = self.model_ref() if self.flight is not None and variable.shape.rank == 0 else None
+        rate = getattr(optimizer_of(model), "learning_rate", None)
+        if rate is not None and seams.value_or_itself(rate) is variable and self.rate_is_set(float(value)):
+            self._room = 0
 
     def variables(self) -> Optional[Tuple[List[Any], List[str]]]:
         model = self.model_ref()

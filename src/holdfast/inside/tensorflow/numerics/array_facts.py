@@ -64,6 +64,8 @@ def of_output(array: Any) -> Values:
         found["between_0_and_1"] = bool((array >= 0).all() and (array <= 1).all())
         if array.ndim > 1:
             found["rows_sum_to_1"] = bool(numpy.allclose(array.sum(axis=-1), 1.0, atol=1e-3))
+        if array.ndim == 2 and len(array) > 3 and found["between_0_and_1"] and not found["rows_sum_to_1"]:
+            found["columns_sum_to_1"] = bool(numpy.allclose(array.sum(axis=0), 1.0, atol=1e-3))
     return found
 
 

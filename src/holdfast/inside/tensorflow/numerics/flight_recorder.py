@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, List, NamedTuple, Optional, Sequence
+from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Set
 
-from ...numerics.events import LOSS
+from ...numerics.events import LOSS, METRIC
 from ...telemetry import now
-from .finiteness import first_bad, is_finite
+from .finiteness import is_finite
 from .snapshot import Snapshot
 
 MOST_BYTES = 64 << 20  # of batches since the good state…
@@ -38,8 +38,9 @@ class Failing(NamedTuple):
 class FlightRecorder:
     """`kinds`: of each variable, what it is (weights, slot, metric), as events say it."""
 
-    def __init__(self, variables: Sequence[Any], kinds: Sequence[str]) -> None:
+    def __init__(self, variables: Sequence[Any], kinds: Sequence[str], undefined: Optional[Set[int]] = None) -> None:
         self.variables, self.kinds = list(variables), list(kinds)
+        self.undefined = set() if undefined is None else undefined  # ids of metrics' variables that were told once
         self.good: Optional[Snapshot] = None
         self.entries: List[Any] = []
         self.whole = True  # nothing is missing between the good state and now
@@ -66,8 +67,22 @@ class FlightRecorder:
         del self.entries[:]
 
     def bad_in(self, state: Snapshot) -> Optional[str]:
-        number = first_bad(state.values)
+        number = self.first_bad(state)
         return None if number is None else self.kinds[number]
+
+    def first_bad(self, state: Snapshot) -> Optional[int]:
+        for number, value in enumerate(state.values):
+            if not is_finite(value) and id(self.variables[number]) not in self.undefined:
+                return number
+        return None
+
+    def pass_over_metrics(self, state: Snapshot) -> None:
+        """A metric that is undefined, and was told, hides nothing that comes later. Its loss is read by itself."""
+        for variable, kind, value in zip(self.variables, self.kinds, state.values):
+            if kind == METRIC and not is_finite(value):
+                self.undefined.add(id(variable))
+        if self.bad_in(state) is None:
+            self.begin(state)
 
     def replay(self, run: Run, loss_of: Callable[[Any], Any]) -> Optional[Failing]:
         """Puts the good state back and goes through what happened since, with a look after each step. None where it all

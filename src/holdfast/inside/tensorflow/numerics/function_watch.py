@@ -144,6 +144,9 @@ class TapeIncidents:
             if done is None:
                 present.put_back()
         watch.sick = done is None or done.ending is not None
+        if done is None and seen_in == METRIC:
+            flight.pass_over_metrics(present)
+            watch.sick = False
         return done
 
     def first(self, flight: FlightRecorder, failing: Optional[Failing], given: Given, step: int, seen_in: str) -> None:

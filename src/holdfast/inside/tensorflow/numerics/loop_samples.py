@@ -7,9 +7,9 @@ from typing import Any, Callable, List, Optional
 from ...keras import seams as keras_seams
 from ...keras.numerics.health import Sampler
 from ...keras.numerics.probe import Probed, probed_step
+from ...numerics.repeatable import repeatable
 from ...telemetry import Recorder
 from .flight_recorder import FlightRecorder
-from .untouched import repeatable
 
 
 class LoopModel:

@@ -7,7 +7,7 @@ twice a second; `FlightRecorder` knows the exact step then.
 from __future__ import annotations
 
 from math import isfinite, prod
-from typing import Any, Callable, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, List, NamedTuple, Optional, Set, Tuple
 
 from ...headroom import left
 from ...never_raise import guarded
@@ -52,6 +52,7 @@ class StepWatch:
         self.latest: Any = None  # logs at the last look that found nothing
         self._losses: List[Any] = []  # on a GPU: not read yet
         self._owned: Any = frozenset()  # ids of TensorFlow's variables
+        self._undefined: Set[int] = set()  # of metrics' that are not finite, as was told
         self._room, self._most, self._sampling = 0, 1, True
         self._due_at = 0.0
         self._checked_at, self._cost_s, self._check_s = 0.0, 0.0, 0.0
@@ -157,7 +158,7 @@ class StepWatch:
         if not self.fits(variables):
             self.recorder.event("numerics.off", reason="there is no room for a second copy of the weights")
             return
-        self.flight = FlightRecorder(variables, kinds)
+        self.flight = FlightRecorder(variables, kinds, self._undefined)
         self._owned = frozenset(id(one) for one in variables)
         self.flight.begin(Snapshot(variables, self.recorder.steps))
         self.reads_losses = all("CPU" in variable.device for variable in variables)
@@ -208,7 +209,8 @@ class StepWatch:
             return None
         outcome = self.incident(self, batch, logs, step, seen_in)
         self._cost_s, self._checked_at = 0.0, now()
-        self._pace(batch, MOST)
+        only_told = outcome is None and not self.sick
+        self._pace(batch, self.well(self, batch, step) if only_told else MOST)
         return outcome
 
     def _losses_are_finite(self, logs: Any) -> bool:

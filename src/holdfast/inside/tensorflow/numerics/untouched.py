@@ -3,35 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import dis
 import functools
 import sys
 import threading
-from types import CodeType, FunctionType
-from typing import Any, Dict, Iterable, Iterator, List, Tuple
+from typing import Any, Dict, Iterator, Tuple
 
-from ...numerics.user_lines import is_users
 from .. import random_state, seams
 from ..nesting import nesting
 
 WRITES = ("assign", "assign_add", "assign_sub", "scatter_add", "scatter_sub", "scatter_update", "batch_scatter_update")
-# What a function of the user's must not do if it is to be run once more than the script asks for.
-SPEAKS = frozenset(
-    [
-        "print",
-        "open",
-        "write",
-        "input",
-        "breakpoint",
-        "set_trace",
-        "log",
-        "info",
-        "warning",
-        "py_function",
-        "numpy_function",
-    ]
-)
-STORES = frozenset(("STORE_ATTR", "STORE_GLOBAL", "STORE_SUBSCR", "DELETE_ATTR", "STORE_DEREF"))
 
 
 @contextlib.contextmanager
@@ -86,56 +66,3 @@ def _ignored(owner: Any, name: str) -> Iterator[None]:
         yield
     finally:
         setattr(owner, name, original)
-
-
-BEFORE_TRAINING = ("__init__", "build", "compile", "get_config", "from_config")  # methods that no step calls
-FOLLOWED = 300  # functions, from one to those it names
-
-
-def repeatable(functions: Iterable[Any]) -> bool:
-    """Whether running the user's functions among these, and those they name, once more would go unnoticed. Libraries' own
-    are taken to be."""
-    left, seen = list(functions), set()
-    while left:
-        one = left.pop()
-        if id(one) in seen or not isinstance(one, FunctionType) or not is_users(one.__code__.co_filename):
-            continue
-        seen.add(id(one))
-        if not _quiet(one.__code__) or len(seen) > FOLLOWED:
-            return False
-        left += _named_by(one)
-    return True
-
-
-def _named_by(function: FunctionType) -> List[Any]:
-    """Functions, and the methods of objects, that it reads from its module or the function around it."""
-    held = [function.__globals__.get(name) for name in function.__code__.co_names]
-    for cell in function.__closure__ or ():
-        with contextlib.suppress(ValueError):  # still empty
-            held.append(cell.cell_contents)
-    found: List[Any] = []
-    for one in held:
-        function_of = getattr(one, "python_function", one)  # of a tf.function
-        found.append(getattr(function_of, "__func__", function_of))
-        if not isinstance(one, (type, FunctionType)):
-            found += methods_of(type(one))
-    return found
-
-
-def methods_of(kind: type) -> List[Any]:
-    """That a step may call."""
-    return [one for base in kind.__mro__ for name, one in vars(base).items() if name not in BEFORE_TRAINING]
-
-
-def _quiet(code: CodeType) -> bool:
-    if set(code.co_names) & SPEAKS:
-        return False
-    steps = list(dis.get_instructions(code))
-    if any(step.opname in STORES for step in steps) or any(map(_draws, steps, steps[1:])):
-        return False
-    return all(_quiet(one) for one in code.co_consts if isinstance(one, CodeType))
-
-
-def _draws(step: dis.Instruction, following: dis.Instruction) -> bool:
-    """`tf.random`: its operations keep their state where nobody can put it back."""
-    return step.argval in ("tf", "tensorflow") and following.argval == "random"

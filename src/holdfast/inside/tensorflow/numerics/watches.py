@@ -22,6 +22,7 @@ class Watches:
         self._recorder, self._tf = recorder, tf
         self._all: Any = weakref.WeakSet()
         self.measured: Callable[[], None] = lambda: None
+        self.off = False  # names are missing that looks at loops need
         self._process = os.getpid()
         atexit.register(self._script_ends)
         self._first: Any = weakref.WeakKeyDictionary()  # by function: its weights before its first step
@@ -57,7 +58,7 @@ class Watches:
     @guarded
     def traced(self, functions: Iterable[Any], graph: Any) -> None:
         """While a step is traced for the first time: its weights are as they will be before its first update."""
-        for function in functions:
+        for function in functions if not self.off else ():
             if WATCHED not in function.__dict__ and function not in self._first:
                 with self._tf.init_scope():
                     there = seams.variables_read(graph)
@@ -68,6 +69,8 @@ class Watches:
         self, function: Any, call: Callable[..., Any], optimizer: Optional[Callable[[], Any]], given: Given, result: Any
     ) -> None:
         """After its first call, which has made its variables."""
+        if self.off:
+            return
         first = self._first.pop(function, None)
         watch = FunctionWatch(self._recorder, self._tf, function, optimizer or (lambda: None))
         watch.given, watch.measured = given, self.measured

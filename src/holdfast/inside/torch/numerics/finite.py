@@ -36,6 +36,12 @@ def first_bad(torch: Any, named: Iterable[Tuple[str, Any]]) -> List[str]:
     return [name for name, value in named if is_float(torch, value) and not all_finite(torch, value)]
 
 
+def largest_finite(torch: Any, tensors: Iterable[Any]) -> Optional[float]:
+    with torch.no_grad():
+        sizes = (torch.nan_to_num(one.detach().abs(), 0.0, 0.0).amax() for one in tensors)
+        return max(map(float, sizes), default=None)
+
+
 def what(torch: Any, tensor: Any) -> Optional[str]:
     with torch.no_grad():
         value = tensor.detach()

@@ -7,12 +7,13 @@ Without gradients an optimizer leaves parameters, slots and counters as they are
 from __future__ import annotations
 
 import weakref
-from typing import Any, List, Optional, Tuple
+from typing import Any, Callable, List, Optional, Tuple
 
 from ...numerics import events
 from ...numerics.bound import Bound, NumbersGoneBad
 from ...numerics.events import NonFinite
 from ...telemetry import Recorder
+from .. import among_ranks
 from .finite import first_bad
 from .good_state import GoodStates
 from .milder import Milder
@@ -41,16 +42,19 @@ class GoingOn:
         self._acted = self._said = False  # for the step under way
         self.good = GoodStates(torch, (recorder.settings.get("rescue") or {}).get("groups"))
         self.milder = Milder(torch)
+        # Of those who see batches before the model does:
+        self.data_is_bad: Callable[[], None] = lambda: None
+        self.impute: Callable[[str, Any, int], bool] = lambda *_: False
 
     def acts(self) -> bool:
-        """Several ranks must all do the same, so none does anything."""
+        """Several ranks must all do the same: alone none does anything, and `leave_out_together` all do."""
         return self._protects and self.ranks() == 1
 
+    def may_act_together(self) -> bool:
+        return self._protects and self.ranks() > 1
+
     def ranks(self) -> int:
-        """That train together."""
-        distributed: Any = getattr(self._torch, "distributed", None)
-        alone = distributed is None or not distributed.is_available() or not distributed.is_initialized()
-        return 1 if alone else max(2, int(distributed.get_world_size()))
+        return among_ranks.count(self._torch)
 
     # -- what was noticed
 
@@ -62,8 +66,10 @@ class GoingOn:
         if facts["origin"] not in DATA:
             return None
         self._acted = True
+        self.data_is_bad()
         if not self._bound_of_data.allows(self._step()):
-            self.give_up(self._step())
+            if facts["origin"] != events.INPUT or not self._imputes(facts, scene):
+                self.give_up(self._step())
             return None
         if self.good.copies:
             self.good.copies[-1].put_back_buffers(self._torch, self._models)
@@ -82,9 +88,19 @@ class GoingOn:
         self._tell(self._step(), events.ROWS_LEFT_OUT, text, 0, self._bound_of_data.count)
         return loss
 
+    def _imputes(self, facts: NonFinite, scene: Scene) -> bool:
+        name = facts["input"]["name"]
+        value = next((value for known, value in scene.inputs() if known == name), None)
+        return bool(self.impute(name, value, self._step()))
+
     def after_bad_gradient(self, facts: NonFinite, scene: Scene, explodes: bool) -> None:
         if self.acts():
             self._noticed(facts, scene, explodes)
+
+    def leave_out_together(self, models: List[Any]) -> None:
+        """Of what all ranks have in common: each of them comes to it in the same update."""
+        self.suspect, self._origin, self._models = True, events.UNKNOWN, models
+        self._explodes = self._roll_back = False
 
     def after_bad_statistics(self, models: List[Any], layer: str, step: int) -> None:
         """Weights are as they should be: only the statistics are put back."""
@@ -107,6 +123,9 @@ class GoingOn:
 
     def keep(self, optimizer: Any, losses: Any, models: List[Any]) -> None:
         """Before an update whose gradients are finite: then the state is good, if it is finite itself."""
+        if self.may_act_together():
+            self.good.take_buffers(self._step(), models)
+            return
         if not self.acts():
             self.good.refused = True
             return
@@ -167,8 +186,8 @@ class GoingOn:
                 return
             if self.good.copies:
                 self.good.copies[-1].put_back_buffers(self._torch, self._models)
-            text = f"the update of step {step} was left out: its numbers were not finite"
-            bound = self._bound_of_data if self._origin in DATA else self._bound
+            text = f"the update of step {step} was left out{self._where()}: its numbers were not finite"
+            bound = self._bound_of_data if self._origin in DATA or self.ranks() > 1 else self._bound
             self._tell(step, events.BATCH_SKIPPED, text, 0, bound.count)
             return
         copy.put_back(self._torch)
@@ -179,6 +198,9 @@ class GoingOn:
         if self._explodes:
             self.milder.begin(step, self.usual_norm, copy.rate)
             self._tell(step, events.RATE_LOWERED, self.milder.in_words(), 0, self._bound.count)
+
+    def _where(self) -> str:
+        return f" on all {self.ranks()} ranks" if self.ranks() > 1 else ""
 
     usual_loss: Optional[float] = None  # of the steps before, as the one who notices knows them
     usual_norm: Optional[float] = None
@@ -198,4 +220,4 @@ class GoingOn:
 
     def rate(self) -> Optional[float]:
         optimizer = self._optimizer()
-        return None if optimizer is None else float(optimizer.param_groups[0].get("lr", 0.0))
+        return None if optimizer is None else float(optimizer.param_groups[0].get("lr") or 0.0)

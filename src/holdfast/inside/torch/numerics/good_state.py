@@ -17,9 +17,11 @@ FASTEST = 1 << 33  # bytes a second: a state that would take longer than a share
 
 
 class Copy:
+    is_whole = True
+
     def __init__(self, step: int, loss: float, optimizer: Any, modules: List[Any]) -> None:
         self.step, self.loss = step, loss
-        self.rate = float(optimizer.param_groups[0].get("lr", 0.0))
+        self.rate = float(optimizer.param_groups[0].get("lr") or 0.0)  # Adafactor may have none
         self._optimizer = weakref.ref(optimizer)
         tensors: Dict[int, Any] = {id(p): p for group in optimizer.param_groups for p in group["params"]}
         for module in modules:
@@ -57,6 +59,17 @@ class Copy:
                     buffer.copy_(values[id(buffer)])
 
 
+class CopyOfBuffers(Copy):
+    """Where ranks train together: the weights are what they have in common, and no rank puts them back alone."""
+
+    is_whole = False
+
+    def __init__(self, step: int, modules: List[Any]) -> None:
+        self.step = step
+        tensors = {id(each): each for module in modules for each in module.buffers()}
+        self._tensors = [(weakref.ref(each), each.detach().clone()) for each in tensors.values()]
+
+
 def _copied(value: Any) -> Any:
     return value.detach().clone() if hasattr(value, "detach") else value
 
@@ -82,10 +95,22 @@ class GoodStates:
         self.copies = [*self.copies[-(KEPT - 1) :], Copy(step, loss, optimizer, modules)]
         self._next_at = now() + max(EVERY_S, (now() - began) / SHARE)
 
+    def take_buffers(self, step: int, modules: List[Any]) -> None:
+        """Those of a device are not read."""
+        began = now()
+        buffers = [each for module in modules for each in module.buffers()]
+        if not all(each.is_cpu for each in buffers):
+            self.refused = True
+            return
+        if all(all_finite(self._torch, each) for each in buffers if is_float(self._torch, each)):
+            self.copies = [CopyOfBuffers(step, modules)]
+        self._next_at = now() + max(EVERY_S, (now() - began) / SHARE)
+
     def best(self, usual_loss: Optional[float]) -> Optional[Copy]:
         """The newest whose loss was not yet beyond what is usual."""
-        fits = [c for c in self.copies if usual_loss is None or c.loss <= 10 * abs(usual_loss) + 1e-6]
-        return fits[-1] if fits else (self.copies[0] if self.copies else None)
+        whole = [c for c in self.copies if c.is_whole]
+        fits = [c for c in whole if usual_loss is None or c.loss <= 10 * abs(usual_loss) + 1e-6]
+        return fits[-1] if fits else (whole[0] if whole else None)
 
     def forget_newer(self, copy: Copy) -> None:
         self.copies = [each for each in self.copies if each.step <= copy.step]

@@ -62,7 +62,7 @@ class Sample:
                 self._read(shares, functools.partial(self._units, layer, kind))
 
     def _read(self, values: Any, take: Callable[[List[float]], None]) -> None:
-        self._scalars.append(values)
+        self._scalars.append(values.detach())
         self._readers.append((values.numel(), take))
 
     def _set(self, name: str, value: float) -> None:
@@ -159,8 +159,9 @@ class Sample:
             sizes = {id(p): norm for p, norm in zip(weights, _norms(torch, [p.detach() for p in weights]))}
             if weights:
                 self._read_groups(sizes, moved)
-        if self._scalars:
-            self._late.read(self._scalars, self._finish)
+        scalars, self._scalars, self._before = self._scalars, [], []
+        if scalars:
+            self._late.read(scalars, self._finish)
 
     def _read_groups(self, sizes: Dict[int, Any], moved: Dict[int, Any]) -> None:
         """Four numbers for each parameter: weight, gradient, update, zeros; -1 for what there is not."""
@@ -190,8 +191,12 @@ class Sample:
             self.facts["groups"] = groups
 
     def _finish(self, numbers: List[float]) -> None:
-        at = 0
-        for count, take in self._readers:
+        at, readers, self._readers = (
+            0,
+            self._readers,
+            [],
+        )  # they hold this sample: it is gone at once, not with the next collection
+        for count, take in readers:
             take(numbers[at : at + count])
             at += count
         events.tell_health(self._recorder, self.facts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 from dataclasses import replace
-from typing import Any, Callable, Set
+from typing import Any, Callable, List, Optional, Set
 
 from ...never_raise import guarded
 from ...telemetry import Recorder
@@ -21,12 +21,19 @@ from .rows_left_out import shown_as
 from .running_statistics import RunningStatistics
 from .sampling import Sampling
 
+_process: List[Looks] = []  # one at most
+
+
+def of_process() -> Optional[Looks]:
+    return _process[0] if _process else None
+
 
 def looking(recorder: Recorder, torch: Any, telemetry: Telemetry, calls_are_noted: bool) -> Looks:
     begin_noting()
     if not calls_are_noted:
         _note_calls(torch)
     looks = Looks(recorder, torch, telemetry)
+    _process[:] = [looks]
     _look_before_evaluations(torch, looks)
     recorder.on_look(looks.now_and_then)
     return looks
@@ -59,15 +66,23 @@ class Looks:
         self.has_updated = False  # since the last backward pass
         self._updated: Set[int] = set()  # optimizers that have, by id, in steps that are not plain
         self._scaled: Any = None  # what GradScaler.scale made last, and of which loss
-        self.plain = False  # nothing is due
+        self.plain = False  # nothing is due…
+        self.plain_until = sys.maxsize  # …in the steps before this one
         self.left = 0  # plain updates until a gradient is looked at
         self._vectors = vectors
         self._looked_at = (0.0, 0)
         self._known: Set[int] = set()  # optimizers
         self._spread = False  # weights are spread over ranks
+        self._updates_in_passes = False  # an optimizer is given a closure: its gradients are there only after the pass
 
     def is_plain(self) -> bool:
-        return self.plain and not self.notices.lasting and not self.going_on.stop
+        return (
+            self.plain
+            and self.recorder.steps + 2 < self.plain_until
+            and not self.notices.lasting
+            and not self.going_on.stop
+            and not (self._updates_in_passes and self.notices.together)
+        )
 
     def _is_spread(self, optimizer: Any) -> bool:
         """To read a number of such a weight is a collective, which the other ranks do not enter at that moment."""
@@ -84,10 +99,16 @@ class Looks:
         if self._is_spread(optimizer):
             self.left = self.notices.every
             return True
-        if len(here.calls) > self.statistics.usual_calls:
+        if len(here.calls) > self.statistics.usual_calls or self._rate_jumped(optimizer):
             return False
         self.left = self.notices.every
         return self.notices.probe_is_fine(optimizer)
+
+    def _rate_jumped(self, optimizer: Any) -> bool:
+        jumped = self.sampling.rate_jumped(optimizer)
+        if jumped:
+            self.plain_until = self.sampling.schedule.next_step or sys.maxsize
+        return jumped
 
     def now_and_then(self, moment: float) -> None:
         """Ten times a second."""
@@ -96,7 +117,13 @@ class Looks:
         self._looked_at = (moment, self.recorder.steps)
         if at and self.recorder.steps > steps:
             self.notices.pace((moment - at) / (self.recorder.steps - steps))
-        self.plain = False
+        if self.plain:
+            self.plain = not self._is_due()
+
+    def _is_due(self) -> bool:
+        """The next step is looked at more closely, or its state is kept."""
+        self.sampling.due = self.sampling.schedule.is_due(self.recorder.steps + 1)
+        return self.sampling.due or (bool(self.notices.losses) and self.going_on.good.is_due())
 
     def scaled(self, scaler: Any, outputs: Any, result: Any) -> None:
         if isinstance(outputs, self.notices.torch.Tensor):
@@ -119,7 +146,9 @@ class Looks:
                 notices.lasting = 0
                 notices.losses.append((self.recorder.steps + 1, value))
             else:
-                self.plain = False
+                if self.plain:
+                    self.plain = False
+                    self._new_step()  # plain ones do not say where they begin
                 instead = notices.loss_is(value, tensor)
         elif tensor.is_cuda:
             if self._is_capturing():  # what is done now is part of a graph that is replayed
@@ -131,6 +160,22 @@ class Looks:
             self.sampling.before_pass(tensor, shown, scale, sys._getframe(2))
         return instead
 
+    def loss_of_compiled_step(self, loss: Any) -> None:
+        """After its update. Nothing of it can be run again, and nothing is done about it."""
+        step, notices = self.recorder.steps, self.notices
+        if loss.is_cuda:
+            if not self._is_capturing():
+                self.late.loss(step, loss, [])
+        elif loss.is_cpu:
+            value = loss.item()
+            notices.losses.append((step, value))
+            if value - value == 0.0:
+                notices.lasting = 0
+                return
+            notices.lasting += 1
+            if notices.lasting == 1:
+                notices.bad_compiled_step(step)
+
     def _new_step(self) -> None:
         self.has_updated = False
         self._updated.clear()
@@ -140,6 +185,7 @@ class Looks:
         if self.sampling.due:
             self.sampling.after_pass()
         if self.updating is not None:
+            self._updates_in_passes = True
             self.ready_to_update(self.updating)
 
     def before_evaluation(self, model: Any) -> None:
@@ -151,7 +197,7 @@ class Looks:
         again, after that pass."""
         if self.plain:
             self.left -= 1
-            if self.left > 0:
+            if self.left > 0 and not self.going_on.may_act_together():
                 self.updating = optimizer
                 return
         elif here.again:
@@ -165,13 +211,16 @@ class Looks:
         if self._is_spread(optimizer):
             return
         going_on, notices = self.going_on, self.notices
+        self._rate_jumped(optimizer)
         if not going_on.suspect and not notices.lasting:
             self.left = notices.every
             notices.gradients(optimizer, self.late.gradient)
             if len(here.calls) > self.statistics.usual_calls:
                 self.statistics.before_update()
-            if self.plain and not going_on.suspect:
-                return
+        if going_on.may_act_together():
+            notices.of_all_ranks(optimizer)
+        if self.plain and not going_on.suspect and not notices.lasting:
+            return
         if self.sampling.due:
             self.sampling.before_update(optimizer)
         if going_on.suspect or going_on.milder.until:
@@ -187,16 +236,15 @@ class Looks:
             return
         self.updating, self.has_updated = None, True
         here.calls.clear()
-        if self.plain or self._spread:
+        if self._spread or (self.plain and self.recorder.steps + 1 < self.plain_until):
             return
         self._updated.add(id(optimizer))
         going_on, sampling = self.going_on, self.sampling
         if sampling.due:
             sampling.after_update(not going_on.left_out)
         going_on.after_update(optimizer)
-        sampling.due = sampling.schedule.is_due(self.recorder.steps + 1)
-        counts = sampling.due or sampling.schedule.next_step
-        self.plain = not (counts or going_on.suspect or going_on.milder.until)
+        self.plain_until = sampling.schedule.next_step or sys.maxsize
+        self.plain = not (self._is_due() or going_on.suspect or going_on.milder.until)
 
 
 def _scale(looks: Looks, inner: Call) -> Call:

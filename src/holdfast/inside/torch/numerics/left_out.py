@@ -7,7 +7,7 @@ parameter that is trained counts; or anything, where nothing in the graph is tra
 from __future__ import annotations
 
 import weakref
-from typing import Any, Dict, Iterator, List, Set, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
 
 from ..autograd_graph import is_leaf, number_of, walked
 from .finite import is_float
@@ -30,6 +30,7 @@ class LeftOut:
     def __init__(self, torch: Any, loss: Any, models: List[Any], step: int) -> None:
         self._step = step
         known = {id(p): name for model in models for name, p in model.named_parameters()}
+        models_of = {id(p): number for number, model in enumerate(models) for p in model.parameters()}
         nodes = [node for node, _ in zip(walked([loss.grad_fn], []), range(NODES))]
         leaves = [node.variable for node in nodes if is_leaf(node)]
         leaves = [p for p in leaves if isinstance(p, torch.nn.Parameter) and is_float(torch, p)]
@@ -37,7 +38,9 @@ class LeftOut:
         if any(id(p) not in known for p in leaves):
             hidden = {id(p): name for model in models for name, p in _unregistered(torch, model)}
         named = [(known.get(id(p)) or hidden.get(id(p)), id(p) not in known, p) for p in leaves]
-        self._suspects = [_Suspect(name, is_hidden, p) for name, is_hidden, p in named if name is not None]
+        self._suspects = [
+            _Suspect(name, is_hidden, p, models_of.get(id(p))) for name, is_hidden, p in named if name is not None
+        ]
         self._bits = {id(p): 1 << number for number, p in enumerate(leaves)}
         self._feeding = _feeding(nodes, self._bits)
 
@@ -58,9 +61,10 @@ class LeftOut:
 
 
 class _Suspect:
-    def __init__(self, name: str, is_hidden: bool, parameter: Any) -> None:
+    def __init__(self, name: str, is_hidden: bool, parameter: Any, model: Optional[int]) -> None:
         self.name, self.is_hidden = name, is_hidden
-        self.layer, self.key = name.rsplit(".", 1)[0], id(parameter)
+        self.layer = (model, name.rsplit(".", 1)[0])  # an encoder and a decoder may both have a layer 0
+        self.key = id(parameter)
         self._parameter = weakref.ref(parameter)
         self._mark: Any = None  # taken at the first look: most are an optimizer's, and gone by then
 

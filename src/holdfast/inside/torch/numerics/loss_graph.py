@@ -45,6 +45,8 @@ class LossFound:
     target: Any
     log_probabilities: Any = None  # of a cross entropy: what its logits became
     compared: Any = None  # the shape of a difference that the script takes itself
+    classes: int = 0  # of a loss whose target is class numbers
+    ignored: Optional[int] = None  # the class number that is passed over
 
 
 def below(node: Any) -> List[Any]:
@@ -64,15 +66,31 @@ def _from_the_top(loss: Any, not_past: FrozenSet[str] = frozenset()) -> Iterator
 
 
 def found_in(loss: Any) -> Optional[LossFound]:
-    for node in _from_the_top(loss):
-        op = op_of(node)
-        if op in KNOWN:
-            return _known(node, op)
-        if op == "mul" and (soft := _soft_cross_entropy(node)) is not None:
-            return soft
-        if op in ("pow", "abs") and (own := _difference(node, op)) is not None:
-            return own
-    return None
+    return next(losses_in(loss), None)
+
+
+def losses_in(loss: Any) -> Iterator[LossFound]:
+    """Of a sum of several, each; what lies below one belongs to it."""
+    todo, seen = [loss.grad_fn], set()  # type: ignore[var-annotated]
+    while todo and len(seen) < NEAR:
+        node = todo.pop(0)
+        if node is None or node in seen or is_leaf(node):
+            continue
+        seen.add(node)
+        found = _at(node)
+        if found is not None:
+            yield found
+        else:
+            todo += below(node)
+
+
+def _at(node: Any) -> Optional[LossFound]:
+    op = op_of(node)
+    if op in KNOWN:
+        return _known(node, op)
+    if op == "mul" and (soft := _soft_cross_entropy(node)) is not None:
+        return soft
+    return _difference(node, op) if op in ("pow", "abs") else None
 
 
 def _known(node: Any, op: str) -> LossFound:
@@ -82,11 +100,15 @@ def _known(node: Any, op: str) -> LossFound:
     if family != "nll":
         return LossFound(name, family, logits, _made_by(made_by), given, target)
     under = past_shapes(made_by)
+    found = LossFound(name, family, logits, _made_by(made_by), given, target)
     if under is not None and op_of(under) == "log_softmax":
         inner = below(under)[0] if below(under) else None
         value = _result_of(inner)
-        return LossFound("cross_entropy", "sparse", True, _made_by(inner), value, target, saved(under, "result"))
-    return LossFound(name, family, logits, _made_by(made_by), given, target)
+        found = LossFound("cross_entropy", "sparse", True, _made_by(inner), value, target, saved(under, "result"))
+    found.classes = int(given.shape[1]) if given is not None and given.dim() > 1 else 0
+    ignored = saved(node, "ignore_index")
+    found.ignored = None if ignored is None else int(ignored) - (1 << 64 if ignored >= 1 << 63 else 0)
+    return found
 
 
 def _soft_cross_entropy(node: Any) -> Optional[LossFound]:
@@ -95,7 +117,7 @@ def _soft_cross_entropy(node: Any) -> Optional[LossFound]:
         under = past_shapes(one)
         if under is not None and op_of(under) == "log_softmax":
             target = saved(node, "other") if position == 0 else saved(node, "self")
-            if target is None or target.dim() < 2:
+            if target is None or not target.dim():
                 return None
             inner = below(under)[0] if below(under) else None
             logs = saved(under, "result")

@@ -20,17 +20,21 @@ from .. import seams
 from ..outermost_call import Call, here
 from ..telemetry import Telemetry
 from . import origin
-from .finite import first_bad, is_float
+from .finite import first_bad, is_float, largest_finite
 from .going_on import GoingOn
+from .op_values import size_told
+from .reduced_gradients import ReducedGradients
 
 LOSSES = 64  # kept, of which the last ten are told
 EXPLODED = 1e3  # times the usual loss
+ORDINARY = 100.0  # what an operation is given that does not overflow by it
 EXAMINED = 200  # bad losses of a run whose origin is looked for
 TOLD = 20  # incidents of a run; a run with more has said what it has to
 SCALER_SKIPS = 20  # in a row are ordinary: a loss scale finds its size
 SMALL = 4096  # entries of a gradient that is looked at in every step
 SHARE = 0.001  # of the run's time, for looking at all gradients
-PROBE_EVERY_S = 0.004
+PROBE_EVERY_S = 0.01  # it takes 1.5 µs in a row, and 12 in a loop of 1 ms steps, whose caches have forgotten it
+SLOWER = 1.2  # than a tenth of a second before, at most
 ALLOWANCE_S = 0.02  # once: all gradients of each of the first steps, some hundred, in which most goes wrong
 EACH_OF_THE_FIRST = 500  # steps has one gradient looked at, however short they are
 AMONG = 6  # first parameters one of which is chosen for that
@@ -48,7 +52,10 @@ class Noticing:
         self.full_due, self.full_at = True, 0.0
         self.allowance_s = ALLOWANCE_S
         self.every = 1  # updates from one look at a gradient to the next
-        self._probe_of = 0
+        self._step_s = 0.0
+        self.reduced = ReducedGradients(torch)
+        self.together = False  # several ranks, which look at the same in each update
+        self._probe_of: Callable[[], Any] = _nothing
         self._probe: Any = _nothing
 
     # -- the loss
@@ -96,13 +103,15 @@ class Noticing:
         self.going_on.usual_norm = norms[len(norms) // 4] if norms else None
         grew = usual is not None and max(map(abs, losses[-3:])) > EXPLODED * max(usual, 1e-6)
         values = facts.get("values") or ""
-        return grew or (" in float" in values and facts["origin"] != events.WEIGHTS) or values.startswith("exp of")
+        size = size_told(values)
+        overflowed = size is not None and size >= ORDINARY and facts["origin"] != events.WEIGHTS
+        return grew or overflowed or values.startswith("exp of")
 
     # -- gradients
 
     def gradients(self, optimizer: Any, keep_late: Callable[[Any], None]) -> None:
         """Before each update: one small gradient, and on the CPU all of them as often as that costs little."""
-        if self._probe_of != id(optimizer):
+        if self._probe_of() is not optimizer:
             self._choose(optimizer)
         parameter = self._probe()
         gradient = parameter.grad if parameter is not None else None
@@ -121,26 +130,39 @@ class Noticing:
             self.bad_gradient(optimizer)
 
     def probe_is_fine(self, optimizer: Any) -> bool:
-        if self._probe_of != id(optimizer) or self.full_due or self.allowance_s > 0.0:
+        if self._probe_of() is not optimizer or (self.together and not self.reduced.are_fine(optimizer)):
             return False
         parameter = self._probe()
         gradient = parameter.grad if parameter is not None else None
+        if gradient is not None and gradient.is_cuda:
+            return False
+        if self.full_due or self.allowance_s > 0.0:
+            self.full_due = self.all_gradients(
+                optimizer
+            )  # a bad one is looked at again, and told, outside of the short cut
+            return not self.full_due
         if gradient is None:
             return True
-        if gradient.is_cuda:
-            return False
         value = gradient.dot(gradient).item()
         return value - value == 0.0  # type: ignore[no-any-return]
 
     def pace(self, step_s: float) -> None:
         """Ten times a second. In short steps one gradient is looked at every few of them, after the first hundreds."""
         self.full_due = now() >= self.full_at
-        if self.recorder.steps > EACH_OF_THE_FIRST:
-            self.every = max(1, int(PROBE_EVERY_S / max(step_s, 1e-6)))
+        self._step_s = (
+            min(step_s, SLOWER * self._step_s) if self._step_s else step_s
+        )  # a pause of the script is no long step
+        if self.recorder.steps > EACH_OF_THE_FIRST and not self.together:
+            self.every = max(1, int(PROBE_EVERY_S / max(self._step_s, 1e-6)))
 
     def _choose(self, optimizer: Any) -> None:
         """A bias of the first layer: what goes wrong on the way back comes down to it."""
-        self._probe_of, self._probe = id(optimizer), _nothing
+        if any(p.grad is not None for group in optimizer.param_groups for p in group["params"]):
+            self._probe_of = weakref.ref(optimizer)  # a closure makes them later
+        self._probe = _nothing
+        self.together = self.going_on.may_act_together()
+        if self.together:
+            self.every = 1
         first = [p for group in optimizer.param_groups for p in group["params"]][:AMONG]
         kinds = (self.torch.float32, self.torch.float64)
         small = [
@@ -206,6 +228,20 @@ class Noticing:
         )
         self.going_on.after_bad_gradient(facts, scene, self.explodes(facts))
 
+    def bad_compiled_step(self, step: int) -> None:
+        facts: NonFinite = {"origin": events.UNKNOWN, "reproduced": None}
+        facts["replay"] = "the whole step is one compiled function: nothing of it can be run again"
+        scene = origin.Scene(self.torch, None, None, [])
+        self.tell({**facts, "step": step, "seen_at": step, "seen_in": events.LOSS, "skipped_by_scaler": False}, scene)
+
+    def of_all_ranks(self, optimizer: Any) -> None:
+        """Whether the update is left out, by what is the same on every rank. A scaler decides that by itself."""
+        self.going_on.suspect = False  # of another optimizer's gradients, which may be each rank's own
+        if not self.telemetry.scales and not self.reduced.are_fine(optimizer) and self.reduced.are_everyones(optimizer):
+            if self.told_at != self.recorder.steps + 1:
+                self.bad_gradient(optimizer)
+            self.going_on.leave_out_together(models_of(here.calls))
+
     def told_late(self, facts: NonFinite, scene: origin.Scene) -> None:
         """Of a GPU, some steps after it happened; a scaler has left the update out, or the weights are bad by now."""
         if not facts["skipped_by_scaler"] or facts["origin"] == events.INPUT:
@@ -235,6 +271,9 @@ class Noticing:
             )  # NaN is passed on by torch's max, not by Python's
             found["largest_weight"] = told(largest)
             found["weights_finite"] = not first_bad(self.torch, (("", weight) for weight in weights))
+        largest_input = largest_finite(self.torch, (value for _, value in scene.given() if is_float(self.torch, value)))
+        if largest_input is not None:
+            found["largest_input"] = told(largest_input)
         rate = self.going_on.rate()
         if rate is not None:
             found["rate"] = told(rate)

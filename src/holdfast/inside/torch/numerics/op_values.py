@@ -140,9 +140,28 @@ def _by_size(torch: Any, name: str, operands: List[Any], result: Any) -> Optiona
     return f"{words(best)} in {kind}"
 
 
+def size_told(said: str) -> Optional[float]:
+    """Of a clause that tells nothing but the largest number, that number."""
+    number, among, kind = said.partition(" in ")
+    try:
+        return abs(float(number)) if among and kind.startswith("float") else None
+    except ValueError:  # NaN and infinity have words
+        return None
+
+
+def _labels(_torch: Any, operands: List[Any]) -> Optional[str]:
+    """A mean over the labels that count, of which there is none."""
+    if len(operands) < 2 or not hasattr(operands[1], "is_floating_point") or operands[1].is_floating_point():
+        return None
+    target = operands[1].detach()
+    if not target.numel() or int(target.min()) != int(target.max()) or int(target.max()) >= 0:
+        return None
+    return f"no label that counts: all {target.numel()} are {int(target.max())}, which is passed over"
+
+
 _EXPLAINED: Dict[str, Callable[[Any, List[Any]], Optional[str]]] = {
     "log": _log, "log2": _log, "log10": _log, "log1p": _log1p, "sqrt": _sqrt, "rsqrt": _sqrt, "div": _div,
     "reciprocal": _reciprocal, "exp": _exp, "expm1": _exp, "exp2": _exp, "pow": _pow, "acos": _beyond_one("acos"),
     "asin": _beyond_one("asin"), "arccos": _beyond_one("acos"), "arcsin": _beyond_one("asin"),
-    "atanh": _beyond_one("atanh"), "softmax": _softmax, "log_softmax": _softmax,
+    "atanh": _beyond_one("atanh"), "cross_entropy": _labels, "nll_loss": _labels, "softmax": _softmax, "log_softmax": _softmax,
 }  # fmt: skip

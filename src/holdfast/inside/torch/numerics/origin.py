@@ -14,9 +14,10 @@ from ...numerics import events
 from ...numerics.events import BadInput, NonFinite
 from ...numerics.user_lines import frames_of_user
 from .. import among_ranks, random_state
-from ..batch_function import TRIAL, BatchFunction, attributes_put_back
+from ..batch_function import TRIAL, BatchFunction
+from ..module_attributes import attributes_put_back
 from ..outermost_call import Call, running_again
-from ..step_undo import StepUndo, aside
+from ..step_undo import StepUndo, aside, buffers_put_back
 from ..tensor_nests import named_leaves, tensors_of
 from . import backward_ops, graph_values
 from .checked_ops import CheckedOps, Made
@@ -145,9 +146,11 @@ def without_traces(torch: Any, models: List[Any]) -> Iterator[None]:
     random = random_state.capture(torch)
     with contextlib.ExitStack() as stack:
         stack.enter_context(running_again())
+        stack.enter_context(among_ranks.nothing_sent_by_wrappers(torch))
         stack.enter_context(among_ranks.refusing_collectives(torch))
         stack.enter_context(uncompiled(torch))
         for model in models:
+            stack.enter_context(buffers_put_back(torch, model))
             stack.enter_context(StepUndo(torch, model).unchanged())
             stack.enter_context(attributes_put_back(model))
             stack.enter_context(aside(list(model.parameters())))
@@ -224,6 +227,8 @@ def _told(scene: Scene, ops: CheckedOps, made: Made, how: str) -> NonFinite:
             bad["indices"], bad["rows"] = bad.get("rows", []), []  # all of the data, of which the script takes a part
         facts["input"] = bad
         facts["origin"] = events.INPUT if _is_input(scene, ops, made, value) else events.TARGET
+        if value is not None and _is_constant(scene, value):
+            facts["origin"] = events.CONSTANT
         return facts
     in_model = made.place.get("layer") is not None and not _is_loss_layer(made.place.get("layer"))
     facts["origin"] = events.FORWARD if in_model else events.LOSS
@@ -234,6 +239,15 @@ def _told(scene: Scene, ops: CheckedOps, made: Made, how: str) -> NonFinite:
 def _is_batch(scene: Scene, value: Any) -> bool:
     sizes = {int(leaf.shape[0]) for _, leaf in scene.given() if leaf.dim()}
     return not sizes or int(value.shape[0]) in sizes
+
+
+def _is_constant(scene: Scene, value: Any) -> bool:
+    """Weights of classes, say: a loss keeps them as its buffer, or they have fewer entries than the batch has rows."""
+    sizes = [int(leaf.shape[0]) for _, leaf in scene.given() if leaf.dim()]
+    if not value.dim() or (sizes and int(value.shape[0]) < min(sizes)):
+        return True
+    modules = [one for one in scene.variables() if isinstance(one, scene.torch.nn.Module)]
+    return any(buffer is value for module in modules for buffer in module.buffers())
 
 
 def _is_loss_layer(name: Optional[str]) -> bool:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 from ...numerics import events
-from ...numerics.schedule import Schedule
+from ...numerics.schedule import JUMP, Schedule
 from ...telemetry import Recorder, now
 from ..outermost_call import here
+from . import loss_graph
 from .carried_gradients import CarriedGradients
 from .health import UNITS_EVERY_S, Sample, layers_of
 from .late_vector import LateVectors
 from .left_out import NAMES, LeftOut
+from .loss_graph import LossFound
 from .noticing import models_of
 from .origin import Scene
 from .setup_facts import SetupFacts
@@ -32,8 +34,11 @@ class Sampling:
         self._given: Set[int] = set()  # parameters of the optimizers that were seen, by id
         self._left_out: Dict[Any, LeftOut] = {}
         self._carried = CarriedGradients(torch)
+        self._rates: Dict[int, float] = {}  # of optimizers, by id
         self._cost_s = 0.0
         self._units_at = 0.0
+        self.labels_wanted: Callable[[], bool] = lambda: False
+        self.labels_found: Callable[[Any, int, Optional[int]], None] = lambda *_: None
 
     def before_pass(self, tensor: Any, shown: Any, scale: Any, frame: Any) -> None:
         """`shown` is the loss as the script has it, `scale` what a GradScaler made it larger by."""
@@ -42,22 +47,43 @@ class Sampling:
         self._carried.before_pass(models)
         names = {id(p): name for model in models for name, p in model.named_parameters()}
         units = bool(self.schedule.next_step) or began >= self._units_at
-        self._sample = Sample(self.recorder, self._torch, self._late, layers_of(models), scale)
-        self._sample.loss(tensor, shown, units, names)
+        sample = Sample(self.recorder, self._torch, self._late, layers_of(models), scale)
+        self._sample = sample  # another thread that trains may end it at any moment
+        sample.loss(tensor, shown, units, names)
         if units:
             self._units_at = began + UNITS_EVERY_S
         self._cost_s += now() - began
-        key = (tuple(sorted(map(id, models))), self._sample.loss_name)
+        key = (tuple(sorted(map(id, models))), sample.loss_name)
         if key not in self._left_out and len(self._left_out) < SETUPS and tensor.grad_fn is not None:
             self._left_out[key] = LeftOut(self._torch, tensor, models, self.recorder.steps + 1)
         if len(self._told) < SETUPS and key not in self._told and tensor.numel() == 1:
-            self._setup = (key, SetupFacts(self._torch, Scene(self._torch, tensor, frame, list(here.calls))))
+            facts = SetupFacts(self._torch, Scene(self._torch, tensor, frame, list(here.calls)))
+            self._setup = (key, facts)
+            self._tell_labels(facts.loss_found)
+        elif tensor.grad_fn is not None and self.labels_wanted():
+            self._tell_labels(loss_graph.found_in(tensor))
+
+    def _tell_labels(self, found: Optional[LossFound]) -> None:
+        if found is not None and found.classes and found.target is not None:
+            self.labels_found(found.target, found.classes, found.ignored)
 
     def after_pass(self) -> None:
-        if self._sample is not None:
+        sample = self._sample
+        if sample is not None:
             began = now()
-            self._sample.gradients()
+            sample.gradients()
             self._cost_s += now() - began
+
+    def rate_jumped(self, optimizer: Any) -> bool:
+        """The steps from here on are sampled like the first ones. A rate that is a tensor is not read: it may be on a device."""
+        rate = optimizer.param_groups[0].get("lr")
+        if type(rate) is not float:
+            return False
+        was, self._rates[id(optimizer)] = self._rates.get(id(optimizer), rate), rate
+        if not 0.0 < JUMP * was <= rate:
+            return False
+        self.schedule.begin_again(self.recorder.steps)
+        return True
 
     def before_update(self, optimizer: Any) -> None:
         self._given |= {id(p) for group in optimizer.param_groups for p in group["params"]}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, Dict, List, Optional, Set, Tuple
 
 from ...never_raise import outcome
-from ...numerics.events import LastLayer, Loss, Optimizer, Setup, Weights
-from ...numerics.plain_numbers import told
+from ...numerics.events import Head, LastLayer, Loss, Optimizer, Setup, Weights
+from ...numerics.plain_numbers import Told, told
+from ...numerics.repeatable import methods_of, repeatable
 from ..batch_function import BatchFunction
 from ..tensor_nests import tensors_of
 from . import loss_graph
@@ -18,7 +20,14 @@ from .tensor_facts import input_facts, output_facts, target_facts
 
 NAMES = 8  # parameters that are named in a list
 INPUTS = 4
+HEADS = 8  # terms of a loss
 RECURRENT = ("RNN", "LSTM", "GRU")
+
+
+def setting(group: Dict[str, Any], name: str) -> Told:
+    """Of an optimizer; None where it has none, or a pair (the `eps` of Adafactor)."""
+    value = group.get(name)
+    return None if isinstance(value, (tuple, list)) else told(value)
 
 
 class SetupFacts:
@@ -28,7 +37,10 @@ class SetupFacts:
     def __init__(self, torch: Any, scene: Scene) -> None:
         self._torch = torch
         self.models = scene.models()
-        found = loss_graph.found_in(scene.loss) if scene.loss.grad_fn is not None else None
+        losses = (
+            list(itertools.islice(loss_graph.losses_in(scene.loss), HEADS)) if scene.loss.grad_fn is not None else []
+        )
+        found = losses[0] if losses else None
         self.facts: Setup = {"loss": self._loss(scene, found)}
         output = self._output(scene, found)
         if output is not None:
@@ -36,8 +48,10 @@ class SetupFacts:
         target = found.target if found is not None and found.target is not None else _target_by_shape(scene, output)
         if target is not None:
             self.facts["targets"] = target_facts(torch, target)
+        self.facts["heads"] = [self._head(number, each) for number, each in enumerate(losses[1:], 2)]
         inputs = _inputs(scene, target) or _inputs(scene, None)
         self.facts["inputs"] = [input_facts(torch, value, name) for name, value in inputs[:INPUTS]]
+        self.loss_found = found
         self._below = found.below if found is not None else None
         self._half = output.dtype if output is not None else None
         self._model: Any = None
@@ -53,9 +67,10 @@ class SetupFacts:
         group = optimizer.param_groups[0]
         facts: Optimizer = {
             "name": type(optimizer).__name__,
-            "rate": told(group.get("lr")),
-            "weight_decay": told(group.get("weight_decay")),
-            "momentum": told(group.get("momentum")),
+            "rate": setting(group, "lr"),
+            "weight_decay": setting(group, "weight_decay"),
+            "epsilon": setting(group, "eps"),
+            "momentum": setting(group, "momentum"),
             "parameters": sum(p.numel() for each in optimizer.param_groups for p in each["params"]),
         }
         self.facts["optimizer"] = facts
@@ -76,28 +91,41 @@ class SetupFacts:
         optimizer["clips"] = clips
         optimizer["not_given"] = [name for name, p in named if p.requires_grad and id(p) not in given][:NAMES]
         self.facts["step"] = step
-        self._model, self.models, self._below = None, [], None
+        self._model, self.models, self._below, self.loss_found = None, [], None, None
         return self.facts
+
+    def _head(self, number: int, found: LossFound) -> Head:
+        """Of another term of the loss, as far as autograd has saved it."""
+        head: Head = {"name": f"term {number} of the loss", "loss": _loss_facts(found)}
+        head["last"] = {"activation": loss_graph.activation_of(found.below)}
+        output = found.output if found.output is not None else found.log_probabilities
+        if output is not None:
+            head["output"] = output_facts(self._torch, output)
+        if found.target is not None:
+            head["targets"] = target_facts(self._torch, found.target)
+        return head
 
     def _loss(self, scene: Scene, found: Optional[LossFound]) -> Loss:
         script = outcome(LossAgain, self._torch, scene.frames[0])[0] if scene.frames else None
         line = script.line if script is not None else None
         if found is None:
             return {"name": "own function", "family": None, "from_logits": None, "line": line}
-        facts: Loss = {"name": found.name, "family": found.family, "from_logits": found.from_logits, "line": line}
+        facts: Loss = {**_loss_facts(found), "line": line}
         if loss_graph.over_rows(scene.loss):
             facts["over_rows"] = True
-        if found.compared is not None:
-            facts["compared"] = found.compared
         return facts
 
     def _output(self, scene: Scene, found: Optional[LossFound]) -> Any:
-        """What goes into the loss: saved by autograd, a variable of the script's, or the model's call once more."""
-        if found is not None and found.output is not None:
+        """What goes into the loss, as autograd has saved it; else the model's call once more, where that does not show."""
+        if found is None:
+            return None
+        if found.output is not None:
             return found.output
-        torch, rows = self._torch, scene.calls
-        if not rows or isinstance(rows[-1][0], BatchFunction):
-            return found.log_probabilities if found is not None else None
+        torch, rows, logarithms = self._torch, scene.calls, found.log_probabilities
+        if logarithms is not None and loss_graph.activation_of(found.below) is not None:
+            return logarithms  # of this shape; where they come from is known
+        if not rows or isinstance(rows[-1][0], BatchFunction) or not _is_repeatable(rows[-1][0]):
+            return logarithms
         what, args, kwargs = rows[-1]
 
         def again() -> Any:
@@ -105,14 +133,19 @@ class SetupFacts:
                 return what(*args, **kwargs)
 
         tensors = [t for t in tensors_of(outcome(again)[0], torch) if t.is_floating_point() and t.dim()]
-        return tensors[0] if tensors else (found.log_probabilities if found is not None else None)
+        return tensors[0] if tensors else logarithms
 
     def _last(self) -> LastLayer:
         """Of what goes into the loss; else the last layer of the model."""
         parameter = loss_graph.parameter_of(self._below) if self._below is not None else None
         modules = [(name, module) for model in self.models for name, module in model.named_modules()]
+        held = (
+            self._torch.nn.ParameterDict,
+            self._torch.nn.ParameterList,
+        )  # are no layers: Keras keeps all of a model's in one
         owners = [(n, m) for n, m in modules if any(p is parameter for p in m.parameters(recurse=False))]
-        weighted = [(n, m) for n, m in modules if getattr(m, "weight", None) is not None]
+        owners = [(n, m) for n, m in owners if not isinstance(m, held)]
+        weighted = [(n, m) for n, m in modules if has_weight(self._torch, m)]
         name, layer = owners[0] if owners else weighted[-1] if weighted else ("", None)
         last: LastLayer = {"layer": name, "activation": loss_graph.activation_of(self._below)}
         if layer is not None:
@@ -162,6 +195,23 @@ class SetupFacts:
         return found
 
 
+def _loss_facts(found: LossFound) -> Loss:
+    facts: Loss = {"name": found.name, "family": found.family, "from_logits": found.from_logits}
+    if found.compared is not None:
+        facts["compared"] = found.compared
+    if found.classes:
+        facts["classes"] = found.classes
+    if found.log_probabilities is not None and found.log_probabilities.dim() == 1:
+        facts["vector"] = True
+    return facts
+
+
+def _is_repeatable(model: Any) -> bool:
+    return repeatable(
+        function for kind in {type(module) for module in model.modules()} for function in methods_of(kind)
+    )
+
+
 def _target_by_shape(scene: Scene, output: Any) -> Any:
     """A variable of the script's with the name or the shape of a target."""
     given = {id(value) for _, value in scene.given()}
@@ -187,3 +237,9 @@ def _inputs(scene: Scene, target: Any) -> List[Tuple[str, Any]]:
         if value.dim() and value.numel() and value.data_ptr() != place:
             found[name, value.shape[1:]] = (scene.names.get(id(value), name), value)
     return list(found.values())
+
+
+def has_weight(torch: Any, module: Any) -> bool:
+    """Without asking for it: one with a parametrization is computed then, and a spectral norm moves on."""
+    own = any(name == "weight" for name, _ in module.named_parameters(recurse=False))
+    return own or torch.nn.utils.parametrize.is_parametrized(module, "weight")

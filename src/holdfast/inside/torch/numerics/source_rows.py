@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from types import ModuleType
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple
 
 from ...numerics.events import ROWS, BadInput
 from .finite import bad_rows, is_float
@@ -23,7 +23,7 @@ def add_sources(torch: Any, bad: BadInput, value: Any, loader: Any, variables: I
         return
     rows = [value[row].detach() for row in bad["rows"][:ROWS]]
     clean: Optional[bool] = None
-    for source, indices in _sources(torch, loader, variables, value):
+    for source, indices in _sources(torch, getattr(loader, "dataset", None), variables, value, is_float):
         spoiled = bad_rows(torch, source)
         found = [_same(torch, source, spoiled, row) for row in rows]
         if any(index is not None for index in found):
@@ -35,6 +35,22 @@ def add_sources(torch: Any, bad: BadInput, value: Any, loader: Any, variables: I
             clean = True
     if clean:
         bad["source_clean"] = True
+
+
+def places_of(torch: Any, data: Any, value: Any, rows: List[int]) -> List[int]:
+    """Of these rows of a batch's labels: which rows of the data set have the same ones, where each has a place of its own."""
+    found: List[int] = []
+    for source, indices in _sources(torch, data, (), value, _is_whole):
+        for row in rows:
+            same = (source == value[row]).reshape(source.shape[0], -1).all(1).nonzero().reshape(-1).tolist()
+            found += [int(indices.get(index, index)) for index in same if len(same) == 1]
+        if found:
+            break
+    return found
+
+
+def _is_whole(torch: Any, value: Any) -> bool:
+    return not value.is_floating_point() and not value.is_complex() and value.layout is torch.strided
 
 
 def _same(torch: Any, source: Any, among: List[int], row: Any) -> Optional[int]:
@@ -55,13 +71,15 @@ def _is_source_of(torch: Any, source: Any, value: Any) -> bool:
     return bool((source == row).reshape(source.shape[0], -1).all(1).any())
 
 
-def _sources(torch: Any, loader: Any, variables: Iterable[Any], value: Any) -> Iterator[Tuple[Any, Dict[int, int]]]:
+def _sources(
+    torch: Any, data: Any, variables: Iterable[Any], value: Any, is_wanted: Callable[[Any, Any], bool]
+) -> Iterator[Tuple[Any, Dict[int, int]]]:
     """Each with what its rows are called in the outermost data set, where that differs."""
     seen = set()
-    for holder, names in [*_data_sets(getattr(loader, "dataset", None)), *((each, {}) for each in variables)]:
+    for holder, names in [*_data_sets(data), *((each, {}) for each in variables)]:
         for found in _arrays(torch, holder):
             fits = found.dim() == value.dim() and found.shape[1:] == value.shape[1:] and found.shape[0] > value.shape[0]
-            if fits and found.numel() <= LARGEST and is_float(torch, found) and found.data_ptr() not in seen:
+            if fits and found.numel() <= LARGEST and is_wanted(torch, found) and found.data_ptr() not in seen:
                 seen.add(found.data_ptr())
                 yield found, names
 
@@ -88,5 +106,7 @@ def _arrays(torch: Any, holder: Any) -> Iterator[Any]:
     for part in parts:
         if isinstance(part, torch.Tensor):
             yield part.detach()
-        elif numpy is not None and isinstance(part, numpy.ndarray) and part.dtype.kind == "f" and part.flags.writeable:
+        elif (
+            numpy is not None and isinstance(part, numpy.ndarray) and part.dtype.kind in "fiu" and part.flags.writeable
+        ):
             yield torch.from_numpy(part)

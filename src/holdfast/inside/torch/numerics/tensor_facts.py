@@ -64,6 +64,7 @@ def target_facts(torch: Any, tensor: Any) -> Values:
         if few.dim() == 2 and few.shape[1] > 1:
             ones, zeros = few == 1, few == 0
             found["one_hot"] = bool((ones | zeros).all()) and bool((ones.sum(1) == 1).all())
+            found["repeated"] = bool((few == few[:, :1]).all())
         else:
             found["one_hot"] = False
     return found
