@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.crash.resume import KERAS_JAX_KINDS
 from tests.inside.attempts import KINDS as FITS
-from tests.inside.attempts import ON_TORCH, SCRIPTS
+from tests.inside.attempts import ON_OTHER_BACKENDS, SCRIPTS
 from tests.inside.attempts import UNEDITED as TORCH
 
 TENSORFLOW = SCRIPTS / "resume_tensorflow.py"  # tapes and train_on_batch
@@ -31,6 +32,7 @@ GROUPS = {
     "lightning": Group(("torch", "lightning.pytorch")),
     "pytorch_lightning": Group(("torch", "pytorch_lightning"), {"PACKAGE": "pytorch_lightning"}),
     "keras_on_torch": Group(("torch", "keras"), {"KERAS_BACKEND": "torch"}),
+    "keras_on_jax": Group(("jax", "keras"), {"KERAS_BACKEND": "jax"}),
 }
 
 
@@ -60,6 +62,7 @@ def all_of(group: str, script: Path, expected: str = "exact") -> list[Kind]:
 KINDS = [
     *all_of("torch", TORCH),
     *all_of("torch", TORCH.with_name("resume_torch_by_hand.py")),
+    *all_of("torch", TORCH.with_name("resume_torch_turns.py")),
     Kind("torch", "own", TORCH.with_name("resume_torch_own.py"), "own"),
     Kind("torch", "edited", TORCH, "edited"),
     Kind("torch", "other_model", TORCH, "other_model"),
@@ -79,13 +82,15 @@ KINDS = [
     Kind("fit", "streamed", FITS),
     Kind("fit", "two_fits", FITS),
     Kind("fit", "two_models", FITS),
+    Kind("fit", "two_optimizers", FITS),
     Kind("fit", "schedule", FITS),
     Kind("fit", "keras_mixed_precision", FITS),
     Kind("fit", "steps_per_execution", FITS),
     Kind("fit", "steps_per_execution_repeat", FITS),
     Kind("fit", "unseeded_arrays", FITS, same=("uses", "iterations")),
-    Kind("keras_on_torch", "keras_torch_arrays", ON_TORCH),
-    Kind("keras_on_torch", "keras_torch_loader", ON_TORCH),
-    Kind("keras_on_torch", "keras_torch_dataset", ON_TORCH),
-    Kind("keras_on_torch", "keras_torch_two_fits", ON_TORCH),
+    Kind("keras_on_torch", "keras_torch_arrays", ON_OTHER_BACKENDS),
+    Kind("keras_on_torch", "keras_torch_loader", ON_OTHER_BACKENDS),
+    Kind("keras_on_torch", "keras_torch_dataset", ON_OTHER_BACKENDS),
+    Kind("keras_on_torch", "keras_torch_two_fits", ON_OTHER_BACKENDS),
+    *(Kind("keras_on_jax", name, ON_OTHER_BACKENDS) for name in KERAS_JAX_KINDS),
 ]

@@ -20,14 +20,22 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.inside import checkpoint_store
-from tests.inside.attempts import KINDS, LOOPS, ON_TORCH, TAPES, UNEDITED, Attempt, Run
+from tests.inside.attempts import KINDS, LOOPS, ON_OTHER_BACKENDS, SCRIPTS, TAPES, UNEDITED, Attempt, Run
 from tests.workplace import wait_for
 
 SEEDED = (
     "arrays", "tf_data", "tf_data_repeat", "py_dataset", "py_dataset_workers", "generator", "streamed", "two_fits", "two_models",
     "schedule", "keras_mixed_precision", "steps_per_execution", "steps_per_execution_repeat",
 )  # fmt: skip
+KERAS_JAX_KINDS = (
+    "keras_jax_arrays",
+    "keras_jax_dataset",
+    "keras_jax_generator",
+    "keras_jax_two_fits",
+    "keras_jax_several",
+)
 KERAS_TORCH_KINDS = ("keras_torch_arrays", "keras_torch_loader", "keras_torch_dataset", "keras_torch_two_fits")
+LIGHTNING_KINDS, HUGGING_FACE_KINDS = ("pl_plain",), ("hf_plain",)  # of what `kill_table` kills
 LOOP_KINDS = ("torch_flat", "torch_nested", "torch_workers", "jax")
 TAPE_KINDS = ("compiled", "on_batch")  # loops around tf.GradientTape, and of train_on_batch
 TORCH_KINDS = (
@@ -169,7 +177,16 @@ def _check_end(outcome: Outcome, last: Attempt, expected: dict[str, Any]) -> Non
 
 
 def script_of(kind: str) -> Path:
-    scripts = {TORCH_KINDS: UNEDITED, LOOP_KINDS: LOOPS, KERAS_TORCH_KINDS: ON_TORCH, TAPE_KINDS: TAPES}
+    scripts = {
+        TORCH_KINDS: UNEDITED,
+        LOOP_KINDS: LOOPS,
+        (*KERAS_TORCH_KINDS, *KERAS_JAX_KINDS): ON_OTHER_BACKENDS,
+        TAPE_KINDS: TAPES,
+    }
+    scripts |= {
+        LIGHTNING_KINDS: SCRIPTS / "resume_lightning.py",
+        HUGGING_FACE_KINDS: SCRIPTS / "resume_hf.py",
+    }
     return next((script for kinds, script in scripts.items() if kind in kinds), KINDS)
 
 

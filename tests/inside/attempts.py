@@ -19,7 +19,7 @@ from holdfast.inside.settings import FILE
 BOOTSTRAP = Path(__file__).parents[2] / "src/holdfast/inside/bootstrap"
 SCRIPTS = Path(__file__).parents[1] / "scripts"
 KINDS = SCRIPTS / "resume_kinds.py"  # Keras's fit
-ON_TORCH = SCRIPTS / "resume_keras_torch.py"  # the same on the torch backend
+ON_OTHER_BACKENDS = SCRIPTS / "resume_keras_backends.py"  # the same on the backends torch and JAX
 LOOPS = SCRIPTS / "resume_loops.py"  # loops of one's own
 TAPES = SCRIPTS / "resume_tensorflow.py"  # loops around tf.GradientTape, and of train_on_batch
 UNEDITED = SCRIPTS / "resume_torch.py"  # loops on PyTorch that know nothing of Holdfast

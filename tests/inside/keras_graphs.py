@@ -28,8 +28,9 @@ from holdfast.inside.keras.rescue import Rescue
 from holdfast.inside.keras.traced_graphs import let_go
 from holdfast.inside.telemetry import Recorder
 from holdfast.inside.tensorflow.graph_memory import most_rows
-from holdfast.inside.tensorflow.pipeline_buffers import kept_by
-from tests.inside.keras_rescue import Events
+from holdfast.inside.tensorflow.pipeline_buffers import kept_by, parts_of
+from holdfast.inside.tensorflow.pipeline_stages import stages_of
+from tests.inside.recorded import Events
 
 ROWS, LAST = 8192, 512
 X = np.random.default_rng(0).normal(size=(2 * ROWS + LAST, 64)).astype("f")
@@ -102,6 +103,27 @@ def kept_in_memory() -> list[list[Any]]:
     elsewhere = data.cache("/tmp/a-file").batch(8).prefetch(tf.data.AUTOTUNE)  # neither keeps a known number
     words = tf.data.Dataset.from_tensor_slices(["a", "b"]).shuffle(2)
     return [list(one) for one in kept_by(tf.data.Dataset.zip((read, elsewhere, words)))]
+
+
+def pipelines() -> dict[str, Any]:
+    def load(path: Any) -> Any:
+        image = tf.image.resize(tf.io.decode_jpeg(tf.io.read_file(path)), (8, 8))
+        return tf.image.random_flip_left_right(image)
+
+    def by_python(row: Any) -> Any:
+        return tf.numpy_function(np.sort, [row], tf.float32)
+
+    def records(text: Any) -> Any:
+        return tf.io.parse_single_example(text, {"x": tf.io.FixedLenFeature([], tf.string)})["x"]
+
+    made = {
+        "images": tf.data.Dataset.from_tensor_slices(["a", "b"]).map(load).batch(2),
+        "python": tf.data.Dataset.from_tensor_slices(X[:8]).map(by_python, num_parallel_calls=2).batch(2).prefetch(2),
+        "generator": tf.data.Dataset.from_generator(lambda: iter(X), output_signature=tf.TensorSpec((64,))),
+        "records": tf.data.TFRecordDataset(["a"]).map(records, num_parallel_calls=tf.data.AUTOTUNE).shuffle(4).batch(2),
+        "arrays": tf.data.Dataset.from_tensor_slices(X).shuffle(8).map(lambda x: (x * 2, x)).batch(2),
+    }
+    return {name: stages_of(parts_of(data)) for name, data in made.items()}
 
 
 class ClipsByHand(keras.Model):
@@ -184,6 +206,7 @@ def main() -> None:
         "let go": let_go_of_a_graph(),
         "most rows": rows_that_kernels_can_count(),
         "kept": kept_in_memory(),
+        "pipelines": pipelines(),
     }
     print(json.dumps({**found, "by xla": updates_by_xla()}))
 

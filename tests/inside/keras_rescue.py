@@ -20,24 +20,7 @@ from holdfast.inside import never_raise
 from holdfast.inside.keras import adapter
 from holdfast.inside.telemetry import Recorder
 from tests.inside.keras_cases import ADAM, ANY, CASES, IN_FLOAT64, MIXED, REFUSED, TOKENS, Memory, X, Y
-
-
-class Events:
-    """In place of a ring."""
-
-    def __init__(self) -> None:
-        self.told: list[tuple[str, dict[str, Any]]] = []
-
-    def text(self, kind: str, _at: float, **data: Any) -> None:
-        self.told.append((kind, data))
-
-    def step(self, *_: Any) -> None:
-        pass
-
-    value = step
-
-    def command(self) -> None:
-        return None
+from tests.inside.recorded import Events
 
 
 def train(case: tuple[Any, Any, dict[str, Any]], backward: int = ANY) -> dict[str, Any]:

@@ -18,7 +18,8 @@ import numpy as np
 from keras import layers
 
 from tests.inside.keras_cases import Costly, Memory, X, Y
-from tests.inside.keras_rescue import Events, Recorder, adapter, keras, tf
+from tests.inside.keras_rescue import Recorder, adapter, keras, tf
+from tests.inside.recorded import Events
 
 
 def model_of_everything() -> Any:

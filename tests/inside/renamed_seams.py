@@ -32,6 +32,11 @@ NOT_SIMULATED = "cannot be simulated: without Holdfast the renamed framework doe
 class Case:
     seam: Seam
     script: str
+    backend: str = "tensorflow"  # of Keras
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {"PYTHONPATH": str(RENAMES), "HOLDFAST_TEST_RENAME": self.rename, "KERAS_BACKEND": self.backend}
 
     @property
     def rename(self) -> str:
@@ -53,12 +58,12 @@ def cases() -> list[Case]:
         for seam in seams:
             case = Case(seam, script)
             found.setdefault((case.rename, script), case)
-    return list(found.values())
+    return [*found.values(), *(Case(seam, KERAS, "jax") for seam in of_keras.ON_JAX if seam not in of_keras.TO_SAVE)]
 
 
 def verdict(case: Case, place: Path) -> str:
     """ "ok …", what cannot be simulated, or what is wrong."""
-    environment = {"PYTHONPATH": str(RENAMES), "HOLDFAST_TEST_RENAME": case.rename}
+    environment = case.environment
     script = SCRIPTS / case.script
     bare = run_script(script, place, holdfast=False, env=environment)
     if bare.exit_code != 0 or not bare.report:
@@ -119,7 +124,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="cases with this in their name")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
-    todo = [case for case in cases() if options.only in f"{case.seam} {case.rename} {case.script}"]
+    todo = [case for case in cases() if options.only in f"{case.seam} {case.rename} {case.script} {case.backend}"]
     bad = 0
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(options.jobs) as pool:
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.inside.attempts import Run
+
 pytestmark = [
     pytest.mark.skipif(find_spec("tensorflow") is None, reason="needs Keras and TensorFlow"),
     pytest.mark.timeout(240),
@@ -57,3 +59,43 @@ def test_a_piece_and_the_check_of_a_few_rows_hold_no_gradients_of_all_turns() ->
     assert found["eager"] > 8 * found["weights"], found
     assert found["piece"] < 3 * found["weights"], found
     assert found["check"] < 3 * found["weights"], found
+
+
+IN_THIS_ORDER = """
+import os
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+import tensorflow, keras
+print(hasattr(keras.Model.train_on_batch, "__wrapped__"), hasattr(keras.Model.save_weights, "__wrapped__"))
+"""
+
+
+@pytest.mark.parametrize("order", ["tensorflow, keras", "keras, tensorflow"])
+def test_batches_are_followed_whichever_is_imported_first(order: str, tmp_path: Path) -> None:
+    """`import tensorflow` imports Keras on its way."""
+    run = Run(tmp_path, ["-c", IN_THIS_ORDER.replace("tensorflow, keras", order)])
+    attempt = run.start()
+    assert attempt.finish() == 0, attempt.err
+    assert attempt.out.split() == ["True", "True"]
+
+
+ON_TORCH = """
+import os
+os.environ["KERAS_BACKEND"] = "torch"
+import keras, torch
+model = keras.Sequential([keras.Input((4,)), keras.layers.BatchNormalization(), keras.layers.Dropout(0.1), keras.layers.Dense(1)])
+optimizer = torch.optim.Adam(model.parameters())
+for _ in range(20):
+    loss = torch.nn.functional.mse_loss(model(torch.randn(8, 4), training=True), torch.zeros(8, 1))
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_what_keras_on_torch_keeps_a_models_weights_in_is_no_last_layer(tmp_path: Path) -> None:
+    """It holds means and seeds, too: the layer was told to be frozen."""
+    (tmp_path / "script.py").write_text(ON_TORCH)
+    attempt = Run(tmp_path / "run", [str(tmp_path / "script.py")]).start()
+    assert attempt.finish() == 0, attempt.err
+    told = attempt.events("numerics.setup")
+    assert told and not any("_torch_params" in setup["last"]["layer"] for setup in told)

@@ -118,7 +118,9 @@ def test_what_may_not_be_split_is_refused_and_the_error_is_the_users(name: str, 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", WHOLE_BATCH[1:])
 def test_so_is_whatever_else_may_not_be_split(name: str) -> None:
-    check_refused(further_refusals()[name], "not that of its parts together")
+    no_pairs = name == "Keras's own circle loss"  # among the two rows that fit
+    reason = "no row that was tried has a gradient" if no_pairs else "not that of its parts together"
+    check_refused(further_refusals()[name], reason)
 
 
 def check_refused(case: dict[str, Any], reason: str) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from holdfast.inside.keras.on_tensorflow import TensorFlowState
-from holdfast.inside.keras.saved_state import Taken, put_variables
+from holdfast.inside.keras.saved_state import Taken, callbacks_state, put_callbacks, put_variables
 
 numpy: Any = pytest.importorskip("numpy")
 ml_dtypes: Any = pytest.importorskip("ml_dtypes")
@@ -119,7 +119,7 @@ import json, sys
 from types import SimpleNamespace
 import keras, numpy, tensorflow as tf
 from holdfast.inside.keras.on_tensorflow import TensorFlowState
-from holdfast.inside.keras.saved_state import Taken, put_variables
+from holdfast.inside.keras.saved_state import Taken, callbacks_state, put_callbacks, put_variables
 from holdfast.inside.tensorflow.budget import limit_allocators
 from holdfast.inside.tensorflow.memory_forecast import ResidentForecast
 limit_allocators(SimpleNamespace(settings={"policy": "protect", "rescue": {"k": 2}}))  # freed memory goes back
@@ -151,3 +151,17 @@ def test_saving_and_putting_back_take_a_fraction_of_one_variable(tmp_path: Path)
     found = json.loads(done.stdout)
     assert found["same"]
     assert max(found["writing"], found["reading"]) < 72 << 20, found
+
+
+def test_a_log_that_has_its_header_gets_no_second_one(tmp_path: Path) -> None:
+    """CSVLogger looks whether the file has one before its state is put back."""
+    keras: Any = pytest.importorskip("keras")
+    begun, again = (keras.callbacks.CSVLogger(str(tmp_path / "log.csv"), append=True) for _ in range(2))
+    begun.on_train_begin()
+    state = callbacks_state([begun])
+    begun.on_train_end()
+    (tmp_path / "log.csv").write_text("epoch,loss\n")
+    again.on_train_begin()
+    put_callbacks([again], state)
+    assert again.append_header is False
+    again.on_train_end()

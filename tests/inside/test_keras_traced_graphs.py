@@ -86,3 +86,22 @@ def test_no_piece_has_a_tensor_of_more_elements_than_a_kernel_can_count(found: d
 def test_what_a_pipeline_keeps_is_read_off_it(found: dict[str, Any]) -> None:
     row = 64 * 64 * 3 * 4 + 8
     assert sorted(found["kept"]) == [["cache", 5000, row], ["prefetch", 7, 32 * row], ["shuffle", 5000, row]]
+
+
+def test_what_a_pipeline_does_to_each_row_is_read_from_its_functions(found: dict[str, Any]) -> None:
+    told = found["pipelines"]
+    does = {
+        name: [[one["call"], one["does"], one["parallel"]] for one in pipeline["calls"]]
+        for name, pipeline in told.items()
+    }
+    assert does == {
+        "images": [["map", ["read", "decode", "resize", "augment"], False]],
+        "python": [["map", ["python"], True]],
+        "generator": [["from_generator", ["python"], False]],
+        "records": [["tfrecord", ["read"], False], ["map", ["decode"], True]],
+        "arrays": [],
+    }
+    assert [name for name, pipeline in told.items() if pipeline["ahead"]] == ["python"]
+    (images,) = told["images"]["calls"]
+    assert images["function"] == "load" and images["place"].rpartition(":")[0].endswith("keras_graphs.py")
+    assert images["operations"] == ["DecodeJpeg", "RandomUniform", "ReadFile", "ResizeBilinear"]

@@ -24,6 +24,10 @@ pytestmark = pytest.mark.timeout(240)
     ("name", "lost"),
     [
         pytest.param("EpochIterator._steps_seen", "no checkpoint, no resume", marks=[needs_keras, pytest.mark.slow]),
+        pytest.param("Layer._flatten_layers", "no rescue", marks=[needs_keras, pytest.mark.slow]),
+        pytest.param(
+            "dataset_ops.DatasetV2.__iter__", "no checkpoint, no resume", marks=[needs_keras, pytest.mark.slow]
+        ),
         pytest.param("_BaseDataLoaderIter.__next__", "no telemetry, no checkpoint, no resume", marks=needs_torch),
         pytest.param("Module._forward_pre_hooks", "no rescue", marks=[needs_torch, pytest.mark.slow]),
     ],

@@ -13,17 +13,21 @@ import pytest
 
 from holdfast.inside import checkpoint_store
 from holdfast.inside.ring import Reader
-from tests.crash.resume import LOOP_KINDS, SEEDED, UNSEEDED, trial
+from tests.crash.resume import KERAS_JAX_KINDS, LOOP_KINDS, SEEDED, UNSEEDED, trial
 from tests.inside.attempts import Attempt, Run
 from tests.workplace import wait_for
 
 pytestmark = pytest.mark.skipif(find_spec("keras") is None, reason="needs Keras and TensorFlow")
 
-QUICK = ("arrays",)
+QUICK = ("arrays", "keras_jax_arrays", "torch_flat")  # torch_flat: kept by `holdfast.keep`
 
 
 @pytest.mark.parametrize(
-    "kind", [k if k in QUICK else pytest.param(k, marks=pytest.mark.slow) for k in (*SEEDED, *UNSEEDED, *LOOP_KINDS)]
+    "kind",
+    [
+        k if k in QUICK else pytest.param(k, marks=pytest.mark.slow)
+        for k in (*SEEDED, *UNSEEDED, *LOOP_KINDS, *KERAS_JAX_KINDS)
+    ],
 )
 def test_a_killed_fit_ends_with_the_weights_it_would_have_had(kind: str, tmp_path: Path) -> None:
     outcome = trial(kind, seed=1, kills=1, aim="saved", place=tmp_path, slack_s=3.0)  # the machine may be busy

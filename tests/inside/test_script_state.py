@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import collections
+import hashlib
+import io
 import random
 import sys
 import textwrap
@@ -10,9 +12,10 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 
-from holdfast.inside.script_state import frame_variables, frames, loop_heads, source_position, variables
+from holdfast.inside.script_state import frame_variables, frames, loop_heads, numpy_kinds, source_position, variables
 from holdfast.inside.script_state.begun_further_on import BegunFurtherOn
 from holdfast.inside.script_state.live_names import live_after
 from holdfast.inside.script_state.object_graph import Graph, Traits
@@ -39,13 +42,30 @@ class Items:
         return self.left
 
 
+class tqdm:
+    def __init__(self, iterable: Any) -> None:
+        self.iterable = iterable
+
+    def __enter__(self) -> tqdm:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        pass
+
+    def __iter__(self) -> Any:
+        yield from self.iterable
+
+
+tqdm.__module__ = "tqdm.std"
+
+
 def ran(tmp_path: Path, text: str, hook: Any, before: Any = None, **names: Any) -> dict[str, Any]:
     """Runs a script from a file of its own, as `__main__` would be run."""
     path = tmp_path / "script.py"
     path.write_text(textwrap.dedent(text))
     module = ModuleType("script")
     module.__file__ = str(path)
-    vars(module).update(Items=Items, hook=hook, **names)
+    vars(module).update(Items=Items, tqdm=tqdm, hook=hook, **names)
     sys.modules["script"] = module
     try:
         if before is not None:
@@ -82,6 +102,13 @@ HEADS = [
     pytest.param("def f():\n    for e in range(1):\n        for i, x in enumerate(Items(hook)): pass\nf()", [("range", 0)], id="function"),
     pytest.param("for rate in [0.1, 0.2]:\n    for x in Items(hook, 1): pass", [("sequence", 1)], id="constants"),
     pytest.param("rates = [3, 4]\nfor rate in rates:\n    for x in Items(hook, 1): pass", [("sequence", 1)], id="list"),
+    pytest.param("rates = [3, 4]\nfor n, rate in enumerate(rates, 1):\n    for x in Items(hook, 1): pass", [("sequence", 2)], id="numbered list"),
+    pytest.param("with tqdm(range(2, 4)) as bar:\n    for e in bar:\n        for x in Items(hook, 1): pass", [("range", 3)], id="held bar"),
+    pytest.param("from itertools import count\nfor n in count(2):\n    for x in Items(hook, 1): pass\n    if n == 3: break", [("range", 3)], id="count"),
+    pytest.param("widths = {'a': 3, 'b': 4}\nfor name, width in widths.items():\n    for x in Items(hook, 1): pass", [("sequence", 1)], id="dict"),
+    pytest.param("pairs = [1, 2]\nfor a, b in zip(pairs, (3, 4)):\n    for x in Items(hook, 1): pass", [("sequence", 2)], id="zip of lists"),
+    pytest.param("from glob import iglob\nfor n, name in enumerate(iglob('/*')):\n    for x in Items(hook, 1): pass\n    break", [("counted", 0)], id="numbered generator of a library"),
+    pytest.param("class Run: pass\nrun = Run()\nfor run.epoch in range(2):\n    for x in Items(hook, 1): pass", [("range", 1)], id="attribute"),
     pytest.param("while True:\n    it = iter(Items(hook))\n    x = next(it)\n    break", [], id="next"),
     pytest.param("def f():\n    yield from Items(hook)\nfor x in f(): pass", [], id="generator"),
     pytest.param("data = Items(hook)\nfor x in data:\n    for y in data: break", [("followed", 0)], id="loader around"),
@@ -106,6 +133,10 @@ def test_loops_around_a_place_are_known(tmp_path: Path, text: str, expected: lis
         ("import itertools\nfor x in itertools.islice(Items(hook), 2): pass", "islice"),
         ("for i in range(2):\n    i = 5\n    for x in Items(hook): pass", "is written in it, too"),
         ("for k in {'a': 1}.items():\n    for x in Items(hook): pass", "cannot be begun further on"),
+        (
+            "for n in range(1):\n    try: next(iter([]))\n    except StopIteration: x = next(iter(Items(hook)))",
+            "handles an exception",
+        ),
         ("values = list(Items(hook))", "inside a call"),
     ],
 )
@@ -219,6 +250,48 @@ def test_closures_defaults_and_classes_of_the_user_are_state() -> None:
     assert restored(first, second) is second and second() == 6
 
 
+def test_iterators_go_on_where_they_were_and_hashes_are_refused() -> None:
+    def made() -> list[Any]:
+        return [
+            iter([5, 6, 7]),
+            zip([1, 2], "ab", strict=True),
+            map(str, range(2)),
+            reversed([1, 2]),
+            iter({3: 4, 5: 6}.items()),
+        ]
+
+    saved = made()
+    assert [next(one) for one in saved] == [5, (1, "a"), "0", 2, (3, 4)]
+    assert [list(one) for one in restored(saved, made())] == [[6, 7], [(2, "b")], ["1"], [1], [(5, 6)]]
+    text, live = io.StringIO("old"), io.StringIO()
+    assert (
+        text.read() == "old" and restored(text, live) is live and live.write("er") == 2 and live.getvalue() == "older"
+    )
+    digest = hashlib.sha256()
+    assert restored([digest], [hashlib.sha256()])[0].digest() == digest.digest()
+    digest.update(b"loss")
+    with pytest.raises(CannotTake, match="sha256"):
+        restored([digest], [hashlib.sha256()])
+
+
+def test_a_large_file_that_is_only_read_is_left_as_it_is_opened_and_known_by_some_values(tmp_path: Path) -> None:
+    (tmp_path / "tokens").write_bytes(bytes(range(256)) * 8192)
+    (tmp_path / "others").write_bytes(bytes(256 * 8192))
+
+    def opened(name: str) -> Any:
+        return np.memmap(tmp_path / name, dtype=np.uint16, mode="r")
+
+    graph = Graph(numpy_kinds.kinds(), TRAITS)
+    ref = graph.take(opened("tokens"))
+    assert isinstance(graph.nodes[0].parts, int)
+    live = opened("tokens")
+    restoration = Restoration(graph.nodes, numpy_kinds.kinds(), TRAITS)
+    restoration.bind(ref, live)
+    assert restoration.object_of(ref) is live
+    with pytest.raises(CannotPutBack, match="another one than before"):
+        Restoration(graph.nodes, numpy_kinds.kinds(), TRAITS).bind(ref, opened("others"))
+
+
 LOOPS = """
     def train(epochs):
         for epoch in range(epochs):
@@ -232,17 +305,27 @@ LOOPS = """
     kinds["short"]()
     for fold in range(3):
         train(2)
+    total, sizes, letters, parts = 0, {"a": 1, "b": 2}, ["x", "y", "z"], [5, 7]
+    def scaled(size):
+        for x in Items(hook, 4):
+            done.append(size * x)
+        return size
+    for name, size in sizes.items():
+        for rate, part in zip((2, 3), parts):
+            for turn, letter in enumerate(letters):
+                total += scaled(size * rate * part + turn)
+            done.append((name, letter, total))
 """
 
 
-NAMES = ("items", "epoch", "done", "fold")
+NAMES = ("items", "epoch", "done", "fold", "total")
 
 
 class Stopped(Exception):
     pass
 
 
-@pytest.mark.parametrize("stop_at", [1, 3, 12, 17, 23, 33])
+@pytest.mark.parametrize("stop_at", [1, 3, 12, 17, 23, 33, 48, 66, 77, 99])
 def test_a_script_that_is_started_again_ends_as_if_it_had_never_stopped(tmp_path: Path, stop_at: int) -> None:
     taken: dict[str, Any] = {}
     calls: list[int] = []
@@ -256,6 +339,10 @@ def test_a_script_that_is_started_again_ends_as_if_it_had_never_stopped(tmp_path
                 {name: graph.take(value) for name, value in one.f_locals.items() if name in NAMES} for one in found
             ]
             taken["heads"] = [loop_heads.taken(one, source_position.standing(one), is_items) for one in found]
+            read = [source_position.standing(one).read for one in found]
+            taken["read"] = [
+                {name: one.f_locals[name] for name in names} for one, names in zip(found, read, strict=True)
+            ]
             taken.update(chain=frames.stands(found), nodes=graph.nodes, left=items.left)
             raise Stopped
 
@@ -263,7 +350,7 @@ def test_a_script_that_is_started_again_ends_as_if_it_had_never_stopped(tmp_path
         found = of_script(frame)
         if plan.resumed_items is None and frames.stands(found) == taken["chain"]:
             restoration = Restoration(taken["nodes"], [], TRAITS)
-            state = {"frames": taken["names"], "modules": {}}
+            state = {"frames": taken["names"], "modules": {"script": taken["names"][0]}}
             variables.bind(restoration, state, found)
             variables.put_back(restoration, state, found)
             plan.remove()
@@ -272,7 +359,7 @@ def test_a_script_that_is_started_again_ends_as_if_it_had_never_stopped(tmp_path
     undisturbed = ran(tmp_path, LOOPS, lambda *_: None, done=[])["done"]
     with pytest.raises(Stopped):
         ran(tmp_path, LOOPS, saving, done=[])
-    plan = BegunFurtherOn(taken["chain"], taken["heads"], ["script"], lambda do, *args: do(*args))
+    plan = BegunFurtherOn(taken["chain"], taken["heads"], ["script"], lambda do, *args: do(*args), read=taken["read"])
     plan.users = of_script  # type: ignore[method-assign]
     names = ran(tmp_path, LOOPS, going_on, plan.install, done=[])
     assert plan.resumed_items is not None

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.inside.seams import ABILITIES, CHECKPOINT, DETAIL, RESCUE, RESUME, TELEMETRY, Abilities, Seam
+from holdfast.inside.seams import ABILITIES, CHECKPOINT, DETAIL, NUMERICS, RESCUE, RESUME, TELEMETRY, Abilities, Seam
 
 INSIDE = Path(__file__).parents[2] / "src" / "holdfast" / "inside"
 FOLDERS = ("keras", "tensorflow", "torch")
@@ -78,6 +78,31 @@ def test_what_the_functions_use_is_in_the_table(folder: str) -> None:
     assert used - listed <= {"_sequence_nr", "_defaults", "_update_count"}, (
         "of objects that no class in Python's reach makes"
     )
+
+
+def test_what_looks_at_the_numbers_of_keras_use_switches_them_off_where_it_is_missing() -> None:
+    table = import_module("holdfast.inside.keras.seams")
+    listed = {part for seam in _tables(table) if NUMERICS in seam.serves for part in (seam.name, seam.assigned)}
+    listed = {part.split(".")[-1] for part in listed}
+    functions = {
+        node.name: {one.attr for one in ast.walk(node) if isinstance(one, ast.Attribute) and PRIVATE.match(one.attr)}
+        for node in ast.walk(ast.parse((INSIDE / "keras" / "seams.py").read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef)
+    }
+    used = {
+        name
+        for file in (INSIDE / "keras" / "numerics").glob("*.py")
+        for function in re.findall(r"\bseams\.(\w+)", file.read_text(encoding="utf-8"))
+        for name in functions.get(function, ())
+    }
+    assert used and used <= listed
+
+
+def test_whether_a_pipeline_can_be_looked_into_is_asked_where_its_module_has_moved(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "tensorflow.python.data.ops.dataset_ops", None)
+    assert not import_module("holdfast.inside.tensorflow.seams").knows_inputs()
 
 
 def _tables(module: types.ModuleType) -> list[Seam]:
@@ -150,4 +175,4 @@ def test_what_is_lost_is_told_with_the_name_and_the_versions_that_have_it(framew
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_every_seam_says_what_is_lost_without_it(folder: str) -> None:
     served = [set(seam.serves) for seam in _tables(import_module(f"holdfast.inside.{folder}.seams"))]
-    assert served and all(abilities and abilities <= {*ABILITIES, DETAIL} for abilities in served)
+    assert served and all(abilities and abilities <= {*ABILITIES, NUMERICS, DETAIL} for abilities in served)

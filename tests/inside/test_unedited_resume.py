@@ -13,7 +13,8 @@ from holdfast.inside import checkpoint_store
 
 ROOT = Path(__file__).parents[2]
 QUICK = (
-    "unnamed_loaders", "validation", "streamed", "own", "edited", "other_model", "counted_by_zip", "graph_kept_for_later",
+    "unnamed_loaders", "validation", "streamed", "beside_a_generator", "own", "edited", "other_model", "counted_by_zip",
+    "beside_a_cycle", "graph_kept_for_later",
 )  # fmt: skip
 QUICK_TENSORFLOW = ("trainer_class", "drawn_in_a_function")
 TRAINERS = ("transformers.hf_own_checkpoints", "lightning.pl_plain")
@@ -34,12 +35,12 @@ def test_killed_loops_end_as_if_nothing_had_happened_and_others_are_refused_in_w
     code, said = outcomes("--kills", "1", *(f"torch.{kind}" for kind in QUICK))
     assert code == 0 and f"{len(QUICK)} of {len(QUICK)} scripts right" in said, said
     lines = {line.split()[0].removeprefix("torch."): line for line in said.splitlines()[1:-1]}
-    for kind in ("unnamed_loaders", "validation", "streamed"):
+    for kind in ("unnamed_loaders", "validation", "streamed", "beside_a_generator"):
         assert "1 kills, went on from [" in lines[kind] and "[]" not in lines[kind]
     assert "from its own checkpoint 1 times" in lines["own"]
     assert "weights of (32, 8) torch.float32 on cpu were saved, this process has (33, 8)" in lines["other_model"]
     assert "was edited since. Nothing was trained, the checkpoint is kept." in said
-    assert "range(5)" in lines["counted_by_zip"]
+    assert "range(5)" in lines["counted_by_zip"] and "itertools.cycle(other)" in lines["beside_a_cycle"]
     assert "graph is still to be run backward" in lines["graph_kept_for_later"]
 
 

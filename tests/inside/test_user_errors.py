@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
 
 from holdfast.inside import never_raise, user_errors
+from tests.workplace import Workplace
 
 
 def fails() -> None:
@@ -59,3 +61,49 @@ def test_what_returns_is_returned_and_nothing_is_told() -> None:
     with user_errors.passing:
         assert len("abc") == 3
     assert told == []
+
+
+FIT = """
+import keras
+import numpy as np
+import tensorflow as tf
+
+class Picks(keras.losses.Loss):
+    def call(self, y, p):
+        return tf.reduce_mean(tf.gather(p, tf.cast(y, tf.int32)[:, 0], axis=0))
+
+model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
+model.compile("sgd", Picks())
+y = np.zeros((64, 1))
+y[40] = 99
+model.fit(np.ones((64, 4)), y, batch_size=8, verbose=0)
+"""
+LOOP = """
+import keras
+import tensorflow as tf
+
+model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
+optimizer = keras.optimizers.SGD(0.1)
+
+@tf.function
+def step(x, n):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(model(x) ** 2) * tf.cast(tf.gather(tf.range(5), n), tf.float32)
+    optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))
+    return loss
+
+for i in range(9):
+    step(tf.ones((8, 4)), tf.constant(i))
+"""
+
+
+@pytest.mark.skipif(find_spec("tensorflow") is None, reason="needs Keras and TensorFlow")
+@pytest.mark.parametrize("script", [FIT, LOOP], ids=["fit", "tape"])
+def test_what_tensorflow_tells_of_a_graph_has_none_of_our_frames(script: str, workplace: Workplace) -> None:
+    """It tells where each operation was made, with the whole stack of then."""
+    workplace.script(script)
+    done = workplace.run(["python", "train.py"])
+    said = done.stderr.decode()
+    assert done.returncode == 1
+    assert "Detected at node" in said and "train.py" in said
+    assert "holdfast/inside" not in said

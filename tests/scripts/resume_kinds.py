@@ -84,6 +84,32 @@ def model(rate=1e-3, **compiled):
     return made
 
 
+class TwoOptimizers(keras.Model):
+    """Its own step uses two optimizers, and not the one it is compiled with."""
+
+    def __init__(self):
+        super().__init__()
+        self.record, self.body = Record(dtype="float32"), keras.layers.Dense(WIDTH, activation="relu")
+        self.head, self.mean = keras.layers.Dense(2), keras.metrics.Mean(name="loss")
+        self.of = {"body": keras.optimizers.Adam(1e-3), "head": keras.optimizers.SGD(1e-2, momentum=0.9)}
+
+    @property
+    def metrics(self):
+        return [self.mean]
+
+    def call(self, x, training=False):
+        return self.head(self.body(self.record(x, training=training)))
+
+    def train_step(self, data):
+        with tf.GradientTape(persistent=True) as tape:
+            found = self(data[0], training=True)
+            loss = tf.reduce_mean(keras.losses.sparse_categorical_crossentropy(data[1], found, from_logits=True))
+        for name, layer in (("body", self.body), ("head", self.head)):
+            self.of[name].apply(tape.gradient(loss, layer.trainable_variables), layer.trainable_variables)
+        self.mean.update_state(loss)
+        return {"loss": self.mean.result()}
+
+
 class Shuffled(keras.utils.PyDataset):
     """Shuffles its order between epochs and adds noise to each batch, as augmenting data sets do."""
 
@@ -121,6 +147,11 @@ def train():
     if KIND in ("arrays", "unseeded_arrays", "keras_mixed_precision"):
         trained = model()
         history = trained.fit(x, y, batch_size=BATCH, epochs=EPOCHS, validation_data=validation, callbacks=[pace])
+    elif KIND == "two_optimizers":
+        trained = TwoOptimizers()
+        trained.compile()
+        data = tf.data.Dataset.from_tensor_slices((x, y)).shuffle(300).batch(BATCH)
+        history = trained.fit(data, epochs=EPOCHS, callbacks=[pace])
     elif KIND in ("tf_data", "unseeded_tf_data"):
         trained = model()
         data = tf.data.Dataset.from_tensor_slices((x, y)).shuffle(300).batch(BATCH).prefetch(2)

@@ -150,7 +150,8 @@ def pl_plain():
     trainer = trainer_of(
         own, best, stopping, enable_checkpointing=True, enable_progress_bar=True, max_epochs=EPOCHS * 2
     )
-    trainer.fit(model, datamodule=Data())
+    data = Data()
+    trainer.fit(model, datamodule=data)  # alone in its line: before Python 3.11 others are not followed
     name = os.path.basename(best.best_model_path).replace("-v1", "").replace("-v2", "")  # where it was written before
     scores = [name, best.best_model_score.item(), stopping.wait_count, stopping.stopped_epoch]
     return [model], [*told(trainer, own), model.epochs, scores]

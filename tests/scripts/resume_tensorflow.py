@@ -417,6 +417,27 @@ def nested_tapes():
     return [model], float(loss)
 
 
+def updated_by_hand():
+    """No optimizer: variables of one's own are written by the script, eagerly; what a step returns is added to a number."""
+    model, held, losses = Linear(), tf.constant(x), []
+    total = 0.0
+
+    def step(rows, rate):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(model(tf.gather(held, rows)) - y[rows]))
+        for variable, gradient in zip(model.weights, tape.gradient(loss, model.weights)):
+            variable.assign_sub(rate * gradient)
+        return loss.numpy()
+
+    for epoch in range(2 * EPOCHS):
+        order = np.random.permutation(SAMPLES)
+        for begin in range(0, SAMPLES, BATCH):
+            total += step(order[begin : begin + BATCH], 0.01)
+            paced()
+        losses.append(float(total))
+    return [model], losses
+
+
 def compiled_network():
     model = network()
     model.compile(keras.optimizers.Adam(1e-2), "mse", metrics=["mae"])
@@ -436,6 +457,23 @@ def on_batch():
             paced()
         for inputs, targets in held_out:
             losses.append(float(model.test_on_batch(inputs, targets)[0]))
+    return [model], losses
+
+
+def on_batch_of_a_built_model():
+    """Functional: its layers are built before the first batch, and what is measured is not. It is evaluated, too."""
+    inputs, losses = keras.Input((8,)), []
+    hidden = keras.layers.Dropout(0.1)(keras.layers.Dense(16, activation="tanh")(inputs))
+    model = keras.Model(inputs, keras.layers.Dense(1)(hidden))
+    model.compile(keras.optimizers.RMSprop(1e-2), "mse", metrics=["mae"])
+    for epoch in range(EPOCHS):
+        order = np.random.permutation(SAMPLES)
+        for begin in range(0, SAMPLES, BATCH):
+            rows = order[begin : begin + BATCH]
+            loss, _ = model.train_on_batch(x[rows], y[rows])
+            losses.append(float(loss))
+            paced()
+        losses.append(float(model.evaluate(x[:64], y[:64], verbose=0)[0]))
     return [model], losses
 
 
@@ -537,8 +575,8 @@ KINDS = {
     one.__name__: one
     for one in (
         eager, compiled, gan, trainer_class, accumulation, from_generator, slices, eager_slices, endless, pipeline, made_anew, tf_module,
-        mixed_precision, early_stopping, keras_noise, nested_tapes, on_batch, on_batch_of_data, on_batch_of_generator, on_batch_of_epochs, on_batch_gan,
-        streamed,
+        mixed_precision, early_stopping, keras_noise, nested_tapes, on_batch, on_batch_of_a_built_model, on_batch_of_data,
+        on_batch_of_generator, on_batch_of_epochs, on_batch_gan, streamed, updated_by_hand,
     )
 }  # fmt: skip
 

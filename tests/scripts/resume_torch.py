@@ -471,6 +471,22 @@ def two_loaders():
     return [model], optimizer.param_groups[0]["lr"]
 
 
+def beside_a_generator():
+    """The smaller set of data begins anew when it is over, whatever the epochs of the other."""
+    first = DataLoader(TensorDataset(x, y), batch_size=BATCH, shuffle=True)
+    beside = endless(DataLoader(Noisy(), batch_size=5 * BATCH, shuffle=True))
+    model = network()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for epoch in range(EPOCHS):
+        for inputs, targets in first:
+            others = next(beside)
+            optimizer.zero_grad()
+            (F.mse_loss(model(inputs), targets) + 0.5 * F.l1_loss(model(others[0]), others[1])).backward()
+            optimizer.step()
+            paced()
+    return [model], epoch
+
+
 def drawn():
     while True:
         yield 0.1 * torch.randn(())
@@ -541,8 +557,8 @@ KINDS = {
     one.__name__: one
     for one in (
         plain, accumulation, mixed_precision, gan, schedulers, own_sampler, stream, workers, validation, trainer_class,
-        progress_bar, slices, steps_of_a_cycle, persistent_workers, folds, grown_list, cleared_late, two_loaders, own_generator,
-        unnamed_loaders, streamed, streamed_by_workers,
+        progress_bar, slices, steps_of_a_cycle, persistent_workers, folds, grown_list, cleared_late, two_loaders,
+        beside_a_generator, own_generator, unnamed_loaders, streamed, streamed_by_workers,
     )
 }  # fmt: skip
 

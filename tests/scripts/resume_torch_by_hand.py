@@ -83,7 +83,41 @@ def replayed():
     return [value, target], returns
 
 
-KINDS = {kind.__name__: kind for kind in (language_model, replayed)}  # fmt: skip
+def from_scratch():
+    """No module, no optimizer, no call that clears gradients: weights are tensors, rows come from a generator of one's own."""
+    rows = torch.randn(400, 2)
+    wanted = rows @ torch.tensor([[2.0], [-3.4]]) + 4.2
+    weight, bias = (0.01 * torch.randn(2, 1)).requires_grad_(), torch.zeros(1, requires_grad=True)
+
+    def batches(size):
+        order = list(range(len(rows)))
+        random.shuffle(order)
+        for begin in range(0, len(order), size):
+            chosen = torch.tensor(order[begin : begin + size])
+            yield rows[chosen], wanted[chosen]
+
+    def update(inputs, targets):
+        loss = ((inputs @ weight + bias - targets) ** 2 / 2).sum()
+        loss.backward()
+        with torch.no_grad():
+            for one in (weight, bias):
+                one -= 0.003 * one.grad
+                one.grad.zero_()
+        time.sleep(PAUSE_S)
+        return loss.item()
+
+    losses = []
+    for _ in range(EPOCHS):
+        total = 0.0
+        for inputs, targets in batches(10):
+            total += update(inputs, targets)
+        losses.append(total)
+    held = nn.Module()
+    held.weight, held.bias = nn.Parameter(weight.detach()), nn.Parameter(bias.detach())
+    return [held], losses
+
+
+KINDS = {kind.__name__: kind for kind in (language_model, replayed, from_scratch)}  # fmt: skip
 models, record = KINDS[sys.argv[1]]()
 weights = hashlib.sha256()
 for model in models:

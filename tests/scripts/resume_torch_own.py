@@ -1,4 +1,4 @@
-"""A PyTorch script that saves its own checkpoint after each epoch and goes on from it when it finds one."""
+"""A PyTorch script that saves its own checkpoint after each epoch, beside the file at first, and goes on from it when it finds one."""
 
 import json
 import os
@@ -29,5 +29,6 @@ for epoch in range(start, EPOCHS):
         F.mse_loss(model(inputs), targets).backward()
         optimizer.step()
         time.sleep(0.005)
-    torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": epoch}, OWN)
+    torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": epoch}, OWN + ".part")
+    os.replace(OWN + ".part", OWN)
 print(json.dumps({"weights": [value.tolist() for value in model.state_dict().values()]}))

@@ -1,5 +1,6 @@
 """PyTorch loops whose state cannot be taken exactly where they ask for data, and what is said then. They train as ever."""
 
+import hashlib
 import itertools
 import json
 import sys
@@ -35,11 +36,21 @@ def train_one_epoch():
     return total
 
 
-def sum_read_before_the_call():
-    total = 0.0
-    for epoch in range(STEPS // 8):
+def sum_read_in_a_while():
+    """In a `while`, whose turns begin by nothing that could be told what was read."""
+    total, epoch = 0.0, 0
+    while epoch < STEPS // 8:
         total += train_one_epoch()
+        epoch += 1
     return total
+
+
+def added_to_a_hash():
+    digest = hashlib.sha256()
+    for epoch in range(STEPS // 8):
+        for batch in loader:
+            digest.update(str(update(batch)).encode())
+    return digest.hexdigest()
 
 
 def counted_by_zip():
@@ -52,6 +63,14 @@ def counted_by_islice():
     for epoch in range(12):
         for batch in itertools.islice(loader, 5):
             update(batch)
+
+
+def beside_a_cycle():
+    """The smaller set of data begins anew within the epoch: `cycle` keeps its batches and gives them again."""
+    other = DataLoader(TensorDataset(torch.randn(24, 4), torch.randn(24, 1)), batch_size=8, shuffle=True)
+    for epoch in range(STEPS // 8):
+        for batch, beside in zip(loader, itertools.cycle(other)):
+            update([torch.cat(parts) for parts in zip(batch, beside)])
 
 
 def epoch_written_over():
@@ -116,9 +135,9 @@ def numbers_shared_with_the_data():
 KINDS = {
     one.__name__: one
     for one in (
-        sum_read_before_the_call, counted_by_zip, counted_by_islice, epoch_written_over, graph_kept_for_later,
-        inside_an_expression, read_ahead_by_a_thread, second_of_two_loops,
-        numbers_shared_with_the_data,
+        sum_read_in_a_while, counted_by_zip, counted_by_islice, beside_a_cycle, epoch_written_over,
+        graph_kept_for_later, inside_an_expression, read_ahead_by_a_thread, second_of_two_loops,
+        numbers_shared_with_the_data, added_to_a_hash,
     )
 }  # fmt: skip
 

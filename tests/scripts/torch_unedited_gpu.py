@@ -202,6 +202,95 @@ def mixed_precision():
     return [model]
 
 
+def language_model():
+    """A model of a library that computes its loss within, AdamW with a schedule by steps, and clipping."""
+    from transformers import GPT2Config, GPT2LMHeadModel, get_linear_schedule_with_warmup
+
+    config = GPT2Config(
+        vocab_size=2000, n_positions=128, n_embd=256, n_layer=4, n_head=4, resid_pdrop=0.0, embd_pdrop=0.0,
+        attn_pdrop=0.0, attn_implementation="eager",
+    )  # fmt: skip
+    model = GPT2LMHeadModel(config).double().cuda()
+    model.train()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+    schedule = get_linear_schedule_with_warmup(optimizer, 2, STEPS)
+    for _ in range(STEPS):
+        ids = torch.randint(0, 2000, (rows, 128), generator=random).cuda()
+        loss = model(input_ids=ids, labels=ids).loss
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        schedule.step()
+        optimizer.zero_grad()
+    return [model]
+
+
+class Segmentation(nn.Module):
+    def __init__(self, width=16):
+        super().__init__()
+        self.first, self.second = self.block(3, width), self.block(width, 2 * width)
+        self.up, self.last = nn.ConvTranspose2d(2 * width, width, 2, 2), self.block(2 * width, width)
+        self.head = nn.Conv2d(width, 1, 1)
+
+    @staticmethod
+    def block(before, after):
+        layers = [nn.Conv2d(before, after, 3, padding=1), nn.GroupNorm(4, after), nn.SiLU()]
+        return nn.Sequential(*layers, nn.Conv2d(after, after, 3, padding=1), nn.SiLU())
+
+    def forward(self, x):
+        first = self.first(x)
+        second = self.second(F.max_pool2d(first, 2))
+        return self.head(self.last(torch.cat([self.up(second), first], 1)))
+
+
+def segmentation():
+    """Pictures from loader workers in pinned memory, channels last, a loss of two parts, averages of the weights."""
+    model = Segmentation().double().cuda().to(memory_format=torch.channels_last)
+    average = torch.optim.swa_utils.AveragedModel(model, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(0.9))
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    x = torch.randn(STEPS * rows, 3, 64, 64, generator=random)
+    data = torch.utils.data.TensorDataset(x, (x[:, :1] > 0).float())
+    loader = torch.utils.data.DataLoader(data, batch_size=rows, num_workers=2, pin_memory=True)
+    for x, y in loader:
+        x = x.to("cuda", torch.float64, non_blocking=True, memory_format=torch.channels_last)
+        y = y.to("cuda", torch.float64, non_blocking=True)
+        logits = model(x)
+        loss = F.binary_cross_entropy_with_logits(logits, y) + 0.1 * logits.square().mean()
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        optimizer.step()
+        average.update_parameters(model)
+    return [model, average]
+
+
+def accelerated():
+    from accelerate import Accelerator
+
+    accelerator = Accelerator()
+    model = image_net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+    x = torch.randn(STEPS * rows, 3, 32, 32, generator=random).double()
+    data = torch.utils.data.TensorDataset(x, torch.randint(0, 10, (STEPS * rows,), generator=random))
+    model, optimizer, loader = accelerator.prepare(model, optimizer, torch.utils.data.DataLoader(data, batch_size=rows))
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        accelerator.backward(loss)
+        optimizer.step()
+    return [model]
+
+
+def compiled():
+    model = image_net()
+    fast = torch.compile(model)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for x, y in images():
+        optimizer.zero_grad()
+        F.cross_entropy(fast(x), y).backward()
+        optimizer.step()
+    return [model]
+
+
 began = time.perf_counter()
 trained = globals()[name]()
 torch.cuda.synchronize()

@@ -47,6 +47,7 @@ _LIGHTNING = tuple(
     for module, file in (
         (".loops.optimization.automatic", "lightning_trainer"),
         (".loops.training_epoch_loop", "lightning_resume"),
+        (".core.module", "logged_metrics"),
     )
 )
 

@@ -13,6 +13,7 @@ from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Sequence, Tu
 
 TELEMETRY, CHECKPOINT, RESUME, RESCUE = "telemetry", "checkpoint", "resume", "rescue"
 ABILITIES = (TELEMETRY, CHECKPOINT, RESUME, RESCUE)
+NUMERICS = "numerics"  # looks at numbers, as far as they need names of their own: nothing asks for it, the record tells (`numerics.off`)
 DETAIL = "detail"  # nothing a user would miss: a phase that is not named, a frame of ours in a traceback
 YES, OFF = "yes", "off"  # off: this run did not ask for it
 NO = "no: "

@@ -12,6 +12,7 @@ worker may never import a framework. So this file imports nothing of ours and no
 
 import _signal  # type: ignore[import-not-found]
 import _thread
+import atexit
 import faulthandler
 import os
 import sys
@@ -31,13 +32,16 @@ _answers: list[int] = []  # the descriptor they are written to; a list, since a 
 
 
 def install(channel: str) -> str:
-    """Why not, where it is not. The handlers stay: without them the signals' default effect is to end the process."""
+    """Why not, where it is not. The handlers stay: without them the signals' default effect is to end the process. As Python ends it
+    takes them away, and the script's libraries may take seconds after that: from there on the signals are ignored."""
     if found() is not None:
         return ""
     if any(_signal.getsignal(number) is not _signal.SIG_DFL for number in (STANDING, ASK)):
         return f"signals {ASK} and {STANDING} are in use"
+    _signal.signal(STANDING, _signal.SIG_IGN)  # what faulthandler puts back in the end
     _open(channel)
     _signal.signal(ASK, lambda _number, _frame: write())
+    atexit.register(_signal.signal, ASK, _signal.SIG_IGN)  # Python leaves that as it is, and a handler of its own not
     os.register_at_fork(after_in_child=lambda: _open_in_child(channel))
     return ""
 

@@ -8,7 +8,7 @@ from typing import Any, Callable, Optional
 
 from .. import checkpoint_store
 from ..never_raise import guarded
-from ..seams import CHECKPOINT, RESCUE, RESUME, TELEMETRY, Abilities
+from ..seams import CHECKPOINT, NUMERICS, RESCUE, RESUME, TELEMETRY, Abilities
 from ..telemetry import Recorder
 from ..tensorflow import seams as tf_seams
 from ..tensorflow.kept_loops import KeptLoops
@@ -46,7 +46,7 @@ def install(recorder: Recorder) -> None:
     fit = Fit(recorder, values)
     fits = guarded(fits_of)(recorder, backend, keeps) if keeps and can.can(CHECKPOINT) and can.can(RESUME) else None
     if can.can(TELEMETRY):
-        numerics = guarded(Numerics)(recorder, tf, fit.epoch_iterator, values) if tf is not None else None
+        numerics = _numerics(recorder, tf, fit, values, can) if tf is not None else None
         if numerics is not None:
             guarded(numerics.follow_assignments)()
         guarded(_take_over_steps)(fit, tf, fits, rescue, numerics)
@@ -56,7 +56,7 @@ def install(recorder: Recorder) -> None:
         guarded(_notice_data)(fit)
         if tf is not None:
             guarded(watch_optimizers)(recorder, tf, seams.optimizer_class(), values)
-            guarded(_keep_loops)(loop_of(recorder, tf).kept, keras, can)
+            loop_of(recorder, tf).when_kept(guarded(functools.partial(_keep_loops, keras, can)))
     if rescue.on:
         guarded(take_over_evaluation)(seams.trainer_class(), rescue)
     if fits is not None:
@@ -66,19 +66,35 @@ def install(recorder: Recorder) -> None:
     recorder.event("adapter.ready", name="keras", backend=backend)
 
 
-def _keep_loops(kept: Optional[KeptLoops], keras: Any, can: Abilities) -> None:
-    if kept is None:
-        return
+def _numerics(recorder: Recorder, tf: Any, fit: Fit, values: Values, can: Abilities) -> Optional[Numerics]:
+    if not can.can(NUMERICS):
+        recorder.event("numerics.off", reason=can.why_not(NUMERICS))
+        loop_of(recorder, tf).watches.off = True
+        return None
+    return guarded(Numerics)(recorder, tf, fit.epoch_iterator, values)
+
+
+def _keep_loops(keras: Any, can: Abilities, kept: KeptLoops) -> None:
     kept.framework.hidden = can.why_not(CHECKPOINT) or can.why_not(RESUME)
     follow_batches(kept, seams.trainer_class())
     follow_own_files(kept, keras)
 
 
 def _abilities(version: str, backend: str) -> Abilities:
-    names = {"tensorflow": (*seams.ON_TENSORFLOW, *seams.OF_LOOPS, *tf_seams.OF_FIT), "torch": seams.ON_TORCH}
+    names = {
+        "tensorflow": (*seams.ON_TENSORFLOW, *seams.OF_LOOPS, *tf_seams.OF_FIT),
+        "torch": seams.ON_TORCH,
+        "jax": seams.ON_JAX,
+    }
     can = Abilities("Keras", version, seams.SEEN, (*seams.ANY_BACKEND, *names.get(backend, ())))
-    for ability in (CHECKPOINT, RESUME) if backend not in names else ():
-        can.cannot(ability, f"not made for Keras on {backend} yet")
+    made = {
+        "tensorflow": (CHECKPOINT, RESUME, RESCUE),
+        "torch": (CHECKPOINT, RESUME, RESCUE),
+        "jax": (CHECKPOINT, RESUME),
+    }
+    for ability in (CHECKPOINT, RESUME, RESCUE):
+        if ability not in made.get(backend, ()):
+            can.cannot(ability, f"not made for Keras on {backend} yet")
     return can
 
 

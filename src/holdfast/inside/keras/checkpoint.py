@@ -15,6 +15,7 @@ from ..background_save import Done, Saver
 from ..headroom import left
 from ..never_raise import guarded, outcome
 from ..save_interval import Pace
+from ..script_state.reopened_files import ReopenedFiles
 from ..telemetry import LATER, Recorder, now
 from .data_position import MADE, Position
 from .saved_state import (
@@ -22,9 +23,11 @@ from .saved_state import (
     BackendState,
     Seeds,
     Taken,
+    build_optimizers,
     callbacks_state,
     put_callbacks,
     put_variables,
+    trained_by_each,
     variables_of,
 )
 
@@ -76,6 +79,9 @@ class CheckpointWriter:
         self.saver = Saver(recorder, str(settings["directory"]))
         self.pace = Pace(settings.get("interval_s"))
         self.resume = bool(settings.get("resume"))
+        self.reopened = ReopenedFiles()
+        if self.resume and (checkpoint_store.newest(self.saver.directory) or {}).get("framework") == FRAMEWORK:
+            self.reopened.install()
         self.call: Optional[Call] = None
         self.finished: list[dict[str, Any]] = []  # what each finished fit gave, by number
         self.next_at = NEVER  # read in every step
@@ -184,6 +190,7 @@ class CheckpointWriter:
         evaluation = call.evaluation()
         rest = {
             "index": taken.index,
+            "trained": trained_by_each(model),
             "position": position,
             "random": self.state.random_state(),
             "random_at_entry": call.random_at_entry,
@@ -218,7 +225,12 @@ class CheckpointWriter:
         self.saver.wait()
         model = call.model()
         taken = Taken(variables_of(model), self.state)
-        rest = {"index": taken.index, "position": None, "finished": list(self.finished)}
+        rest = {
+            "index": taken.index,
+            "trained": trained_by_each(model),
+            "position": None,
+            "finished": list(self.finished),
+        }
         manifest = {
             "framework": FRAMEWORK,
             "step": self.recorder.steps,
@@ -255,12 +267,13 @@ class CheckpointWriter:
 
     def _put_back(self, call: Call, saved: Saved) -> None:
         model = call.model()
-        build(model)
+        build_optimizers(model, saved.rest.get("trained"))
         put_variables(variables_of(model), saved.rest["index"], os.path.join(saved.path, ARRAYS), self.state)
         put_callbacks(call.callbacks, saved.rest["callbacks"])
         if not call.position.python_data:
             self.state.put_random_state(saved.rest["random"])
             self.seeds.put_numbers(model, saved.rest["seeds"])
+        self.reopened.put_back()
         manifest = saved.manifest
         self.recorder.steps = int(manifest["step"])
         self.step_ready = False
@@ -275,6 +288,7 @@ class CheckpointWriter:
         """What cannot be put back is not trained over: the run ends, its checkpoints are left as they are."""
         result, error = outcome(do, *args)
         if error is not None:
+            self.reopened.put_back()
             raise checkpoint_store.mismatch(self.recorder, error)
         return result
 
@@ -286,13 +300,6 @@ def _filling(taken: Taken, rest: dict[str, Any]) -> Callable[[str], None]:
             pickle.dump(rest, file, protocol=4)
 
     return fill
-
-
-def build(model: Any) -> None:
-    """Tracing the step has built everything; where it runs eagerly, the optimizer may still be without its slots."""
-    optimizer = getattr(model, "optimizer", None)
-    if optimizer is not None and not optimizer.built:
-        optimizer.build(model.trainable_variables)
 
 
 def load_newest(directory: str) -> Optional[Saved]:

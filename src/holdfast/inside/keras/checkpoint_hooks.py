@@ -14,6 +14,7 @@ from ..telemetry import Recorder
 from . import seams
 from .checkpoint import CheckpointWriter
 from .data_position import MADE
+from .on_jax import JaxState
 from .on_tensorflow import TensorFlowState
 from .on_torch import TorchState
 from .resume import Fits
@@ -28,7 +29,9 @@ def fits_of(recorder: Recorder, backend: str, wanted: dict[str, Any]) -> Fits:
 
 
 def _state_of(backend: str) -> BackendState:
-    return (TorchState if backend == "torch" else TensorFlowState)(sys.modules[backend])
+    kinds: dict[str, Any] = {"tensorflow": TensorFlowState, "torch": TorchState, "jax": JaxState}
+    state: BackendState = kinds[backend](sys.modules[backend])
+    return state
 
 
 def follow_fits(fits: Fits, recorder: Recorder) -> None:
@@ -76,9 +79,9 @@ def _follow_data(fits: Fits, recorder: Recorder) -> None:
         return result
 
     iterator.__iter__ = iterates
-    if fits.keeper.state.pulls_in_walk:
-        return  # whose loaders do not count their iterators
-    of_tensorflow = seams.tf_epoch_iterator_class()
+    if not fits.keeper.state.is_of_tf_data:
+        return
+    of_tensorflow = seams.epoch_iterator_class_of("tensorflow")
     get = getattr(of_tensorflow, seams.GET_ITERATOR)
 
     @functools.wraps(get)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import pickle
 import sys
 import zlib
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Optional, Sequence
 
 from .. import randomness
 from . import seams
@@ -19,6 +19,7 @@ from .plain_copies import LARGEST_BYTES, attributes_of, put_back
 from .saved_state import BackendState, Mismatch, SeedsOfModel
 
 SMALL_BYTES = 1 << 20
+OF_PYTHON = ("ArrayDataAdapter", "PyDatasetAdapter", "GeneratorDataAdapter")  # data whose order Python or NumPy draw
 ROWS = 64  # of an array that are looked at to know it again
 MADE = "_holdfast_made"  # on an epoch iterator: how many iterators it has made
 
@@ -161,7 +162,7 @@ class Position:
         for _ in range(goal["pulled"]):
             self._state.pull(iterator)
         moved = not randomness.same(before, self._state.random_state())
-        self.python_data = moved and not self._state.pulls_in_walk
+        self.python_data = moved and self._state.is_of_tf_data
 
     def _has_own_threads(self) -> bool:
         return getattr(self._adapter(), "enqueuer", None) is not None
@@ -184,6 +185,14 @@ def make_again(epoch_iterator: Any, count: int) -> None:
     if type(epoch_iterator.data_adapter).__name__ == "TFDatasetAdapter":
         for _ in range(count - getattr(epoch_iterator, MADE, 0)):
             seams.new_iterator(epoch_iterator)
+
+
+def not_repeated(adapter: Any, kinds: Sequence[str]) -> str:
+    """Why data cannot be taken again as it was; nothing where it comes in one of these ways, or is not known yet."""
+    kind = type(adapter).__name__
+    if adapter is None or kind in kinds:
+        return ""
+    return f"data that comes through Keras's {kind} cannot be taken again as it was on this backend yet"
 
 
 # -- the same data?

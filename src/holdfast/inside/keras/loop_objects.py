@@ -129,8 +129,11 @@ class KerasKinds:
 
 
 def _build(node: Node, live: Any) -> None:
-    """A layer or model that was built when it was saved."""
-    if not node.parts["built"] or getattr(live, "built", True) or node.parts["lists"].get(seams.TRAINED_BY):
+    """A layer or model that was built when it was saved; or what it measures, which is built with the first batch."""
+    lists, is_built = node.parts["lists"], getattr(live, "built", True)
+    if is_built:
+        is_built = len(seams.held_by(live).get(seams.OF_METRICS, ())) == len(lists.get(seams.OF_METRICS, ()))
+    if not node.parts["built"] or is_built or lists.get(seams.TRAINED_BY):
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Keras warns where it cannot; then the variables are compared

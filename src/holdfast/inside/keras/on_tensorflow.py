@@ -11,9 +11,13 @@ from . import seams
 
 class TensorFlowState:
     pulls_in_walk = False  # the batch that is due is pulled by what stands in for Keras's train function
+    is_of_tf_data = True
 
     def __init__(self, tf: Any) -> None:
         self.tf = tf
+
+    def why_not(self, model: Any, _adapter: Any = None) -> str:
+        return "" if seams.on_one_device(model) else "checkpoints are not made under a distribution strategy yet"
 
     # -- random numbers
 
@@ -54,7 +58,7 @@ class TensorFlowState:
         pass
 
     def epoch_iterator(self, model: Any, **given: Any) -> Any:
-        made = seams.tf_epoch_iterator_class()
+        made = seams.epoch_iterator_class_of("tensorflow")
         return made(
             distribute_strategy=model.distribute_strategy, steps_per_execution=model.steps_per_execution, **given
         )

@@ -7,14 +7,19 @@ from typing import Any
 from ..torch import random_state
 from ..torch.loader_position import parts_state, put_parts_state
 from . import seams
+from .data_position import OF_PYTHON, not_repeated
 
 
 class TorchState:
     pulls_in_walk = True  # Keras's walk through an epoch pulls the batches
+    is_of_tf_data = False
 
     def __init__(self, torch: Any) -> None:
         self.torch = torch
         self._copies: dict[int, Any] = {}  # by the variable's id; used again: fresh pages cost more than the copy
+
+    def why_not(self, _model: Any, adapter: Any = None) -> str:
+        return not_repeated(adapter, (*OF_PYTHON, "TorchDataLoaderAdapter"))
 
     def random_state(self) -> dict[str, Any]:
         return random_state.capture(self.torch)
@@ -70,7 +75,7 @@ class TorchState:
         raise NotImplementedError
 
     def epoch_iterator(self, model: Any, **given: Any) -> Any:
-        return seams.torch_epoch_iterator_class()(steps_per_execution=model.steps_per_execution, **given)
+        return seams.epoch_iterator_class_of("torch")(steps_per_execution=model.steps_per_execution, **given)
 
     def build(self, model: Any, epoch_iterator: Any) -> None:
         seams.build(model, epoch_iterator)

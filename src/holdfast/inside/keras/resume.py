@@ -20,6 +20,7 @@ from .plain_copies import put_back
 from .saved_state import (
     ARRAYS,
     SeedsOfModel,
+    build_optimizers,
     callbacks_state,
     put_callbacks,
     put_variables,
@@ -86,17 +87,18 @@ class Fits:
             return None
         call = Call(number, model, Position(keeper.state, SeedsOfModel(keeper.seeds, model), keeper.or_stop))
         call.restore = self._to_restore(number)
+        if call.restore is None:
+            keeper.reopened.put_back()
         call.random_at_entry = keeper.state.random_state()
         keeper.call = call
         self._take_signals()
         return call
 
     def _refused(self, model: Any) -> str:
-        if not seams.on_one_device(model):
-            return "checkpoints are not made under a distribution strategy yet"
-        if not self.keeper.saver.claim():
+        refused = self.keeper.state.why_not(model)
+        if not refused and not self.keeper.saver.claim():
             return "another process of this run trains and saves already"
-        return ""
+        return refused
 
     def _to_restore(self, number: int) -> Optional[Saved]:
         if not self._looked:
@@ -160,12 +162,17 @@ class Fits:
             if epoch_iterator is seams.evaluation_iterator(model):
                 self._evaluates(call, epoch_iterator)
             return
-        if self.keeper.state.pulls_in_walk and not call.callbacks:
+        if not call.callbacks:
             return  # Keras looks at a batch to build the model, and begins again
         if call.likeness is None:
             call.likeness = likeness(epoch_iterator)
             if call.restore is not None:
                 self.keeper.or_stop(check_same_data, call.likeness, call.restore.rest["likeness"])
+            refused = self.keeper.state.why_not(model, epoch_iterator.data_adapter)
+            if refused:
+                self.keeper.saver.complain(refused)
+                self.leaves(call)
+                return
         if call.restore is None:
             call.position.iterates(epoch_iterator)
         else:
@@ -285,6 +292,7 @@ class Fits:
     def _put_model(self, kept: Saved, model: Any, epoch_iterator: Any) -> None:
         model.make_train_function()
         self.keeper.state.build(model, epoch_iterator)
+        build_optimizers(model, kept.rest.get("trained"))
         put_variables(variables_of(model), kept.rest["index"], os.path.join(kept.path, ARRAYS), self.keeper.state)
 
     def _number_of(self, model: Any) -> int:

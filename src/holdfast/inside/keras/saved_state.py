@@ -8,7 +8,7 @@ import os
 import sys
 import weakref
 import zipfile
-from typing import Any, Callable, Iterable, Protocol
+from typing import Any, Callable, Iterable, Optional, Protocol, Sequence
 
 from ..tensorflow.variable_values import AT_ONCE_BYTES, nbytes_of
 from . import seams
@@ -19,9 +19,12 @@ PIECE_BYTES = 1 << 20  # written at a time
 
 
 class BackendState(Protocol):
-    """What is different from one backend of Keras to another: `on_tensorflow`, `on_torch`."""
+    """What is different from one backend of Keras to another: `on_tensorflow`, `on_torch`, `on_jax`."""
 
     pulls_in_walk: bool
+    is_of_tf_data: bool  # which counts the iterators that are made, and reads ahead of training
+
+    def why_not(self, model: Any, adapter: Any = None) -> str: ...
 
     def random_state(self) -> dict[str, Any]: ...
     def put_random_state(self, state: dict[str, Any]) -> None: ...
@@ -44,11 +47,40 @@ class Mismatch(Exception):
 def variables_of(model: Any) -> list[Any]:
     """Weights, seeds, optimizer with its slots and loss scale, metrics; in an order that a rerun repeats."""
     found: list[Any] = [*model.variables]
-    if getattr(model, "optimizer", None) is not None:
-        found += model.optimizer.variables
+    for optimizer in optimizers_of(model):
+        found += optimizer.variables
     found += model.metrics_variables
     seen: set[int] = set()
     return [v for v in found if not (id(v) in seen or seen.add(id(v)))]  # type: ignore[func-returns-value]
+
+
+def optimizers_of(model: Any) -> list[Any]:
+    """The one it is compiled with, and those that its own `train_step` uses: attributes of it or of its layers."""
+    kind, found = seams.optimizer_class(), [getattr(model, "optimizer", None)]
+    for layer in seams.layers_of(model):
+        for held in list(vars(layer).values()):
+            inner = held.values() if isinstance(held, dict) else held if isinstance(held, (list, tuple)) else (held,)
+            found += [one for one in inner if isinstance(one, kind)]
+    return list({id(one): one for one in found if one is not None}.values())
+
+
+def trained_by_each(model: Any) -> list[Any]:
+    """Of each of its optimizers the numbers of the variables it was built for; None before that, as for one that is never used."""
+    numbers = {id(variable): number for number, variable in enumerate(model.variables)}
+    found = [(one.built, [numbers.get(id(v)) for v in seams.trained_by(one)]) for one in optimizers_of(model)]
+    return [trained if is_built and None not in trained else None for is_built, trained in found]
+
+
+def build_optimizers(model: Any, trained: Optional[Sequence[Any]]) -> None:
+    """Tracing the step has built everything; where it runs eagerly, optimizers may still be without their slots. Checkpoints
+    of versions that saved one optimizer only do not say what it trained: all that is trainable."""
+    variables = list(model.variables)
+    if trained is None:
+        position = {id(variable): number for number, variable in enumerate(variables)}
+        trained = [[position[id(variable)] for variable in model.trainable_variables]]
+    for optimizer, numbers in zip(optimizers_of(model), trained):
+        if numbers is not None and not optimizer.built:
+            optimizer.build([variables[number] for number in numbers])
 
 
 class Taken:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any, Callable, Dict, List, Set, Tuple
 
-from ..seams import CHECKPOINT, DETAIL, RESCUE, RESUME, TELEMETRY, Seam
+from ..seams import CHECKPOINT, DETAIL, NUMERICS, RESCUE, RESUME, TELEMETRY, Seam
 
 SEEN = "3.8 to 3.15"
 _SRC = "keras.src"
@@ -14,7 +14,7 @@ _EPOCHS = f"{_SRC}.trainers.epoch_iterator"
 _CALLBACKS = f"{_SRC}.callbacks.callback_list"
 _OPTIMIZER = f"{_SRC}.optimizers.base_optimizer"
 _ADAPTERS = f"{_SRC}.trainers.data_adapters"
-_ARRAYS = f"{_ADAPTERS}.array_data_adapter"
+_ARRAYS, _LOADERS = f"{_ADAPTERS}.array_data_adapter", f"{_ADAPTERS}.torch_data_loader_adapter"
 TRACEBACKS = f"{_SRC}.utils.traceback_utils"
 
 ANY_BACKEND = (
@@ -33,11 +33,11 @@ ANY_BACKEND = (
     Seam(f"{_SRC}.optimizers.adam", "Adam", (DETAIL,), assigned="_momentums"),
     Seam(f"{_SRC}.optimizers.adamax", "Adamax", (DETAIL,), assigned="_m"),
     Seam(TRACEBACKS, "_EXCLUDED_PATHS", (DETAIL,)),
-    Seam(f"{_SRC}.layers.layer", "Layer._flatten_layers", (RESCUE,)),
+    Seam(f"{_SRC}.layers.layer", "Layer._flatten_layers", (RESCUE, NUMERICS)),
     Seam(f"{_SRC}.layers.layer", "Layer", (RESCUE,), assigned="_call_has_training_arg"),
     Seam(f"{_SRC}.trainers.trainer", "Trainer._compute_loss", (RESCUE,)),
-    Seam(f"{_ADAPTERS}.data_adapter_utils", "unpack_x_y_sample_weight", (RESCUE,)),
-    Seam(f"{_SRC}.losses.loss", "reduce_weighted_values", (RESCUE,)),
+    Seam(f"{_ADAPTERS}.data_adapter_utils", "unpack_x_y_sample_weight", (RESCUE, NUMERICS)),
+    Seam(f"{_SRC}.losses.loss", "reduce_weighted_values", (RESCUE, NUMERICS)),
     Seam(f"{_SRC}.metrics.reduction_metrics", "Mean.update_state", (RESCUE,)),
 )
 OF_LOOPS = (  # beside TO_SAVE: loops of the user's own
@@ -58,7 +58,7 @@ TO_SAVE = (  # whatever the backend
     Seam(_EPOCHS, "EpochIterator", (CHECKPOINT, RESUME), assigned="_current_iterator"),
     Seam(_EPOCHS, "EpochIterator", (RESUME,), assigned="_epoch_iterator"),
     Seam(_EPOCHS, "EpochIterator._enumerate_iterator", (RESUME,)),
-    Seam(_ARRAYS, "ArrayDataAdapter", (CHECKPOINT, RESUME), assigned="_inputs"),
+    Seam(_ARRAYS, "ArrayDataAdapter", (CHECKPOINT, RESUME, NUMERICS), assigned="_inputs"),
     Seam(
         f"{_ADAPTERS}.generator_data_adapter", "GeneratorDataAdapter", (CHECKPOINT, RESUME), assigned="_first_batches"
     ),
@@ -67,7 +67,7 @@ TO_SAVE = (  # whatever the backend
     Seam(f"{_SRC}.random.seed_generator", "SeedGenerator.__init__", (CHECKPOINT, RESUME)),
     Seam(f"{_SRC}.trainers.trainer", "Trainer", (RESUME,), assigned="_initial_epoch"),
 )
-_TF, _TORCH = f"{_SRC}.backend.tensorflow", f"{_SRC}.backend.torch"
+_TF, _TORCH, _JAX = (f"{_SRC}.backend.{backend}" for backend in ("tensorflow", "torch", "jax"))
 ON_TENSORFLOW = (
     *TO_SAVE,
     Seam(f"{_TF}.trainer", "TensorFlowTrainer", (CHECKPOINT, RESUME, RESCUE), inner="one_step_on_data"),
@@ -75,8 +75,8 @@ ON_TENSORFLOW = (
     Seam(f"{_TF}.trainer", "TFEpochIterator._get_iterator", (CHECKPOINT, RESUME)),
     Seam(f"{_TF}.trainer", "TFEpochIterator", (CHECKPOINT, RESUME), assigned="_distributed_dataset"),
     Seam(_ARRAYS, "ArrayDataAdapter", (CHECKPOINT, RESUME), assigned="_shuffle"),
-    Seam(f"{_TF}.core", "Variable", (RESCUE,), assigned="_value"),
-    Seam(f"{_TF}.core", "Variable._direct_assign", (RESCUE,)),
+    Seam(f"{_TF}.core", "Variable", (RESCUE, NUMERICS), assigned="_value"),
+    Seam(f"{_TF}.core", "Variable._direct_assign", (RESCUE, NUMERICS)),
     Seam(f"{_TF}.random", "", (RESCUE,)),
 )
 ON_TORCH = (
@@ -84,10 +84,14 @@ ON_TORCH = (
     Seam(f"{_TORCH}.trainer", "TorchTrainer", (CHECKPOINT, RESUME), assigned="_eval_epoch_iterator"),
     Seam(f"{_TORCH}.trainer", "TorchEpochIterator", (CHECKPOINT, RESUME)),
     Seam(f"{_SRC}.trainers.trainer", "Trainer._symbolic_build", (RESUME,)),
-    Seam(
-        f"{_ADAPTERS}.torch_data_loader_adapter", "TorchDataLoaderAdapter", (CHECKPOINT, RESUME), assigned="_dataloader"
-    ),
+    Seam(_LOADERS, "TorchDataLoaderAdapter", (CHECKPOINT, RESUME), assigned="_dataloader"),
     Seam(f"{_TORCH}.core", "Variable._direct_assign", (RESCUE,)),
+)
+ON_JAX = (
+    *TO_SAVE,
+    Seam(f"{_JAX}.trainer", "JAXTrainer", (CHECKPOINT, RESUME), assigned="_eval_epoch_iterator"),
+    Seam(f"{_JAX}.trainer", "JAXEpochIterator", (CHECKPOINT, RESUME)),
+    Seam(f"{_SRC}.trainers.trainer", "Trainer._symbolic_build", (RESUME,)),
 )
 
 WEIGHTS, LAYERS = ("_trainable_variables", "_non_trainable_variables"), "_layers"  # of a layer, as attributes
@@ -96,7 +100,8 @@ GET_ITERATOR = "_get_iterator"  # of the class that walks through an epoch
 STEP_METHODS = ("train_step", "compute_loss", "_compute_loss")  # that a model of the user's own may replace
 INTERRUPTED = "_interrupted_warning"
 OF_A_PY_DATASET = frozenset({"_workers", "_use_multiprocessing", "_max_queue_size"})  # how it is run, not what it holds
-OF_A_CALLBACK = frozenset({"_model", "model", "params", "validation_data"})  # not a state of its own
+# Not a state of its own; CSVLogger looks at the file that is there whether it needs a header.
+OF_A_CALLBACK = frozenset({"_model", "model", "params", "validation_data", "append_header"})
 
 
 def is_keras_3() -> bool:
@@ -127,12 +132,9 @@ def epoch_iterator_class() -> Any:
     return getattr(sys.modules.get(_EPOCHS), "EpochIterator", None)
 
 
-def tf_epoch_iterator_class() -> Any:
-    return _module("backend.tensorflow.trainer").TFEpochIterator
-
-
-def torch_epoch_iterator_class() -> Any:
-    return _module("backend.torch.trainer").TorchEpochIterator
+def epoch_iterator_class_of(backend: str) -> Any:
+    names = {"tensorflow": "TFEpochIterator", "torch": "TorchEpochIterator", "jax": "JAXEpochIterator"}
+    return getattr(_module(f"backend.{backend}.trainer"), names[backend])
 
 
 def own_loader(epoch_iterator: Any) -> Any:
@@ -308,6 +310,7 @@ def first_batches(generator_adapter: Any) -> Any:
 
 TRAINABLE = "_trainable"  # of a layer
 TRAINED_BY = "_trainable_variables of an optimizer"
+OF_METRICS = "metrics_variables"
 OF_A_LAYER = ("_layers", "_metrics", "_seed_generators", "_trainable_variables", "_non_trainable_variables")
 
 
@@ -326,18 +329,14 @@ def held_by(owner: Any) -> Dict[str, List[Any]]:
     if isinstance(owner, keras.layers.Layer):
         held = {name: list(vars(owner).get(name) or ()) for name in OF_A_LAYER}
         if getattr(owner, "compiled", False):
-            held["metrics_variables"] = list(owner.metrics_variables)
+            held[OF_METRICS] = list(owner.metrics_variables)
         return held
     if isinstance(owner, optimizer_class()):
         return {
             "variables": list(owner.variables),
             TRAINED_BY: list(getattr(owner, "_trainable_variables", None) or ()),
         }
-    return (
-        {"variables": [owner.state]}
-        if isinstance(owner, seed_generator_class())
-        else {"variables": list(owner.variables)}
-    )
+    return {"variables": [owner.state] if isinstance(owner, seed_generator_class()) else list(owner.variables)}
 
 
 def schedule_of(owner: Any) -> Any:

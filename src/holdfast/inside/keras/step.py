@@ -21,6 +21,7 @@ from ..user_errors import passing
 from . import seams
 from .checkpoint import CheckpointWriter
 from .fit_progress import Fit
+from .on_jax import kept_with_state
 from .rescue import Rescue
 from .steps_per_execution import kept_between, one_by_one
 from .torch_driver import rescued as on_torch
@@ -84,7 +85,7 @@ def take_over(
         traces = TracedSteps([seams.inner(function, "multi_step_on_iterator")])
         run = _whole(function, fit, traces, model_ref)
         if tf is None and keep is not None:
-            return kept_by_batch(run, keep)
+            return kept_with_state(run, keep, fit, model_ref) if _backend() == "jax" else kept_by_batch(run, keep)
         if tf is None or on_batch is None or model.steps_per_execution == 1:
             return run
         traces = TracedSteps([compiled])

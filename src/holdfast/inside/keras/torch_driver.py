@@ -14,7 +14,7 @@ from ..torch.gradient_samples import sampled
 from ..torch.tensor_nests import cut, rows_of, tail_of
 from ..user_errors import passing
 from . import seams
-from .gradient_check import alike, few_of, refusal, tolerance, without_chance
+from .gradient_check import alike, few_of, refusal, tolerance, with_a_gradient, without_chance
 from .split_effects import Effects
 from .torch_calls import Calls
 from .undo import optimizers_of, replaced, replaced_here
@@ -127,7 +127,8 @@ class TorchDriver(Driver):
             return
         with self._keeping(), without_chance(self._model):
             try:
-                self._compare(batch, few)
+                most = max(few, rows // k // 2 * 2)
+                self._compare(batch, with_a_gradient(lambda count: self._gradient(batch, [(0, count)]), few, most))
             finally:
                 self._put_back()
         self._pieces.verified = True

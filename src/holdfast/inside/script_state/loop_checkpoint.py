@@ -22,20 +22,19 @@ from ..save_interval import Pace
 from ..telemetry import LATER, Recorder, now
 from .begun_further_on import BegunFurtherOn
 from .data_position import ATTRIBUTE, Position, check_threads_and_others
-from .frames import TRANSPARENT, UPDATING, check_callers, innermost_user, stand_of, stands, users
+from .frames import TRANSPARENT, UPDATING, check_callers, innermost_user, stand_of, users
 from .loop_framework import EpochLoop, LoopFramework
+from .loop_heads import COUNTED
 from .loop_snapshot import Here, SavedLoop, Snapshot, where
-from .loop_trails import Trails, TurnStarts
-from .own_files import OwnFiles
+from .loop_trails import ALL_LATE, PLACE, Trails, TurnStarts
+from .own_files import OwnFiles, tell_it_goes_on_by_itself
 from .refusal import BetweenPasses, CannotTake, NotPrepared, RunByALibrary
 
-KIND = "loop"
-NEVER = float("inf")
+KIND, NEVER = "loop", float("inf")
 RETRY_S = 0.5  # while the last one is still being written
-ELSEWHERE_S, SELDOM_S = 0.05, 2.0  # another place is looked for: soon at first, then seldom
-COMPLAIN_AFTER_S = 5.0
-GROWS_BY = 4  # a sixteenth more than is needed now: variables grow
-SPARE_BYTES = 128 << 20  # left to the step itself beside copies of all it updates
+# Another place is looked for: soon at first, then seldom; then it is said.
+ELSEWHERE_S, SELDOM_S, COMPLAIN_AFTER_S = 0.05, 2.0, 5.0
+GROWS_BY, SPARE_BYTES = 4, 128 << 20  # a sixteenth more than is needed now; left to the step itself beside copies
 WITHOUT_LOADER = 10  # so many steps were begun and no batch came: the loop has no loader
 
 
@@ -61,6 +60,7 @@ class LoopCheckpoints:
         self.next_at = NEVER  # read for every batch
         self.begun = 0  # steps since the last batch
         self.after_backward = False  # such a loop clears its gradients when a graph waits: the place is behind that
+        self.at_update = False  # gradients are made, and cleared, by a function that the optimizer calls
         self.pending: Optional[Snapshot] = None
         self._manifest: dict[str, Any] = {}
         self._preparing: Optional[threading.Thread] = None
@@ -70,8 +70,7 @@ class LoopCheckpoints:
         self._refused_since: Optional[float] = None
         self._refused_step = 0
         self.training = False
-        # A trainer of a library's that runs the loop, and says itself where its state can be taken.
-        self.host: Optional[EpochLoop] = None
+        self.host: Optional[EpochLoop] = None  # runs the loop, and says where its state can be taken
         self.own = OwnFiles(str(wanted["directory"]))
         self.goal: Optional[SavedLoop] = None
         self.plan: Optional[BegunFurtherOn] = None
@@ -105,9 +104,8 @@ class LoopCheckpoints:
         self._turns.note(users(frame))
         before = self._newest.get(position.stand)
         self._newest[position.stand] = position.made
-        self._changing_data = self._changing_data or (
-            before is not None and not self.framework.same_data(before, position.made)
-        )
+        if before is not None and not self.framework.same_data(before, position.made):
+            self._changing_data |= not self.framework.keeps_data(position.source())
         if self.update_count and not self.trails.is_begun and position.stand is not None:
             self._trained_before = position.stand.words
         self.trails.begins(frame, self.update_count)
@@ -119,7 +117,7 @@ class LoopCheckpoints:
             return arguments
         if self.goal is not None:
             return self.try_to_go_on(None, frame, arguments)
-        if self.begun > WITHOUT_LOADER and not self.after_backward and now() >= self.next_at:
+        if self.begun > WITHOUT_LOADER and not (self.after_backward or self.at_update) and now() >= self.next_at:
             self._at_step(frame, arguments)
         return arguments
 
@@ -134,22 +132,34 @@ class LoopCheckpoints:
             if self.pending is not None:
                 self.decide()
 
+    @property
+    def is_looking(self) -> bool:
+        """For a place in a loop without a loader: each update must be told."""
+        return self._places is not None or self.at_update
+
     @guarded
     def _at_step(self, frame: FrameType, arguments: Any) -> None:
         """A turn is looked at first: a script that is started again must not train before it comes to the place."""
-        self._places = self._places or Trails(self.framework.is_one_ahead)
-        found = users(frame)
-        chain = stands(found)
-        if self._places.knows(chain) and not self._places.trained_before(found, chain, self.update_count):
+        if self._places is None or self._places.has_missed(self.update_count):
+            self._places = Trails(self.framework.is_one_ahead)
+        found = self._places.visited(frame, self.update_count)
+        if found == PLACE:
             self._places = None
             self.boundary(None, frame, arguments)
-        else:
-            self._places.begins(frame, self.update_count)
+        elif found == ALL_LATE and self.after_backward:
+            self._refused("its weights change in each turn before the places at which its state could be taken")
+        elif found == ALL_LATE:  # gradients are cleared at the end of a turn: its backward pass comes before the update
+            self._places, self.after_backward = None, True
 
     def updates(self, optimizer: Any = None) -> None:
         """An optimizer is about to change the weights."""
         if self.goal is not None:
+            self.try_to_go_on(None, sys._getframe(1))
             self.has_not_gone_on()
+        if self.at_update and now() >= self.next_at:
+            self.boundary(None, sys._getframe(1))
+        if self._places is not None:
+            guarded(self._places.updated)(sys._getframe(1), self.update_count)
         self.update_count += 1
         if self.pending is not None:
             self.decide()
@@ -161,22 +171,21 @@ class LoopCheckpoints:
             guarded(self._begin)()
 
     def has_not_gone_on(self) -> None:
-        """It is about to train, and has not come to the place where it was."""
-        assert self.goal is not None
-        place = self.goal.chain[-1].words
-        edited = f"the code at {place} was edited since"
-        raise self.stop(edited if self.goal.is_edited else f"it trains before it comes to {place}, where it was")
+        """It is about to train: it must have come to the place where it was."""
+        if self.goal is not None:
+            raise self.stop(self.goal.why_not_gone_on)
 
     def nothing_came(self, position: Position) -> None:
         """The data is over: what was taken at this place would be gone on from at the end of an epoch."""
         position.ended = True
         self._turns.last = self.framework.data_random_state()
         if self.pending is not None:
-            self.pending = None
-            self.next_at = 0.0
+            self.pending, self.next_at = None, 0.0
 
     @guarded
     def _paused_longer(self, seconds: float) -> None:
+        if self._refused_since is not None:  # what was copied was given up
+            return
         pause_s = float(self._manifest["paused_s"]) + seconds
         self._manifest["paused_s"] = round(pause_s, 6)
         self.next_at = max(self.next_at, self.pace.saved(now(), pause_s, self.saver.write_s)) if self.next_at else 0.0
@@ -227,6 +236,7 @@ class LoopCheckpoints:
             snapshot = self._taken(position, frame, arguments)
         except CannotTake as error:
             self.after_backward = self.after_backward or (position is None and isinstance(error, BetweenPasses))
+            self.at_update = self.at_update or (position is None and isinstance(error, RunByALibrary))
             self._refused(str(error))
             return
         except NotPrepared as wanted:
@@ -257,8 +267,7 @@ class LoopCheckpoints:
 
     def _prepare_memory(self, size: int) -> None:
         """By a thread, before the pause: the next boundary finds it."""
-        size += size >> GROWS_BY
-        prepare = guarded(self.framework.prepare_memory)
+        prepare, size = guarded(self.framework.prepare_memory), size + (size >> GROWS_BY)
         self._preparing = threading.Thread(target=prepare, args=(size,), name="holdfast-memory", daemon=True)
         self._preparing.start()
 
@@ -274,15 +283,13 @@ class LoopCheckpoints:
         self.framework.check(self.positions)
         if self.host is not None:
             self.host.check()
-        if self._changing_data and not any(head.kind == "range" for heads in here.heads for head in heads):
-            raise CannotTake("the data is made anew in each turn of a loop that is no `for` over a range")
+        if self._changing_data and not any(head.kind in COUNTED for heads in here.heads for head in heads):
+            raise CannotTake("the data is made anew in each turn of a loop that is no `for` over a range or a list")
         earlier = self._trained_before if position is not None else ""  # a loop without a loader may validate over one
         before = earlier or self.trails.trained_before(here.frames, here.chain, self.update_count)
         if before:
-            words = "the script" if earlier else f"the loop at {before}"
-            raise CannotTake(
-                f"{words} trains before the loop at {here.chain[-1].words}, and would train again when it is started again"
-            )
+            words = ("the script" if earlier else f"the loop at {before}") + " trains before the loop at "
+            raise CannotTake(f"{words}{here.chain[-1].words}, and would train again when it is started again")
         check_threads_and_others(self.positions, position)
 
     @guarded
@@ -328,8 +335,7 @@ class LoopCheckpoints:
     def _save_then(self, end: Callable[[], None]) -> bool:
         if not self.training or self.goal is not None:
             return False
-        self._ending = end
-        self.next_at = 0.0
+        self._ending, self.next_at = end, 0.0
         return True
 
     # -- going on
@@ -339,14 +345,12 @@ class LoopCheckpoints:
         if manifest is None or (manifest.get("kind"), manifest.get("framework")) != (KIND, self.framework.name):
             return
         self.goal = self.or_stop(SavedLoop, self.framework, manifest)
-        rest, heads = self.goal.rest, self.goal.heads
-        self.plan = BegunFurtherOn(
-            self.goal.chain, heads, rest["modules"], self.or_stop, rest["generators"], self._turn_begins
-        )
+        self.plan = self.goal.plan(self.or_stop, self._turn_begins)
         self.plan.install()
+        self.goal.reopened.install()
 
     def _turn_begins(self, level: int, line: int) -> None:
-        _, state = self.goal.rest["turns"].get((level, line), (None, None)) if self.goal is not None else (None, None)
+        state = self.goal.random_state_of_turn(level, line) if self.goal is not None else None
         if state is not None:
             self.or_stop(self.framework.put_data_random_state, state)
 
@@ -356,15 +360,14 @@ class LoopCheckpoints:
         if goal is None or plan is None or not goal.is_at(frame):
             return arguments
         self.goal = None
-        arguments = self.or_stop(goal.put_back, frame, iterator, self._under_way(), arguments, plan.count_on)
+        arguments = self.or_stop(goal.put_back, frame, iterator, self._under_way, arguments, plan)
         plan.put_turns()
         plan.remove()
         self._turns.states = dict(goal.rest["turns"])
         plan.resumed_items = goal.resumed_items(self.framework.is_one_ahead(goal.chain[-1].key))
         self.recorder.steps = int(goal.manifest["step"])
         self._went_on(int(goal.manifest["epoch"]))
-        told = {key: goal.manifest[key] for key in ("number", "step", "fit", "epoch", "batch")}
-        self.recorder.event("checkpoint.restored", **told)
+        self.recorder.event("checkpoint.restored", **goal.told)
         return arguments
 
     def is_newer_than(self, path: str) -> bool:
@@ -379,14 +382,10 @@ class LoopCheckpoints:
         """The script has loaded what it saved in an earlier attempt: it goes on by itself."""
         if self.goal is None or self.plan is None:
             return
+        self.goal.reopened.remove()
         self.goal = None
         self.plan.remove()
-        self.recorder.event("checkpoint.own", path=path)
-        print(
-            f"holdfast: the script goes on from its own checkpoint, {path}; Holdfast puts none over it",
-            file=sys.stderr,
-            flush=True,
-        )
+        tell_it_goes_on_by_itself(self.recorder, path)
 
     def or_stop(self, do: Callable[..., Any], *args: Any) -> Any:
         result, error = outcome(do, *args)
@@ -396,4 +395,6 @@ class LoopCheckpoints:
 
     def stop(self, reason: Any) -> SystemExit:
         """What cannot be put back is not trained over."""
+        if self.goal is not None:
+            self.goal.reopened.put_back()
         return checkpoint_store.mismatch(self.recorder, reason)

@@ -1,7 +1,8 @@
 """The `for` loops around a place: how far each is, and beginning them there again.
 
-A `for` over a `range` is begun further on by handing the script the rest of it at the place where it asks for one; a list
-or tuple through the state of its iterator, which the garbage collector knows. Other iterables are refused.
+A `for` over a `range` is begun further on by handing the script the rest of it at the place where it asks for one; a list,
+tuple or dict through the state of its iterator, which the garbage collector knows; what a library's function gives through
+the `enumerate` around it. Other iterables are refused.
 """
 
 from __future__ import annotations
@@ -9,12 +10,14 @@ from __future__ import annotations
 import ast
 import gc
 import inspect
+import itertools
 import types
 import weakref
 from types import FrameType
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from ..library_paths import is_library
+from . import source_position, walks
 from .refusal import CannotPutBack, CannotTake
 from .source_position import Function, Standing
 
@@ -24,17 +27,22 @@ STATEFUL = (  # of Python's own, and of itertools: they count for themselves
     "repeat", "accumulate", "starmap", "batched", "pairwise", "tee", "sorted", "list", "tuple",
 )  # fmt: skip
 RANGES = ("range", "trange", "tnrange")
-_ITERATORS: Tuple[type, ...] = (type(iter([])), type(iter(())))
+COUNTED = ("range", "sequence", "counted")  # kinds of loops that are begun in the turn that was under way
 
 
 class Head(NamedTuple):
     """Of one loop around a place."""
 
-    kind: str  # range, sequence, generator; followed: its iterator is known to a framework's part
+    # range, sequence (also several in a zip, or dicts), counted (by an enumerate() around it), generator; followed: its
+    # iterator is known to a framework's part
+    kind: str
     line: int
     column: int
     value: int  # of a range: the item at hand; of a sequence: the number of the next; what enumerate() counts around others
     expression: str = ""
+    loop: int = 0  # the line of the `for`; line and column are those of a range or enumerate(), which may be asked for elsewhere
+    target: str = ""  # what a sequence's items are bound to; empty where an enumerate() numbers them
+    body: Tuple[int, int] = (0, 0)  # lines
 
 
 def taken(frame: FrameType, standing: Standing, is_followed: Callable[[Any], bool]) -> List[Head]:
@@ -42,31 +50,94 @@ def taken(frame: FrameType, standing: Standing, is_followed: Callable[[Any], boo
 
 
 def _head(frame: FrameType, loop: ast.For, body: Function, is_followed: Callable[[Any], bool]) -> Head:
-    iterable = _unwrapped(loop.iter)
-    numbers, variable = _range_of(loop, iterable)
+    iterable = _assigned(frame, _unwrapped(loop.iter), body)
+    numbers, variable = _range_of(frame, loop, iterable)
     if numbers is not None:
-        if not isinstance(variable, ast.Name):
+        if not isinstance(variable, (ast.Name, ast.Attribute)):
             raise CannotTake(f"the loop on line {loop.lineno} has no single variable")
-        return Head("range", numbers.lineno, numbers.col_offset, _number(frame, loop, variable, body))
-    found = _value(frame, iterable)
+        at = _number(frame, loop, variable, body)
+        return Head("range", numbers.lineno, numbers.col_offset, at, loop=loop.lineno)
+    found = value_of(frame, iterable)
+    body_lines = (min(one.lineno for one in _decorated(loop.body[0])), loop.body[-1].end_lineno or 0)
     if is_followed(found):
-        return Head("followed", loop.lineno, loop.col_offset, 0)
+        return Head("followed", loop.lineno, loop.col_offset, 0, body=body_lines)
     if walked(frame, loop) is not None:
-        return Head("generator", loop.lineno, loop.col_offset, _counted(frame, loop, body))
-    if isinstance(found, (list, tuple)):
-        iterator = _iterator_over(found, loop.lineno)
-        return Head("sequence", loop.lineno, loop.col_offset, int(iterator.__reduce__()[2]), ast.unparse(iterable))
-    raise CannotTake(f"the loop over `{ast.unparse(loop.iter)[:60]}` on line {loop.lineno} cannot be begun further on")
+        return Head("generator", loop.lineno, loop.col_offset, _counted(frame, loop, body), body=body_lines)
+    counting, target = None, _names_bound(loop)
+    if isinstance(iterable, ast.Call) and _called(iterable) == "enumerate" and iterable.args:
+        counting, iterable, target = iterable, _unwrapped(iterable.args[0]), ""
+    line, column = (loop.lineno, loop.col_offset) if counting is None else (counting.lineno, counting.col_offset)
+    over = walks.containers(iterable, lambda node: value_of(frame, node))
+    if over is not None:
+        so_far = {_walk(frame, one, loop.lineno).taken for one in over}
+        if counting is None and body_lines[0] == loop.lineno and so_far != {1}:
+            raise CannotTake(
+                f"the body of the loop over `{ast.unparse(iterable)[:60]}` stands in its line ({loop.lineno})"
+            )
+        if len(so_far) == 1 and (target or counting is not None):
+            return Head("sequence", line, column, so_far.pop(), ast.unparse(iterable), loop.lineno, target, body_lines)
+    words = f"the loop over `{ast.unparse(loop.iter)[:60]}` on line {loop.lineno} cannot be begun further on"
+    if _is_given_by_a_library(frame, iterable, is_followed):
+        if counting is None:
+            raise CannotTake(f"{words}; with an enumerate() around it, it could")
+        return Head("counted", line, column, _counted(frame, loop, body), loop=loop.lineno)
+    anonymous = any(isinstance(node, (ast.List, ast.Dict, ast.Tuple)) for node in ast.walk(iterable))
+    raise CannotTake(words + "; what a variable holds could" * anonymous)
 
 
-def _range_of(loop: ast.For, iterable: ast.expr) -> Tuple[Optional[ast.Call], Optional[ast.expr]]:
+def _names_bound(loop: ast.For) -> str:
+    inner = [node for node in ast.walk(loop.target) if not isinstance(node, ast.expr_context)]
+    return ast.unparse(loop.target) if all(isinstance(one, (ast.Name, ast.Tuple, ast.List)) for one in inner) else ""
+
+
+def _decorated(statement: ast.stmt) -> List[Any]:
+    return [statement, *getattr(statement, "decorator_list", ())]
+
+
+def _walk(frame: FrameType, node: ast.expr, line: int) -> walks.Walk:
+    return walks.walk(node, lambda one: value_of(frame, one), line)
+
+
+def _is_given_by_a_library(frame: FrameType, node: ast.expr, is_followed: Callable[[Any], bool]) -> bool:
+    """`folds.split(rows)`: what a generator of a library's gives, which can be asked for again."""
+    function = value_of(frame, node.func) if isinstance(node, ast.Call) else None
+    code = getattr(inspect.unwrap(function), "__code__", None) if function is not None else None
+    return code is not None and is_library(code.co_filename) and not is_followed(function)
+
+
+def _assigned(frame: FrameType, iterable: ast.expr, body: Function) -> ast.expr:
+    """What a progress bar that a variable holds was made of: `with trange(n) as bar`, `bar = tqdm(items)`."""
+    if not (isinstance(iterable, ast.Name) and _is_bar(value_of(frame, iterable))):
+        return iterable
+    found = []
+    for node in ast.walk(body):
+        if isinstance(node, ast.withitem):
+            found += [node.context_expr] if _names(node.optional_vars, iterable.id) else []
+        elif isinstance(node, ast.Assign):
+            found += [node.value] if any(_names(one, iterable.id) for one in node.targets) else []
+        elif isinstance(node, (ast.AnnAssign, ast.NamedExpr)) and node.value is not None:
+            found += [node.value] if _names(node.target, iterable.id) else []
+    return _unwrapped(found[0]) if len(found) == 1 else iterable
+
+
+def _names(target: Optional[ast.expr], name: str) -> bool:
+    return isinstance(target, ast.Name) and target.id == name
+
+
+def _is_bar(value: Any) -> bool:
+    return hasattr(value, "iterable") and type(value).__module__.startswith("tqdm")
+
+
+def _range_of(frame: FrameType, loop: ast.For, iterable: ast.expr) -> Tuple[Optional[ast.Call], Optional[ast.expr]]:
     """The range that a loop goes over, also within an enumerate(), and the variable that holds its numbers."""
     variable: Optional[ast.expr] = loop.target
     if isinstance(iterable, ast.Call) and _called(iterable) == "enumerate" and iterable.args:
         iterable = _unwrapped(iterable.args[0])
         pair = loop.target.elts if isinstance(loop.target, ast.Tuple) else []
         variable = pair[1] if len(pair) == 2 else None
-    if isinstance(iterable, ast.Call) and _called(iterable) in RANGES:
+    if isinstance(iterable, ast.Call) and (
+        _called(iterable) in RANGES or value_of(frame, iterable.func) is itertools.count
+    ):
         return iterable, variable
     return None, None
 
@@ -76,7 +147,7 @@ def walked(frame: FrameType, loop: ast.For) -> Any:
     iterable = _unwrapped(loop.iter)
     if isinstance(iterable, ast.Call) and _called(iterable) == "enumerate" and iterable.args:
         iterable = _unwrapped(iterable.args[0])
-    found = _value(frame, iterable.func if isinstance(iterable, ast.Call) else iterable)
+    found = value_of(frame, iterable.func if isinstance(iterable, ast.Call) else iterable)
     if isinstance(found, types.GeneratorType) and not isinstance(iterable, ast.Call):
         return found
     code = getattr(found, "__code__", None) if isinstance(iterable, ast.Call) else None
@@ -137,20 +208,20 @@ def _check_gives_the_same(frame: FrameType, node: ast.expr, is_followed: Callabl
             inner = node.args if name == "zip" else node.args[:1]
             for one in inner:
                 _check_gives_the_same(frame, one, is_followed)
-            if name != "zip" or all(is_followed(_value(frame, one)) for one in inner):
+            if name != "zip" or all(is_followed(value_of(frame, one)) for one in inner):
                 return
             raise CannotTake(f"`{ast.unparse(node)[:60]}` on line {node.lineno} goes over more than loaders")
         if (name in STATEFUL and not _is_method_of(frame, node, is_followed)) or _root(node.func) == "itertools":
             raise CannotTake(f"how far `{ast.unparse(node)[:60]}` on line {node.lineno} is cannot be told")
         return  # a function of the script's that gives a loader
-    _check_value(_value(frame, node), node, is_followed)
+    _check_value(value_of(frame, node), node, is_followed)
 
 
 def _check_value(value: Any, node: ast.expr, is_followed: Callable[[Any], bool]) -> None:
     """Of a variable: a loader, an iterator that is followed, a bar or a count around one, or code of the user's own."""
     if is_followed(value) or isinstance(value, (enumerate, types.GeneratorType)) or value is None:
         return
-    if hasattr(value, "iterable") and type(value).__module__.startswith("tqdm"):
+    if _is_bar(value):
         _check_value(value.iterable, node, is_followed)
     elif type(value).__module__ in ("builtins", "itertools"):
         raise CannotTake(f"how far `{ast.unparse(node)[:60]}` on line {node.lineno} is cannot be told")
@@ -160,7 +231,7 @@ def _is_method_of(frame: FrameType, node: ast.expr, is_followed: Callable[[Any],
     """`data.shuffle(10).map(…)`: a new one each time, which is followed itself."""
     while isinstance(node, (ast.Call, ast.Attribute)):
         node = node.func if isinstance(node, ast.Call) else node.value
-        if isinstance(node, (ast.Name, ast.Attribute)) and is_followed(_value(frame, node)):
+        if isinstance(node, (ast.Name, ast.Attribute)) and is_followed(value_of(frame, node)):
             return True
     return _root(node) in ("tf", "tensorflow")
 
@@ -181,28 +252,34 @@ def _called(call: ast.Call) -> str:
     return getattr(call.func, "id", "") or getattr(call.func, "attr", "")
 
 
-def _number(frame: FrameType, loop: ast.For, variable: ast.Name, body: Function) -> int:
+def _number(frame: FrameType, loop: ast.For, variable: ast.expr, body: Function) -> int:
     """By the loop's variable, where nothing else writes it."""
-    name = variable.id
-    for node in ast.walk(ast.Module(loop.body, [])):
+    written = f"`{ast.unparse(variable)}`, the variable of the loop on line {loop.lineno}, is"
+    if isinstance(variable, ast.Attribute):
+        if source_position.writes_attribute(frame.f_code, variable.attr, loop):
+            raise CannotTake(f"{written} written elsewhere, too")
+        name = ""
+    else:
+        name = variable.id if isinstance(variable, ast.Name) else ""
+    for node in ast.walk(ast.Module(loop.body, [])) if name else ():
         if isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load):
-            raise CannotTake(f"`{name}`, the variable of the loop on line {loop.lineno}, is written in it, too")
+            raise CannotTake(f"{written} written in it, too")
         if isinstance(node, (ast.Import, ast.ImportFrom)) and any((a.asname or a.name) == name for a in node.names):
-            raise CannotTake(f"`{name}`, the variable of the loop on line {loop.lineno}, is imported over in it")
+            raise CannotTake(f"{written} imported over in it")
     if any(isinstance(node, (ast.Global, ast.Nonlocal)) and name in node.names for node in ast.walk(body)):
-        raise CannotTake(f"`{name}`, the variable of the loop on line {loop.lineno}, is written elsewhere, too")
-    value = frame.f_locals.get(name)
+        raise CannotTake(f"{written} written elsewhere, too")
+    value = value_of(frame, variable)
     if type(value) is not int:
-        raise CannotTake(f"`{name}`, the variable of the loop on line {loop.lineno}, is no number")
+        raise CannotTake(f"{written} no number")
     return value
 
 
-def _value(frame: FrameType, node: ast.expr) -> Any:
+def value_of(frame: FrameType, node: ast.expr) -> Any:
     """What a plain name stands for, or a constant of the code; None where more would have to be run to know."""
     if isinstance(node, ast.Name):
         return frame.f_locals.get(node.id, frame.f_globals.get(node.id))
     if isinstance(node, ast.Attribute):
-        owner = _value(frame, node.value)
+        owner = value_of(frame, node.value)
         return inspect.getattr_static(owner, node.attr, None) if _has_dict(owner) else None
     if isinstance(node, (ast.Tuple, ast.List)):
         try:
@@ -217,24 +294,36 @@ def _has_dict(value: Any) -> bool:
     return hasattr(value, "__dict__")
 
 
-def _iterator_over(sequence: Any, line: int) -> Any:
-    found = [one for one in gc.get_referrers(sequence) if type(one) in _ITERATORS and one.__reduce__()[1] != ((),)]
-    found = [one for one in found if len(one.__reduce__()) == 3 and one.__reduce__()[1][0] is sequence]
-    if len(found) != 1:
-        raise CannotTake(f"how far the loop on line {line} is cannot be told: {len(found)} iterators go over the same")
-    return found[0]
+def put_on(frame: FrameType, head: Head) -> List[Any]:
+    """The iterators of a loop over lists, tuples or dicts go on where they were. Returns those that the source names."""
+    return [one.container for one, _ in _put(frame, head)]
 
 
-def put_on(frame: FrameType, head: Head) -> None:
-    """The iterator of a loop over a list or tuple goes on where it was."""
-    sequence = _value(frame, ast.parse(head.expression, mode="eval").body)
-    if not isinstance(sequence, (list, tuple)) or len(sequence) < head.value:
-        raise CannotPutBack(f"the loop on line {head.line} goes over something else")
+def begin_with(frame: FrameType, head: Head) -> Dict[str, Any]:
+    """In its first turn already. Returns the variables of that turn."""
+    items = [item for _, item in _put(frame, head)]
+    is_zip = head.expression.startswith("zip(")
+    return _bound(ast.parse(head.target, mode="eval").body, tuple(items) if is_zip else items[0])
+
+
+def _put(frame: FrameType, head: Head) -> List[Tuple[walks.Walk, Any]]:
+    nodes = walks.containers(ast.parse(head.expression, mode="eval").body, lambda node: value_of(frame, node))
     try:
-        iterator = _iterator_over(sequence, head.line)
+        found = [_walk(frame, node, head.line) for node in nodes or ()]
     except CannotTake as error:
         raise CannotPutBack(str(error)) from None
-    iterator.__setstate__(head.value)
+    if not found or any(len(one.container) < head.value for one in found):
+        raise CannotPutBack(f"the loop on line {head.line} goes over something else")
+    return [(one, one.put(head.value)) for one in found]
+
+
+def _bound(target: ast.expr, item: Any) -> Dict[str, Any]:
+    if isinstance(target, ast.Name):
+        return {target.id: item}
+    if not isinstance(target, (ast.Tuple, ast.List)):
+        raise CannotPutBack(f"what `{ast.unparse(target)}` is bound to in a loop's first turn")
+    items = list(item)
+    return {name: value for part, one in zip(target.elts, items) for name, value in _bound(part, one).items()}
 
 
 def index_in(whole: range, value: int) -> int:
@@ -248,9 +337,11 @@ def place(heads: List[List[Head]]) -> Tuple[Any, ...]:
     return tuple((one.line, one.value) for level in heads for one in level if one.kind != "followed")
 
 
-def enclosing(heads: List[List[Head]], level: int, line: int, column: Optional[int]) -> Optional[Head]:
-    """The range that is asked for on this line of this frame."""
+def enclosing(
+    heads: List[List[Head]], level: int, line: int, column: Optional[int], kinds: Tuple[str, ...] = ("range",)
+) -> Optional[Head]:
+    """The range, or what else is asked for by a call on this line of this frame."""
     for head in heads[level]:
-        if head.kind == "range" and head.line == line and column in (None, head.column):
+        if head.kind in kinds and head.line == line and column in (None, head.column):
             return head
     return None

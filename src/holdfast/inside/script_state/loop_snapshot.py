@@ -9,12 +9,14 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from .. import checkpoint_store
 from . import frames, loop_heads, numpy_kinds, source_position, variables
+from .begun_further_on import BegunFurtherOn
 from .data_position import ATTRIBUTE, Position, by_source
 from .generators import Generators
 from .loop_framework import LoopFramework
 from .object_graph import Graph
 from .object_restore import Restoration
 from .refusal import CannotPutBack, CannotTake
+from .reopened_files import ReopenedFiles
 
 REST = "loop.pickle"
 OWN_AHEAD_S = 60.0  # a trainer's own checkpoint is gone on from where it is so much newer than ours
@@ -73,9 +75,13 @@ class Snapshot:
             "generators": generators.heads,
             "chain": here.chain,
             "heads": here.heads,
+            "read": [_read_already(frame) for frame in here.frames],
             "modules": sorted({str(frame.f_globals.get("__name__")) for frame in here.frames}),
             "current": current.record() if current is not None else None,
             "sources": _sources(graph, positions, current),
+            "begun": [graph.numbers[id(one)] for one in framework.begun() if id(one) in graph.numbers],
+            "current_data": _current_data(graph, framework, current),
+            "kept_data": [graph.numbers[id(one)] for one in framework.kept_data() if id(one) in graph.numbers],
             "nodes": graph.nodes,
         }
         self.is_held = self.taking.hold(has_room, may_wait)
@@ -90,6 +96,21 @@ class Snapshot:
                 pickle.dump(rest, file, protocol=4)
 
         return fill
+
+
+def _current_data(graph: Graph, framework: LoopFramework, current: Optional[Position]) -> Any:
+    """Where it is kept: a loop may go over what no variable holds."""
+    data = framework.data_of(current.source()) if current is not None else None
+    return graph.take(data) if any(one is data for one in framework.kept_data()) else None
+
+
+def _read_already(frame: FrameType) -> Dict[str, Any]:
+    held = frame.f_locals
+    return {
+        name: held[name]
+        for name in source_position.standing(frame).read
+        if name in held and type(held[name]) is not list
+    }
 
 
 def _sources(graph: Graph, positions: List[Position], current: Optional[Position]) -> List[Tuple[int, List[Any]]]:
@@ -107,6 +128,8 @@ class SavedLoop:
         self._framework = framework
         self.manifest = manifest
         self.is_edited = False
+        self.reopened = ReopenedFiles()
+        self._turn_began: Any = None  # with this random state
         path = str(manifest["path"])
         checkpoint_store.check_owner(path)
         with open(os.path.join(path, REST), "rb") as file:
@@ -119,6 +142,16 @@ class SavedLoop:
     def is_by_trainer(self) -> bool:
         """A library's trainer ran the loop."""
         return bool(self.manifest.get("by"))
+
+    @property
+    def told(self) -> Dict[str, Any]:
+        return {key: self.manifest[key] for key in ("number", "step", "fit", "epoch", "batch")}
+
+    @property
+    def why_not_gone_on(self) -> str:
+        place = self.chain[-1].words
+        edited = f"the code at {place} was edited since"
+        return edited if self.is_edited else f"it trains before it comes to {place}, where it was"
 
     def is_newer_than(self, path: str) -> bool:
         """Whether it was written after this file, or not much before: it is exact."""
@@ -144,15 +177,35 @@ class SavedLoop:
     def _was_edited(self, key: frames.CodeKey) -> bool:
         return any(stand.key[:2] == key[:2] and stand.key != key for stand in self.chain)
 
-    def put_back(
+    def random_state_of_turn(self, level: int, line: int) -> Any:
+        """Of the loop of this frame and line. A first turn of an inner loop began with the one around it: what has been drawn since
+        is not drawn again."""
+        _, state = self.rest["turns"].get((level, line), (None, None))
+        if state is self._turn_began:
+            return None
+        self._turn_began = state
+        return state
+
+    def plan(self, or_stop: Callable[..., Any], turn_begins: Callable[[int, int], object]) -> BegunFurtherOn:
+        rest = self.rest
+        read = rest.get("read", ())
+        return BegunFurtherOn(self.chain, self.heads, rest["modules"], or_stop, rest["generators"], turn_begins, read)
+
+    def put_back(self, *where: Any) -> Any:
+        """Returns the arguments of the call that is under way."""
+        try:
+            return self._put_back(*where)
+        finally:
+            self.reopened.put_back()
+
+    def _put_back(
         self,
         frame: FrameType,
         current: Optional[Any],
-        positions: List[Position],
+        under_way: Callable[[], List[Position]],
         arguments: Any,
-        count_on: Callable[[Any, int], None],
+        plan: BegunFurtherOn,
     ) -> Any:
-        """Returns the arguments of the call that is under way."""
         rest, found, putting = self.rest, frames.users(frame), self._putting
         generators = Generators(lambda value: isinstance(value, self._framework.followed))
         kinds = [*numpy_kinds.kinds(), *generators.kinds(), *putting.kinds()]
@@ -162,19 +215,27 @@ class SavedLoop:
             restoration.bind(ref, generator)
         variables.bind(restoration, rest["variables"], found)
         restoration.bind(rest["arguments"], arguments)
+        if rest.get("current_data") is not None and current is not None:
+            restoration.bind(rest["current_data"], self._framework.data_of(getattr(current, ATTRIBUTE).source()))
         putting.bound(restoration)
         given, *_ = (restoration.object_of(one) for one in (rest["arguments"], *rest["walked"]))
+        for number in rest.get("kept_data", ()):
+            if number in restoration.bound:
+                self._framework.keep_data(restoration.object_of(number))
         variables.put_back(restoration, rest["variables"], found)  # workers are started with the data set as it is then
-        self._bring_forward(restoration, current, positions)
+        self._bring_forward(restoration, current, under_way())  # generators have made theirs when they were bound
+        for number in rest["begun"]:
+            if number in restoration.bound:
+                self._framework.begin(restoration.bound[number])
         variables.put_back(restoration, rest["variables"], found)  # what the samplers have moved on
         putting.finish(restoration)
         for one, heads in zip(found, self.heads):
             for head in heads:
-                if head.kind == "sequence":
-                    loop_heads.put_on(one, head)
+                for walked_through in loop_heads.put_on(one, head) if head.kind == "sequence" else ():
+                    plan.put_sequence(walked_through, head.value)
         counted = [head.value for heads in self.heads for head in heads if head.kind == "generator"]
         for generator, count in zip(walked, counted):
-            count_on(generator, count)
+            plan.count_on(generator, count)
         self._framework.put_random_state(rest["random"])
         return given
 

@@ -10,22 +10,28 @@ import ast
 from types import FrameType
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from . import frames, source_position
+from . import frames, loop_heads, source_position
 from .frames import Stand
 from .refusal import CannotTake
 
+PLACE, ALL_LATE = (
+    "place",
+    "all late",
+)  # can be gone on from; like all that are known it comes after an update in its turn
+
 Turn = Dict[Tuple[int, int], Any]  # a loop around, by frame and line -> the value its variable has
 
-_loops: Dict[Any, List[Tuple[int, str]]] = {}
+_loops: Dict[Any, List[Tuple[int, List[ast.expr]]]] = {}
 
 
 class _Trail:
-    __slots__ = ("chain", "steps", "trained", "turn")
+    __slots__ = ("chain", "is_late", "steps", "trained", "turn")
 
     def __init__(self, chain: List[Stand], turn: Turn, steps: int) -> None:
         self.chain, self.turn = chain, turn
         self.steps = steps  # before it
         self.trained = False
+        self.is_late = False  # something trains before it in its turn
 
 
 class Trails:
@@ -33,18 +39,32 @@ class Trails:
         self._is_one_ahead = is_one_ahead
         self._last: Optional[_Trail] = None
         self._trails: Dict[Tuple[Stand, ...], _Trail] = {}  # the newest of each place
+        self._updates: Dict[Tuple[Stand, ...], _Trail] = {}
+        self._first: Optional[int] = None  # updates before the first place
+        self._told = 0
 
-    def knows(self, chain: List[Stand]) -> bool:
-        return tuple(self._of_loops(chain)) in self._trails
+    def visited(self, frame: FrameType, steps: int) -> str:
+        """A place in a loop that may have no loader: what it is found to be."""
+        found = frames.users(frame)
+        chain = frames.stands(found)
+        if tuple(self._of_loops(chain)) not in self._trails:
+            self.begins(frame, steps)
+            return ""
+        if not self.trained_before(found, chain, steps):
+            return PLACE
+        self.begins(frame, steps)
+        return ALL_LATE if self.are_late else ""
 
     def begins(self, frame: FrameType, steps: int) -> None:
         """An iterator is asked for its first batch, or a step begins that needs none."""
         self._note(steps)
+        self._first = steps if self._first is None else self._first
         found = frames.users(frame)
         chain, turn = self._of_loops(frames.stands(found)), turn_of(found)
         before = self._trails.get(tuple(chain))
         self._last = self._trails[tuple(chain)] = _Trail(chain, turn, steps)
         self._last.trained = before is not None and before.trained and before.turn == turn
+        self._last.is_late = before is not None and before.is_late
 
     @property
     def is_begun(self) -> bool:
@@ -54,12 +74,31 @@ class Trails:
         """The place before this one, in the same turn, that trains; nothing where there is none."""
         self._note(steps)
         chain, turn = self._of_loops(chain), turn_of(found)
-        for trail in self._trails.values():
-            same_turn = all(turn.get(loop, value) == value for loop, value in trail.turn.items())
-            apart = _parting(trail.chain, chain)
-            if trail.trained and same_turn and apart is not None and _precedes(*apart):
-                return apart[0].words
+        for trail in [*self._trails.values(), *self._updates.values()]:
+            level = _parting(trail.chain, chain)
+            if not trail.trained or level is None or not _precedes(trail.chain[level], chain[level]):
+                continue
+            if _same_turn(trail.turn, turn, level):
+                if tuple(chain) in self._trails:
+                    self._trails[tuple(chain)].is_late = True
+                return trail.chain[level].words
         return ""
+
+    def updated(self, frame: FrameType, steps: int) -> None:
+        """The weights are about to change. In a loop without a loader the places are no loops: one of them may come after this."""
+        found = frames.users(frame)
+        trail = self._updates[tuple(frames.stands(found))] = _Trail(frames.stands(found), turn_of(found), steps)
+        trail.trained = True
+        self._told += 1
+
+    def has_missed(self, steps: int) -> bool:
+        """An update since the first place that `updated` was not told of."""
+        return self._first is not None and steps - self._first != self._told
+
+    @property
+    def are_late(self) -> bool:
+        """All places that are known come after an update in their turn."""
+        return all(trail.is_late for trail in self._trails.values())
 
     def _of_loops(self, chain: List[Stand]) -> List[Stand]:
         """Without a loader that asks for its first batch at another place than for the next ones."""
@@ -70,8 +109,13 @@ class Trails:
             self._last.trained = True
 
 
-def _parting(one: List[Stand], other: List[Stand]) -> Optional[Tuple[Stand, Stand]]:
-    return next((pair for pair in zip(one, other) if pair[0] != pair[1]), None)
+def _parting(one: List[Stand], other: List[Stand]) -> Optional[int]:
+    return next((level for level, pair in enumerate(zip(one, other)) if pair[0] != pair[1]), None)
+
+
+def _same_turn(one: Turn, other: Turn, level: int) -> bool:
+    """Of the loops around both. In the frames further in, a loop on the same line is that of another call."""
+    return all(other.get(loop, value) == value for loop, value in one.items() if loop[0] <= level)
 
 
 def _precedes(first: Stand, second: Stand) -> bool:
@@ -85,17 +129,23 @@ def turn_of(found: List[FrameType]) -> Turn:
         if key not in _loops:
             _loops[key] = _around(frame)
         if _loops[key]:
-            held = frame.f_locals
-            turn.update({(level, line): _plain(held.get(name)) for line, name in _loops[key]})
+            for line, bound in _loops[key]:
+                values = [_plain(loop_heads.value_of(frame, one)) for one in bound]
+                turn[level, line] = values[0] if len(values) == 1 else tuple(values)
     return turn
 
 
-def _around(frame: FrameType) -> List[Tuple[int, str]]:
+def _around(frame: FrameType) -> List[Tuple[int, List[ast.expr]]]:
+    """Each loop with what its items are bound to."""
     try:
         loops = source_position.standing(frame).around
     except CannotTake:
         return []
-    return [(loop.lineno, loop.target.id) for loop in loops if isinstance(loop.target, ast.Name)]
+    found: List[Tuple[int, List[ast.expr]]] = []
+    for loop in loops:
+        parts = [one for one in ast.walk(loop.target) if isinstance(one, (ast.Name, ast.Attribute))]
+        found.append((loop.lineno, [one for one in parts if isinstance(one.ctx, ast.Store)]))
+    return found
 
 
 def _plain(value: Any) -> Any:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import sys
+import zlib
 from typing import Any, List, Tuple
 
 from .object_graph import Graph, Kind, Node, type_name
-from .refusal import CannotTake
+from .object_restore import Missing
+from .refusal import CannotPutBack, CannotTake
+
+COPIED_BYTES = 1 << 20  # at most, of a file that is only read
+LOOKED_AT = 64  # values of a larger one
 
 
 def kinds() -> List[Kind]:
     return [
-        Kind("array", _is("ndarray"), _take_array, _fits_array, lambda node, _: node.parts.copy(), _fill_array),
+        Kind("array", _is("ndarray"), _take_array, _fits_array, _make_array, _fill_array),
         Kind("numpy_generator", _is_random("Generator"), _take_generator, _same_bits, _make_generator, _fill_generator),
         Kind("numpy_random", _is_random("RandomState"), _take_random, lambda *_: True, _make_random, _fill_random),
     ]
@@ -39,15 +44,38 @@ def _take_array(value: Any, _graph: Graph) -> Tuple[Any, Any]:
     numpy: Any = sys.modules["numpy"]
     if type(value) not in (numpy.ndarray, numpy.memmap):
         raise CannotTake(f"an array of the kind {type(value).__name__}")
-    return (type_name(type(value)), value.shape, str(value.dtype)), numpy.array(value)
+    content = _known_by(value) if _is_data_on_disk(value) else numpy.array(value)
+    return (type_name(type(value)), value.shape, str(value.dtype)), content
+
+
+def _is_data_on_disk(value: Any) -> bool:
+    """A file that is only read, and may be larger than memory: it is left as the new process opens it."""
+    numpy: Any = sys.modules["numpy"]
+    return isinstance(value, numpy.memmap) and not value.flags.writeable and bool(value.nbytes > COPIED_BYTES)
+
+
+def _known_by(value: Any) -> int:
+    return zlib.crc32(value.flat[:: max(1, value.size // LOOKED_AT)].tobytes())
 
 
 def _fits_array(node: Node, live: Any) -> bool:
-    return (live.shape, str(live.dtype)) == node.of[1:] and bool(live.flags.writeable)
+    same = bool((live.shape, str(live.dtype)) == node.of[1:])
+    if isinstance(node.parts, int):
+        if same and _known_by(live) != node.parts:
+            raise CannotPutBack("a file that an array shows is another one than before")
+        return same
+    return same and bool(live.flags.writeable)
+
+
+def _make_array(node: Node, _restoration: Any) -> Any:
+    if isinstance(node.parts, int):
+        raise Missing("an array that shows a file")
+    return node.parts.copy()
 
 
 def _fill_array(node: Node, live: Any, _restoration: Any) -> None:
-    live[...] = node.parts
+    if not isinstance(node.parts, int):
+        live[...] = node.parts
 
 
 def _take_generator(value: Any, _graph: Graph) -> Tuple[Any, Any]:

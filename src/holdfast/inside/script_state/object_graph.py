@@ -11,6 +11,7 @@ from __future__ import annotations
 import collections
 import enum
 import functools
+import io
 import pickle
 import random
 import sys
@@ -26,8 +27,9 @@ PLAIN = frozenset(
 )
 VALUE_MODULES = ("datetime", "decimal", "fractions", "pathlib", "uuid", "zoneinfo", "numpy", "_strptime")
 PICKLED_MODULES = ("pandas", "itertools", "array")
-_ITERATED: Tuple[Any, ...] = ([], (), "", range(1))
-ITERATORS = tuple(type(iter(one)) for one in _ITERATED)
+_ITERATED: Tuple[Any, ...] = ([], (), "", range(1), {}.keys(), {}.values(), {}.items(), reversed([]))
+ITERATORS = (*(type(iter(one)) for one in _ITERATED), zip, map, filter, reversed)
+HASHES = ("_hashlib", "_blake2", "_md5", "_sha1", "_sha2", "_sha256", "_sha3", "_sha512")
 NAMELESS = ("torch",)  # whose functions do not say their module
 NAMESPACES = {("types", "SimpleNamespace"), ("argparse", "Namespace")}
 MOST_NODES = 2_000_000  # beyond that the pause would be seconds
@@ -103,6 +105,8 @@ class Graph:
             return Node("random", type_name(kind), value.getstate())
         if kind in ITERATORS:
             return Node("iterator", type_name(kind), [self.take(one) for one in value.__reduce__()])
+        if kind.__module__ in HASHES:
+            _check_hash(value)
         if kind.__module__.split(".")[0] in VALUE_MODULES:
             return Node("value", type_name(kind), value)
         if kind.__module__.split(".")[0] in PICKLED_MODULES:
@@ -162,6 +166,12 @@ def _deque(graph: Graph, value: Any) -> Node:
     return Node("deque", value.maxlen, [graph.take(one) for one in list(value)])
 
 
+def _buffer(_graph: Graph, value: Any) -> Node:
+    if value.closed:
+        return Node("left", type_name(type(value)), None)
+    return Node("buffer", type_name(type(value)), (value.getvalue(), value.tell()))
+
+
 def _function(graph: Graph, value: Any) -> Node:
     """A function of the user's may keep state: in its closure, its defaults, its attributes."""
     if is_library(value.__code__.co_filename):
@@ -192,11 +202,19 @@ def _partial(graph: Graph, value: Any) -> Node:
     return Node("partial", None, [graph.take(value.func), graph.take(value.args), graph.take(value.keywords)])
 
 
+def _check_hash(value: Any) -> None:
+    """One that nothing was added to is as the new process makes it."""
+    fresh: Any = sys.modules["hashlib"].new(value.name)
+    length = () if value.digest_size else (8,)
+    if fresh.digest_size != value.digest_size or fresh.digest(*length) != value.digest(*length):
+        raise CannotTake(f"a hash ({value.name}) to which something was added cannot be saved")
+
+
 def _pickled(value: Any, kind: type) -> Node:
     try:
         return Node("pickled", type_name(kind), pickle.dumps(value, protocol=4))
     except (pickle.PicklingError, TypeError, AttributeError, NotImplementedError):
-        raise CannotTake(f"an object of the kind {kind.__module__}.{kind.__name__}") from None
+        raise CannotTake(f"an object of the kind {kind.__module__}.{kind.__name__} cannot be saved here") from None
 
 
 _TAKE: Dict[type, Callable[[Graph, Any], Node]] = {
@@ -210,6 +228,8 @@ _TAKE: Dict[type, Callable[[Graph, Any], Node]] = {
     collections.deque: _deque,
     tuple: lambda graph, value: Node("tuple", ("builtins", "tuple"), [graph.take(one) for one in value]),
     bytearray: lambda _graph, value: Node("bytearray", None, bytes(value)),
+    io.StringIO: _buffer,
+    io.BytesIO: _buffer,
     types.FunctionType: _function,
     types.MethodType: _method,
     types.BuiltinFunctionType: _builtin,

@@ -179,6 +179,7 @@ class Restoration:
             return live if getattr(live, "__self__", None) is owner else getattr(owner, node.of)
         if node.kind == "iterator":
             made = [self.object_of(one) for one in node.parts]
+            self._fill_before(node.parts[1])
             iterator = made[0](*made[1])
             if len(made) > 2 and made[2] is not None:
                 iterator.__setstate__(made[2])
@@ -191,6 +192,12 @@ class Restoration:
             return live
         kind = _class(node.of)
         return kind._make(parts) if hasattr(kind, "_make") else tuple.__new__(kind, parts)
+
+    def _fill_before(self, arguments: Ref) -> None:
+        """What an iterator is made of: one over a list that is empty yet cannot be put further on."""
+        for ref in self.nodes[arguments].parts if isinstance(arguments, int) else ():
+            if isinstance(ref, int) and self.nodes[ref].kind in ("list", "flat"):
+                self._fill(self.nodes[ref], self.object_of(ref))
 
     def _new(self, node: Node) -> Any:
         special = self._kinds.get(node.kind)
@@ -208,6 +215,8 @@ class Restoration:
                 raise Missing(".".join(node.of))
             return found
         kind = _class(node.of)
+        if node.kind == "buffer":
+            return kind()
         if kind is frozenset:
             return frozenset(self.object_of(one) for one in node.parts)
         return self._traits.make(kind) if node.kind == "object" else kind.__new__(kind)
@@ -230,6 +239,11 @@ class Restoration:
             self._fill_container(node, live)
         elif node.kind == "random":
             live.setstate(node.parts)
+        elif node.kind == "buffer":
+            live.seek(0)
+            live.truncate()
+            live.write(node.parts[0])
+            live.seek(node.parts[1])
         elif node.kind == "function":
             self._fill_function(node, live)
         elif node.kind == "class":

@@ -8,9 +8,12 @@ from __future__ import annotations
 import functools
 import json
 import os
+import shutil
+import sys
 from typing import Any, Callable, List, Set
 
 from ..never_raise import guarded
+from ..telemetry import Recorder
 from ..user_errors import passing
 
 FILE = "own-files.json"
@@ -22,13 +25,32 @@ class OwnFiles:
         self._path = os.path.join(directory, FILE)
         self._before = set(_read(self._path))  # of earlier attempts
         self._here: Set[str] = set()
+        self._follows_renames = False
 
     @guarded
     def saved(self, target: Any) -> None:
         path = _path_of(target)
-        if path is None or path in self._here:
+        if path is not None:
+            self._note(path)
+
+    @guarded
+    def renamed(self, source: Any, target: Any) -> None:
+        """Many write beside the file first, so that it is never half written, or copy the best one. A folder may be meant."""
+        before, after = _path_of(source), _path_of(target)
+        if before is None or after is None:
+            return
+        inside = os.path.join(before, "")
+        for name in [one for one in self._here if one == before or one.startswith(inside)]:
+            self._note(after + name[len(before) :])
+
+    def _note(self, path: str) -> None:
+        if path in self._here:
             return
         self._here.add(path)
+        if not self._follows_renames:
+            self._follows_renames = True
+            for owner, name in ((os, "replace"), (os, "rename"), (shutil, "copyfile")):
+                setattr(owner, name, _renaming(self, getattr(owner, name)))
         if path not in self._before:
             if len(self._before) >= MOST:
                 self._before = {name for name in self._before if os.path.exists(name)}
@@ -44,6 +66,18 @@ class OwnFiles:
         """Its name, where an earlier attempt has written it and this one has not."""
         path = _path_of(source)
         return path if path is not None and path in self._before and path not in self._here else ""
+
+
+def _renaming(own: OwnFiles, rename: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(rename)
+    def renamed(*args: Any, **kwargs: Any) -> Any:
+        with passing:
+            result = rename(*args, **kwargs)
+        if len(args) == 2:
+            own.renamed(*args)
+        return result
+
+    return renamed
 
 
 def saving(own: OwnFiles, save: Callable[..., Any], number: int) -> Callable[..., Any]:
@@ -74,6 +108,12 @@ def loading(
         return result
 
     return loaded
+
+
+def tell_it_goes_on_by_itself(recorder: Recorder, path: str) -> None:
+    recorder.event("checkpoint.own", path=path)
+    words = f"holdfast: the script goes on from its own checkpoint, {path}; Holdfast puts none over it"
+    print(words, file=sys.stderr, flush=True)
 
 
 def _argument(args: Any, kwargs: Any, number: int) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import dis
 import linecache
+import sys
 from types import CodeType, FrameType
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
 
@@ -19,6 +20,9 @@ Function = Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.Module]
 Span = Tuple[int, int, int, int]  # line, column, end line, end column; columns -1 where Python does not tell
 LINES_ONLY = -1
 KEEPS_RANDOM_STATE = ("fork_rng",)  # contexts that end with what they found at their beginning
+PLAIN_VALUES = (int, float, bool, complex, str, bytes, type(None))
+COMPUTING = (ast.Name, ast.expr_context, ast.Constant, ast.BinOp, ast.operator, ast.UnaryOp, ast.unaryop,
+             ast.JoinedStr, ast.FormattedValue)  # fmt: skip
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
@@ -30,6 +34,7 @@ class Standing(NamedTuple):
     grown: Tuple[
         str, ...
     ] = ()  # variables of a `+=` under way: read already, so their lists must stay the same objects
+    read: Tuple[str, ...] = ()  # and those whose plain values were read already: a turn must begin with them
 
 
 class _Source(NamedTuple):
@@ -55,9 +60,10 @@ def standing(frame: FrameType) -> Standing:
         _standings[key] = found
     if isinstance(found, str):
         raise CannotTake(found)
-    for name in found.grown:
-        if type(frame.f_locals.get(name)) is not list:
-            raise CannotTake(f"`{name}` was read before the call on line {frame.f_lineno} and is needed after it")
+    for name in {*found.grown, *found.read}:
+        value = frame.f_locals.get(name)
+        if not (name in found.read and _is_plain(value)) and not (name in found.grown and type(value) is list):
+            raise CannotTake(_read_before(name, frame.f_lineno))
     return found
 
 
@@ -70,16 +76,17 @@ def _found(frame: FrameType) -> Standing:
     at_head = _opname(code, instruction_of(frame)) == "FOR_ITER"
     path = _path_to(body, span, at_head)
     _check_contexts(path)
+    _check_handlers(path)
     loops = [node for node in path if isinstance(node, ast.For)]
     if at_head and loops and _is_head(loops[-1], span):
         return Standing(loops[:-1], loops[-1], body)
     if span[1] == LINES_ONLY:
         _check_one_call(path[-1])
-    _check_nothing_is_half_evaluated(path)
+    read = _read_already(path, code, tree)
     inner = path if span[1] != LINES_ONLY else ast.walk(path[-1])
     active = [node for node in inner if isinstance(node, (ast.Call, ast.YieldFrom))]
     around = [loop for loop in loops if _in_body(loop, path)]
-    return Standing(around, None, body, active[-1] if active else None, _grown(path))
+    return Standing(around, None, body, active[-1] if active else None, _grown(path), read)
 
 
 def _grown(path: List[ast.AST]) -> Tuple[str, ...]:
@@ -96,6 +103,20 @@ def _tree(code: CodeType) -> ast.Module:
     if source is None or key_of(code) not in source.codes:
         raise CannotTake(f"the source of {code.co_name} in {path} is not there, or not as it runs")
     return source.tree
+
+
+def writes_attribute(code: CodeType, name: str, loop: ast.For) -> bool:
+    """Whether this file writes such an attribute beside what is made in an `__init__` and the variable of this loop."""
+    tree = _tree(code)
+    made = [node for one in ast.walk(tree) if getattr(one, "name", "") == "__init__" for node in ast.walk(one)]
+    passed = {id(node) for node in (*made, loop.target)}
+    return any(
+        isinstance(node, ast.Attribute)
+        and node.attr == name
+        and not isinstance(node.ctx, ast.Load)
+        and id(node) not in passed
+        for node in ast.walk(tree)
+    )
 
 
 def _parsed(path: str) -> Optional[_Source]:
@@ -191,7 +212,10 @@ def _in_body(loop: ast.For, path: List[ast.AST]) -> bool:
     return True
 
 
-def _check_nothing_is_half_evaluated(path: List[ast.AST]) -> None:
+def _read_already(path: List[ast.AST], code: CodeType, tree: ast.Module) -> Tuple[str, ...]:
+    """Variables that what is half evaluated has read. Raises CannotTake where that can be no plain values which are read
+    again alike: in a turn of a loop, before the statement, nothing may write them."""
+    found: List[str] = []
     for outer, inner in zip(path, path[1:]):  # noqa: RUF007 - pairwise() came with Python 3.10
         if isinstance(inner, COMPREHENSIONS):
             raise CannotTake(f"a loop inside an expression (line {inner.lineno})")
@@ -200,14 +224,51 @@ def _check_nothing_is_half_evaluated(path: List[ast.AST]) -> None:
         if isinstance(outer, (ast.expr, ast.keyword)):
             early = _evaluated_before(outer, inner)
         elif isinstance(outer, ast.AugAssign):
-            early = [] if _grown([outer]) else [outer.target]
+            early = [outer.target]
         else:
             continue
         for node in early:
-            if not isinstance(node, ast.Constant):
-                raise CannotTake(
-                    f"`{_text(node)}` was read before the call on line {_line(path)} and is needed after it"
-                )
+            names = _names_in_plain(node)
+            if not isinstance(node, ast.Constant) and not (names and _is_read_again_alike(names, path, code, tree)):
+                if not (isinstance(outer, ast.AugAssign) and _grown([outer])):
+                    raise CannotTake(_read_before(_text(node), _line(path)))
+                continue
+            found += names
+    return tuple(found)
+
+
+def _is_plain(value: Any) -> bool:
+    numpy = sys.modules.get("numpy")
+    return type(value) in PLAIN_VALUES or (numpy is not None and isinstance(value, numpy.generic))
+
+
+def _read_before(what: str, line: int) -> str:
+    return f"`{what}` was read before the call on line {line} and is needed after it"
+
+
+def _names_in_plain(node: ast.AST) -> List[str]:
+    """Of an expression that only reads variables and computes with them."""
+    nodes = list(ast.walk(node))
+    return (
+        [one.id for one in nodes if isinstance(one, ast.Name)]
+        if all(isinstance(one, COMPUTING) for one in nodes)
+        else []
+    )
+
+
+def _is_read_again_alike(names: List[str], path: List[ast.AST], code: CodeType, tree: ast.Module) -> bool:
+    loop = next((node for node in reversed(path) if isinstance(node, ast.For)), None)
+    if loop is None or any(isinstance(node, ast.While) for node in path[path.index(loop) :]):
+        return False
+    is_module = code.co_name == "<module>"
+    if not is_module and any(name not in code.co_varnames or name in code.co_cellvars for name in names):
+        return False
+    statement = next(node for node in reversed(path) if isinstance(node, ast.stmt))
+    written = [node for one in loop.body for node in ast.walk(one) if node is not statement]
+    before = {node.id for node in written if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
+              and (node.lineno, node.col_offset) < (statement.lineno, statement.col_offset)}  # fmt: skip
+    elsewhere = {name for node in ast.walk(tree) if isinstance(node, (ast.Global, ast.Nonlocal)) for name in node.names}
+    return not {*names} & (before | elsewhere)
 
 
 def _check_contexts(path: List[ast.AST]) -> None:
@@ -215,6 +276,14 @@ def _check_contexts(path: List[ast.AST]) -> None:
         for item in node.items if isinstance(node, (ast.With, ast.AsyncWith)) else ():
             if any(word in ast.unparse(item.context_expr) for word in KEEPS_RANDOM_STATE):
                 raise CannotTake(f"`{_text(item.context_expr)}` on line {node.lineno} will put random state back")  # type: ignore[attr-defined]
+
+
+def _check_handlers(path: List[ast.AST]) -> None:
+    """In a loop: the turn in which a script is started again may not come to them, as that in which data was over."""
+    first = next((number for number, node in enumerate(path) if isinstance(node, (ast.For, ast.While))), len(path))
+    for node in path[first:]:
+        if isinstance(node, ast.ExceptHandler):
+            raise CannotTake(f"it is in a turn that handles an exception (line {node.lineno})")
 
 
 def _check_one_call(statement: ast.AST) -> None:

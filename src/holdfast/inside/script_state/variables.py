@@ -68,9 +68,16 @@ def put_back(restoration: Restoration, taken: Dict[str, Any], frames: List[Frame
 
 
 def _check_grown(frame: FrameType, values: Dict[str, Any]) -> None:
-    for name in standing(frame).grown:
-        if values.get(name) is not frame.f_locals.get(name):
-            raise CannotPutBack(f"`{name}`, which is being added to, is another list")
+    """What a statement under way has read already: the same list, or the same value."""
+    for name in _read_already(frame):
+        saved, held = values.get(name), frame.f_locals.get(name)
+        if saved is not held and (type(saved) is list or repr(saved) != repr(held)):
+            raise CannotPutBack(f"`{name}`, which was read before the call on line {frame.f_lineno}, is another one")
+
+
+def _read_already(frame: FrameType) -> Set[str]:
+    found = standing(frame)
+    return {*found.grown, *found.read}
 
 
 def _values(restoration: Restoration, names: Names, held: Any) -> Dict[str, Any]:
@@ -96,14 +103,14 @@ def _taken(graph: Graph, held: Any, live: Set[str]) -> Names:
 def _live_locals(frame: FrameType) -> Set[str]:
     key = (frame.f_code, instruction_of(frame))
     if key not in _live:
-        _live[key] = live_after(*key) | set(standing(frame).grown)
+        _live[key] = live_after(*key) | _read_already(frame)
     return _live[key]
 
 
 def _live_globals(frame: FrameType) -> Set[str]:
     key = (frame.f_code, instruction_of(frame))
     if key not in _live:
-        _live[key] = live_after(*key) | read_by_functions(frame.f_code) | set(standing(frame).grown)
+        _live[key] = live_after(*key) | read_by_functions(frame.f_code) | _read_already(frame)
     return _live[key]
 
 

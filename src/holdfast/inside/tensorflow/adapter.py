@@ -40,7 +40,7 @@ def install(recorder: Recorder) -> None:
         guarded(take_over_creation)(recorder)
         loop = loop_of(recorder, tf)
         if wanted and recorder.settings.get("policy") == "protect" and can.can(CHECKPOINT) and can.can(RESUME):
-            loop.kept = guarded(KeptLoops)(recorder, tf, wanted, loop)
+            guarded(loop.keep)(guarded(KeptLoops)(recorder, tf, wanted, loop))
         for take_over in (take_over_calls, take_over_pulls, take_over_tapes):
             guarded(functools.partial(take_over, loop, tf))()
     recorder.event("adapter.ready", name="tensorflow")

@@ -15,6 +15,7 @@ from .nesting import nesting
 from .numerics.eager_watch import EagerWatch
 from .numerics.watches import WATCHED, Watches
 from .nvml import on_gpu
+from .updates_by_hand import UpdatesByHand
 
 AT_END_OF_DATA = 0.05  # of the time since the last look at the numbers, for one more
 
@@ -25,6 +26,7 @@ class Loop:
         self.function_class = function_class
         self.values: Any = None  # comes with Keras, whose optimizers they are read from
         self.kept: Any = None  # checkpoints of this loop, where they are kept: KeptLoops
+        self._to_follow: Optional[Callable[[Any], object]] = None  # by Keras, which may be there before they are
         self.watches: Any = None  # of its numbers: Watches
         self.eager: Any = None  # the same, for eager steps: EagerWatch
         self.optimizers: Any = weakref.WeakKeyDictionary()
@@ -36,6 +38,18 @@ class Loop:
         self._loss: Any = None
         self._epochs = 0
         self._begun = False
+        self.by_hand: Any = None  # UpdatesByHand
+
+    def keep(self, kept: Any) -> None:
+        self.kept = kept
+        if kept is not None and self._to_follow is not None:
+            self._to_follow(kept)
+
+    def when_kept(self, follow: Callable[[Any], object]) -> None:
+        """Now, or as soon as it is: `import tensorflow` imports Keras on its way, which is ready first then."""
+        self._to_follow = follow
+        if self.kept is not None:
+            follow(self.kept)
 
     @guarded
     def begins(self) -> None:
@@ -81,8 +95,21 @@ class Loop:
             self._loss = loss
 
     @guarded
+    def gradient_taken(self, sources: Any) -> None:
+        if self.by_hand is not None:
+            self.by_hand.gradient_taken(sources)
+
+    def updated_by_hand(self) -> None:
+        if self.kept is not None:
+            self.kept.updates()
+        loss, self._loss = self._loss, None
+        self._step(now() - self._since if self._since else 0.0, loss, None)
+
+    @guarded
     def applied(self, optimizer: Any, gradients: Any = None) -> None:
         """An eager step: everything since its batch came."""
+        if self.by_hand is not None:
+            self.by_hand.is_over = True
         moment = now()
         compute_s = moment - self._since if self._since else 0.0
         loss, self._loss = self._loss, None
@@ -93,6 +120,8 @@ class Loop:
     @guarded
     def called(self, function: Any, began: float, traces: int, args: Any, result: Any) -> None:
         """A call of a tf.function that trains."""
+        if self.by_hand is not None:
+            self.by_hand.is_over = True
         compute_s = now() - began
         if traces:
             self._recorder.event(
@@ -175,6 +204,7 @@ def loop_of(recorder: Recorder, tf: Any) -> Loop:
     if id(recorder) not in _loops:
         loop = _loops[id(recorder)] = Loop(recorder, type(tf.function(lambda: None)))
         loop.watches = guarded(Watches)(recorder, tf)
+        loop.by_hand = UpdatesByHand(tf, loop.updated_by_hand)
         loop.eager = guarded(EagerWatch)(recorder, tf, lambda: loop.values)
         if loop.watches is not None:
             loop.watches.measured = loop.measured

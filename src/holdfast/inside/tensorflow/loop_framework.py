@@ -75,6 +75,18 @@ class TensorFlowLoops:
     def same_data(self, one: Made, other: Made) -> bool:
         return one.like == other.like
 
+    def keeps_data(self, _source: Any) -> bool:
+        return False  # what it is made of lies in TensorFlow's own memory
+
+    def kept_data(self) -> List[Any]:
+        return []
+
+    def keep_data(self, kept: Any) -> None:
+        pass
+
+    def data_of(self, _source: Any) -> Any:
+        return None
+
     def about_to_make(self, source: Any) -> Made:
         made = dataset_position.made_of(source)
         dataset_position.count_one(source)
@@ -89,6 +101,12 @@ class TensorFlowLoops:
     def bring_forward(self, iterator: Any, source: Any, record: Dict[str, Any]) -> None:
         moved = dataset_position.bring_forward(iterator, source, record, self._iterate, self._pull)
         self._python_data = self._python_data or moved
+
+    def begun(self) -> List[Any]:
+        return []
+
+    def begin(self, source: Any) -> None:
+        pass
 
     def taking(self) -> TensorFlowTaking:
         return TensorFlowTaking(self.tf)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from types import FrameType
-from typing import Any, Callable, Iterable, Iterator, List, Optional, Tuple
+from typing import Any, Callable, FrozenSet, Iterable, Iterator, List, Optional, Tuple
 
 from ..seams import CHECKPOINT, DETAIL, RESCUE, RESUME, TELEMETRY, Seam
 
@@ -16,6 +16,7 @@ _ITERATORS = f"{_PYTHON}.data.ops.iterator_ops"
 _FUNCTIONS = f"{_PYTHON}.eager.polymorphic_function.polymorphic_function"
 _OP_CALLBACKS = f"{_PYTHON}.framework.op_callbacks"
 TRACEBACKS = f"{_PYTHON}.util.traceback_utils"
+STACKS = f"{_PYTHON}.util.tf_stack"
 
 OF_LOOPS = (
     Seam(_FUNCTIONS, "Function._call", (TELEMETRY,)),
@@ -24,7 +25,10 @@ OF_LOOPS = (
     Seam(_CONTEXT, "Context", (RESCUE,), assigned="_initialized"),
     Seam(_CONTEXT, "Context._compute_gpu_options", (RESCUE,)),
     Seam(TRACEBACKS, "_EXCLUDED_PATHS", (DETAIL,)),
+    Seam(STACKS, "StackTraceFilter.__enter__", (DETAIL,)),
     Seam(_ITERATORS, "OwnedIterator._create_iterator", (DETAIL,)),
+    Seam(f"{_PYTHON}.data.ops.dataset_ops", "DatasetV2._functions", (DETAIL,)),
+    Seam(f"{_PYTHON}.data.ops.structured_function", "StructuredFunctionWrapper", (DETAIL,), assigned="_func"),
     Seam(_OP_CALLBACKS, "add_op_callback", (DETAIL,)),
     Seam(_OP_CALLBACKS, "remove_op_callback", (DETAIL,)),
     Seam(f"{_PYTHON}.framework.func_graph", "FuncGraph", (DETAIL,), assigned="_watched_variables"),
@@ -89,6 +93,22 @@ def hide_frames(filtering: str, place: str) -> None:
         found._EXCLUDED_PATHS = (*found._EXCLUDED_PATHS, place)
 
 
+def leave_out_of_graphs(files: Iterable[str]) -> None:
+    """Of the stack that each operation of a graph is made with, and that an error in it is told with. For this thread, as TensorFlow does
+    with its own files, and for as long as it runs."""
+    stacks: Any = sys.modules.get(STACKS)
+    base: Any = getattr(stacks, "StackTraceFilter", None)
+    if base is None:
+        return
+    ours = frozenset(files)
+
+    class Filter(base):  # type: ignore[misc]
+        def get_filtered_filenames(self) -> FrozenSet[str]:
+            return ours.union(self.parent.get_filtered_filenames())
+
+    Filter().__enter__()
+
+
 def filter_traceback(function: Callable[..., Any]) -> Any:
     return sys.modules[TRACEBACKS].filter_traceback(function)
 
@@ -149,6 +169,22 @@ def elements_kept(dataset: Any) -> Optional[int]:
 
 def batch_size_of(dataset: Any) -> Optional[int]:
     return _number(getattr(dataset, "_batch_size", None))
+
+
+def graphs_of(dataset: Any) -> List[Any]:
+    """Of the functions that it calls for its elements."""
+    return [wrapper.function.graph for wrapper in dataset._functions()] if hasattr(dataset, "_functions") else []
+
+
+def python_functions_of(dataset: Any) -> List[Any]:
+    """What those graphs were made of."""
+    return (
+        [getattr(wrapper, "_func", None) for wrapper in dataset._functions()] if hasattr(dataset, "_functions") else []
+    )
+
+
+def runs_in_parallel(dataset: Any) -> bool:
+    return getattr(dataset, "_num_parallel_calls", None) is not None
 
 
 def cache_file(dataset: Any) -> bytes:
@@ -216,7 +252,8 @@ def dataset_class() -> Any:
 
 
 def knows_inputs() -> bool:
-    return hasattr(dataset_class(), "_inputs")
+    """Asked before it is known whether there is such a class."""
+    return hasattr(getattr(sys.modules.get(f"{_PYTHON}.data.ops.dataset_ops"), "DatasetV2", None), "_inputs")
 
 
 def inputs_of(dataset: Any) -> List[Any]:

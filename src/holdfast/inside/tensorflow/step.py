@@ -107,6 +107,8 @@ class Gradient:
 
         def noticed(target: Any, *args: Any, **kwargs: Any) -> Any:
             self._loop.target(target)
-            return gradient(target, *args, **kwargs)
+            result = gradient(target, *args, **kwargs)
+            self._loop.gradient_taken(args[0] if args else kwargs.get("sources"))
+            return result
 
         return noticed

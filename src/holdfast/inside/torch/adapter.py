@@ -10,9 +10,10 @@ from ..never_raise import guarded
 from ..seams import CHECKPOINT, RESCUE, RESUME, TELEMETRY, Abilities
 from ..settings import rescue_wanted
 from ..telemetry import Recorder
-from . import kept_loops, oom_advice, seams, step
+from . import compiled_steps, kept_loops, oom_advice, seams, step
 from .backward_call import limit_gpu
 from .compile_phase import Compiling
+from .fed_batches import looking_at_batches
 from .kept_loops import keeping
 from .loop_rescue import of_process as rescue_of_process
 from .module_hooks import rescuing
@@ -46,13 +47,19 @@ def install(recorder: Recorder) -> None:
     looks = guarded(looking)(recorder, torch, telemetry, rescue is not None) if telemetry is not None else None
     numbers = aspect_of(looks, torch) if looks is not None else None
     by_hand = following(torch, telemetry) if telemetry is not None else None
+    fed = guarded(looking_at_batches)(recorder, torch, looks) if looks is not None else None
 
     def shortened() -> Optional[UsualStep]:
         if telemetry is None:
             return None
         rescues = rescue_of_process(recorder, torch) if rescue is not None else None
-        return UsualStep(torch, telemetry, kept_loops.of_process(), kept_loops.clearing_of_process(), rescues, looks)
+        return UsualStep(
+            torch, telemetry, kept_loops.of_process(), kept_loops.clearing_of_process(), rescues, looks, fed
+        )
 
+    batches = fed.aspect if fed is not None else None
+    if telemetry is not None:
+        guarded(compiled_steps.take_over)(torch, telemetry, looks)
     step.take_over(
-        torch, [aspect for aspect in (keep, rescue, told, numbers, by_hand) if aspect is not None], shortened
+        torch, [aspect for aspect in (keep, rescue, told, numbers, by_hand, batches) if aspect is not None], shortened
     )

@@ -8,6 +8,7 @@ itself is not cut: they would be asked more often than they ask.
 from __future__ import annotations
 
 import contextlib
+import gc
 from typing import Any, Iterable, Iterator, List, Optional
 
 from ..rescue_engine import CannotSplit
@@ -17,11 +18,35 @@ WRAPPER = "DistributedDataParallel"  # sends around the call of the module that 
 TALKS = "its forward pass talks to other ranks by itself"
 
 
-def are_several(torch: Any) -> bool:
+def count(torch: Any) -> int:
+    """Of the ranks that train together; one where nobody else does."""
     distributed = getattr(torch, "distributed", None)
     if distributed is None or not distributed.is_available() or not distributed.is_initialized():
-        return False
-    return int(distributed.get_world_size()) > 1
+        return 1
+    return int(distributed.get_world_size())
+
+
+def are_several(torch: Any) -> bool:
+    return count(torch) > 1
+
+
+def wrappers(torch: Any) -> List[Any]:
+    """Those of type DistributedDataParallel, looked for among all objects of the process, a tenth of a second: only where something is
+    wrong."""
+    kind = getattr(torch.nn.parallel, WRAPPER)
+    return [one for one in gc.get_objects() if issubclass(type(one), kind)]
+
+
+@contextlib.contextmanager
+def nothing_sent_by_wrappers(torch: Any) -> Iterator[None]:
+    """While a pass is run again on this rank alone: as within `no_sync`, and without the buffers of the first rank."""
+    found = wrappers(torch) if are_several(torch) else []
+    before = [distributed_seams.alone(wrapper) for wrapper in found]
+    try:
+        yield
+    finally:
+        for wrapper, state in zip(found, before):
+            distributed_seams.together(wrapper, state)
 
 
 def sent(torch: Any) -> Optional[int]:

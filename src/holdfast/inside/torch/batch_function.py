@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from typing import Any, Callable, Iterator
+from typing import Any, Callable
+
+from .module_attributes import attributes_put_back
 
 TRIAL, PIECE, AGAIN = "trial", "piece", "again"  # a few rows, of which nothing stays; forward; for the gradient
 
@@ -48,19 +50,3 @@ class LossFunction(BatchFunction):
     def part(self, why: str, args: Any, kwargs: Any) -> Any:
         with contextlib.nullcontext() if why == PIECE else attributes_put_back(self.model):
             return self.whole(*args, **kwargs)
-
-
-@contextlib.contextmanager
-def attributes_put_back(model: Any) -> Iterator[None]:
-    """Numbers and texts as they were, lists as long as they were."""
-    plain = (type(None), bool, int, float, str, bytes)
-    values = [(vars(one), key, value) for one in model.modules() for key, value in vars(one).items()]
-    before = [(own, key, value) for own, key, value in values if isinstance(value, plain)]
-    lists = [(value, len(value)) for _, _, value in values if isinstance(value, list)]
-    try:
-        yield
-    finally:
-        for own, key, value in before:
-            own[key] = value
-        for one, length in lists:
-            del one[length:]

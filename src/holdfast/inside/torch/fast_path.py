@@ -10,7 +10,9 @@ from .loop import Loop
 
 
 class FastPath:
-    __slots__ = ("began", "fed", "iteration", "loop", "optimizer", "over_at", "thread", "updates", "wait_s")
+    __slots__ = (
+        "began", "fed", "iteration", "last_step", "loop", "optimizer", "over_at", "thread", "updates", "wait_s",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.loop: Optional[Loop] = None
@@ -18,6 +20,7 @@ class FastPath:
         self.optimizer = 0  # by id: a reference would keep the user's model; 0 while nobody is on it
         self.thread = 0
         self.over_at = 0.0
+        self.last_step = 0  # after which one is looked at again
         self.restart(0.0)
 
     def restart(self, moment: float) -> None:

@@ -17,6 +17,7 @@ from ..telemetry import Recorder
 from ..user_errors import passing
 from . import hf_resume, seams
 from .batch_function import LossFunction
+from .logged_metrics import follow_hf
 from .loop_rescue import LoopRescue, RescuedModule, of_process
 from .step_undo import shadowed
 
@@ -33,6 +34,7 @@ def install(recorder: Recorder, name: str) -> None:
         hf_resume.install(name)
     if rescued and can.can(RESCUE):
         _take_over(recorder, name)
+    guarded(follow_hf)(sys.modules[name].Trainer)
 
 
 def _take_over(recorder: Recorder, name: str) -> None:

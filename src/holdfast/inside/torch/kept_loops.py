@@ -74,7 +74,9 @@ def nothing_due(kept: LoopCheckpoints, source: Optional[Iteration]) -> bool:
     framework: Any = kept.framework
     if _here.clearing is not None and not _here.clearing.is_followed and (source is None or kept.begun > 1):
         return False  # a loop that may have no loader
-    if kept.goal is not None or kept.pending is not None or kept.after_backward or framework.copying is not None:
+    if kept.goal is not None or kept.pending is not None or kept.after_backward or kept.is_looking:
+        return False
+    if framework.copying is not None:
         return False
     if now() >= kept.next_at or not kept.training:
         return False
@@ -145,6 +147,7 @@ class Clearing:
     def __init__(self, torch: Any, kept: LoopCheckpoints) -> None:
         self._torch, self._kept = torch, kept
         self.is_followed = False
+        self._uncleared = 0  # updates since then, of a script that calls no zero_grad
         if kept.goal is not None:
             self.follow()
 
@@ -154,16 +157,29 @@ class Clearing:
             self._kept.begun += 1
             if self._kept.begun >= WITHOUT_LOADER:
                 self.follow()
+        elif self._kept.begun:  # no batch has come since
+            self._look_behind_backward()
+
+    def _look_behind_backward(self) -> None:
+        """A script that clears its gradients by itself (`w.grad.zero_()`) has no other place at which a step begins."""
+        kept = self._kept
+        self._uncleared += 1
+        if self._uncleared > WITHOUT_LOADER:
+            kept.begun, kept.after_backward = WITHOUT_LOADER + 1, True
+
+    def cleared(self) -> None:
+        self._uncleared = 0
 
     def follow(self) -> None:
         self.is_followed = True
         for owner in (self._torch.optim.Optimizer, self._torch.nn.Module):
-            owner.zero_grad = functools.wraps(owner.zero_grad)(passing_on(_clear(self._kept, owner.zero_grad)))
+            owner.zero_grad = functools.wraps(owner.zero_grad)(passing_on(_clear(self, self._kept, owner.zero_grad)))
 
 
-def _clear(kept: LoopCheckpoints, inner: Call) -> Call:
+def _clear(clearing: Clearing, kept: LoopCheckpoints, inner: Call) -> Call:
     def zero_grad(owner: Any, *args: Any, **kwargs: Any) -> Any:
         result = inner(owner, *args, **kwargs)
+        clearing.cleared()
         kept.step_begins(sys._getframe(1))
         return result
 

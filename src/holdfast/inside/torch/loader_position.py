@@ -9,14 +9,14 @@ at any batch (`holdfast.data`) is asked to.
 from __future__ import annotations
 
 import random
-import sys
 import zlib
-from typing import Any, Dict, Iterator, List, NamedTuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional
 
-from ..script_state.data_position import ATTRIBUTE, LOOKED_AT, Position, leaves
+from ..script_state.data_position import ATTRIBUTE, Position
 from ..script_state.object_graph import PLAIN
 from ..script_state.refusal import CannotPutBack
 from . import random_state, seams
+from .dataset_likeness import likeness, same_data
 
 INDICES, BATCHES = "indices", "batches"
 BEGINS_AT, KNOWN_AS = "begins_at", "known_as"  # of a data set that can begin at any batch
@@ -29,6 +29,7 @@ class Made(NamedTuple):
     random: Dict[str, Any]
     anew: bool  # workers that persist: whether they were started then
     parts: List[Dict[str, Any]]  # plain values and random generators of the loader, its samplers and its data set
+    like: Optional[Dict[str, int]] = None  # what its data set is known by
 
 
 def what_is_compared(loader: Any) -> str:
@@ -53,7 +54,7 @@ def _followed(indices: Any, position: Position) -> Iterator[Any]:
 
 def made_of(torch: Any, loader: Any) -> Made:
     anew = seams.kept_iterator(loader) is None
-    return Made(random_state.capture(torch), anew, parts_state(torch, loader))
+    return Made(random_state.capture(torch), anew, parts_state(torch, loader), likeness(loader.dataset))
 
 
 def parts_state(torch: Any, loader: Any) -> List[Dict[str, Any]]:
@@ -123,6 +124,8 @@ def bring_forward(torch: Any, iterator: Any, loader: Any, record: Dict[str, Any]
     if begins_there and made.parts[-1].get(KNOWN_AS) != getattr(loader.dataset, KNOWN_AS):
         raise CannotPutBack("the data that is streamed is not what it was")
     put_parts_state(torch, loader, made.parts)
+    if not same_data(made.like, likeness(loader.dataset)):
+        raise CannotPutBack("the data set that the loop goes over is another one than before")
     if begins_there:
         setattr(loader.dataset, BEGINS_AT, record["count"])
     if made.anew and loader.persistent_workers:
@@ -164,23 +167,3 @@ def _skip(iterator: Any, position: Position, following: Any) -> None:
         position.note(following(iterator))
     else:
         seams.skip_batch(iterator)
-
-
-def sample(batch: Any) -> bytes:
-    """A few values from all over a batch. What lies on a GPU is not waited for."""
-    found = b""
-    for leaf in leaves(batch, []):
-        if hasattr(leaf, "data_ptr"):
-            if leaf.device.type == "cpu" and leaf.numel():
-                flat = leaf.detach().reshape(-1)[:: max(1, leaf.numel() // LOOKED_AT)].contiguous()
-                found += bytes(flat.view(_byte_type(flat)).numpy().tobytes())
-        elif hasattr(leaf, "tobytes") and leaf.size:
-            found += bytes(leaf.reshape(-1)[:: max(1, leaf.size // LOOKED_AT)].tobytes())
-        elif type(leaf) in PLAIN:
-            found += repr(leaf)[:LOOKED_AT].encode("utf-8", "replace")
-    return found
-
-
-def _byte_type(tensor: Any) -> Any:
-    torch: Any = sys.modules["torch"]
-    return torch.uint8 if tensor.dtype != torch.bool else torch.bool

@@ -15,7 +15,7 @@ SELDOM_S = 30.0  # …further ones at most so often: some scripts validate after
 class Iteration:
     """One pass over a loader."""
 
-    __slots__ = ("ended", "evaluates", "feeds", "loader", "plain", "position", "trained", "wait_s")
+    __slots__ = ("ended", "evaluates", "fed", "feeds", "loader", "plain", "position", "trained", "wait_s")
 
     def __init__(self, loader: int, feeds: bool, wait_s: float) -> None:
         self.loader = loader
@@ -26,6 +26,7 @@ class Iteration:
         self.plain = False  # nothing more to find out about it
         self.trained = False  # an update followed a batch of it
         self.position: Any = None  # what checkpoints know it by, where they are kept
+        self.fed: Any = None  # what is known of its data set, where its batches are looked at
 
 
 class Loading:

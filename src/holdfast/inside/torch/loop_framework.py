@@ -12,9 +12,10 @@ from ..script_state.object_graph import Kind, Traits
 from ..script_state.object_restore import Restoration
 from ..script_state.refusal import CannotTake
 from ..telemetry import now
-from . import random_state, seams
+from . import dataset_likeness, random_state, seams
 from .copied_memory import own_memory, touched
-from .loader_position import BATCHES, Made, bring_forward, follow_indices, made_of, sample, what_is_compared
+from .dataset_likeness import sample
+from .loader_position import BATCHES, Made, bring_forward, follow_indices, made_of, what_is_compared
 from .shared_draws import SharedDraws
 from .tensor_kinds import TorchKinds
 from .tensor_store import FILE, KEPT_BYTES, Block, Saved, TensorStore, Uncopied
@@ -28,10 +29,12 @@ class TorchLoops:
     def __init__(self, torch: Any, iterate: Callable[..., Any], following: Callable[..., Any]) -> None:
         self.torch = torch
         self._iterate, self._following = iterate, following  # PyTorch's own
+        self.leave_short_cut: Callable[[], object] = lambda: None
         self.block: Optional[Block] = None  # of the last checkpoint
         self.copying: Optional[Block] = None  # until the next update
         self._optimizers: Any = weakref.WeakSet()  # that have made a step
         self._latest: Callable[[], Any] = lambda: None  # of them
+        self._begun: Any = weakref.WeakSet()  # loaders whose workers persist
         self.ranks: Optional[Tuple[int, int]] = None  # which one this is, and how many save together
         self.followed: Tuple[type, ...] = (seams.loader_module().DataLoader, seams.loader_iterator_class())
 
@@ -56,13 +59,29 @@ class TorchLoops:
 
     put_data_random_state = put_random_state
 
-    def same_data(self, _one: Made, _other: Made) -> bool:
-        return True  # which rows a loader has is put back with its samplers
+    def same_data(self, one: Made, other: Made) -> bool:
+        return dataset_likeness.same_data(
+            one.like, other.like
+        )  # which rows of it a loader has is put back with its samplers
+
+    def keeps_data(self, source: Any) -> bool:
+        return dataset_likeness.keep(source.dataset)
+
+    def kept_data(self) -> List[Any]:
+        return dataset_likeness.kept()
+
+    def keep_data(self, kept: Any) -> None:
+        dataset_likeness.keep(kept)
+
+    def data_of(self, source: Any) -> Any:
+        return source.dataset
 
     def about_to_make(self, source: Any) -> Made:
         return made_of(self.torch, source)
 
     def position(self, number: int, source: Any, made: Made) -> Position:
+        if source.persistent_workers:
+            self._begun.add(source)
         position = Position(number, source, made, what_is_compared(source), sample)
         if position.checked == BATCHES and source.num_workers == 0:
             position.draws = SharedDraws(lambda: random_state.capture_of_host(self.torch))
@@ -79,7 +98,16 @@ class TorchLoops:
     def bring_forward(self, iterator: Any, source: Any, record: Dict[str, Any]) -> None:
         bring_forward(self.torch, iterator, source, record, self._iterate, self._following)
 
+    def begun(self) -> List[Any]:
+        return list(self._begun)
+
+    def begin(self, source: Any) -> None:
+        self._begun.add(source)
+        if source.persistent_workers and seams.kept_iterator(source) is None:
+            self._iterate(source)
+
     def taking(self) -> TorchTaking:
+        self.leave_short_cut()  # where nobody would look at the gradients before the next backward pass adds to them
         return TorchTaking(self)
 
     def putting(self, path: str, description: Any) -> TorchPutting:

@@ -42,7 +42,7 @@ class LoopRescue:
 
     def __init__(self, recorder: Recorder, torch: Any, original: Callable[..., Any]) -> None:
         self.recorder, self.torch, self.original = recorder, torch, original
-        self._known: dict[int, RescuedModule] = {}
+        self.known: dict[int, RescuedModule] = {}
         self._said: set[str] = set()
         self.backward = Backward(self)
         self.forked = False  # a forked child is somebody else's: a loader's worker mostly
@@ -50,6 +50,8 @@ class LoopRescue:
         self.next_number = seams.next_node_number(torch)
         self._limited: bool = any(resource.getrlimit(kind)[0] != resource.RLIM_INFINITY for kind in LIMITS)
         self._gpu_in_use: Callable[[], bool] = torch.cuda.is_initialized
+        on_host = not self._limited and not any(getattr(torch.version, name, None) for name in ("cuda", "hip", "xpu"))
+        self.errors_possible: Callable[[], bool] = bool if on_host else self._may_be_errors  # of memory; `bool` says no
 
     def _in_child(self) -> None:
         self.forked = True
@@ -60,7 +62,7 @@ class LoopRescue:
 
     def call(self, module: Any, args: Any, kwargs: Any) -> Any:
         """In training mode, with gradients, and not within another one that is looked after."""
-        known = self._known.get(id(module))
+        known = self.known.get(id(module))
         if known is None or known.module() is not module:
             known = self._meet(module)
         if known is None or known.is_empty:
@@ -91,8 +93,7 @@ class LoopRescue:
         with left_alone():
             return known.run(function, args, kwargs)
 
-    def errors_possible(self) -> bool:
-        """Whether running out of memory is an error, at any time."""
+    def _may_be_errors(self) -> bool:
         return self._limited or self._gpu_in_use()
 
     @guarded
@@ -102,8 +103,8 @@ class LoopRescue:
         if parameters and not any(parameter.requires_grad for parameter in parameters):
             return None
         key = id(module)
-        known = self._known[key] = RescuedModule(self, BatchFunction(module, self.original))
-        weakref.finalize(module, self._known.pop, key, None)
+        known = self.known[key] = RescuedModule(self, BatchFunction(module, self.original))
+        weakref.finalize(module, self.known.pop, key, None)
         return known
 
     def say(self, kind: str, **data: object) -> None:

@@ -30,9 +30,26 @@ def rescuing(recorder: Recorder, torch: Any) -> Optional[Aspect]:
 def _take_over_calls(torch: Any, rescue: LoopRescue) -> None:
     original, grad_enabled, is_compiling = rescue.original, torch.is_grad_enabled, compiling(torch)
 
+    known_of = rescue.known
+
     def outermost(module: Any, args: Any, kwargs: Any) -> Any:
         if not module.training or not grad_enabled() or rescue.forked:
             return original(module, *args, **kwargs)
+        known = known_of.get(id(module))
+        if (  # as `rescue.call` does, which has nothing else to do then
+            known is not None
+            and known.usual is not None
+            and args
+            and getattr(args[0], "shape", None) == known.usual
+            and known.module() is module
+            and not rescue.errors_possible()
+        ):
+            here.calls.append((module, args, kwargs))
+            here.inside = True
+            try:
+                return original(module, *args, **kwargs)
+            finally:
+                here.inside = False
         return rescue.call(module, args, kwargs)
 
     call = seams.taken_over_call(original, is_compiling, here, outermost)

@@ -37,6 +37,7 @@ OF_TORCH = (
     Seam("torch.cuda", "_lazy_call", (RESCUE,)),
     Seam("torch.utils._python_dispatch", "TorchDispatchMode", (RESCUE,)),
     Seam("torch.distributed.distributed_c10d", "_world", (DETAIL,)),
+    Seam("torch.nn.parallel.distributed", "DistributedDataParallel", (DETAIL,), assigned="_comm_hooks"),
     Seam("torch.nn.modules.module", "Module._call_impl", (DETAIL,)),
     Seam("torch.nn.modules.module", "Module", (DETAIL,), assigned="_compiled_call_impl"),
     Seam("torch", "_foreach_norm", (DETAIL,)),
@@ -220,7 +221,7 @@ def gpu_count(torch: Any) -> Optional[int]:
 # -- Lightning, torchmetrics, Hugging Face
 
 LIGHTNING_SEEN = "2.1 to 2.6"
-HF_SEEN = "4.40 to 5.22"
+HF_SEEN = "4.40 to 5.23"
 HF_PATHS = "transformers.trainer_utils"
 HF_CALLBACKS = "transformers.trainer_callback"
 ACCELERATE_LOADERS = "accelerate.data_loader"  # one batch ahead of the loop

@@ -83,6 +83,23 @@ class StepUndo:
         }
 
 
+@contextlib.contextmanager
+def buffers_put_back(torch: Any, model: Any) -> Iterator[None]:
+    """Those that a forward pass moves on beside statistics: spectral norms, buffers of one's own. They are copies for a while, since
+    one that is written to may be saved in a graph."""
+    kind = seams.norm_class(torch)
+    held = [seams.buffers_of(module) for module in model.modules() if not isinstance(module, kind)]
+    before = [(own, name, one) for own in held for name, one in own.items() if one is not None]
+    copies = {id(one): one.detach().clone() for _, _, one in before}
+    try:
+        for own, name, one in before:
+            own[name] = copies[id(one)]
+        yield
+    finally:
+        for own, name, one in before:
+            own[name] = one
+
+
 def statistics_of(module: Any) -> dict[str, Any]:
     return {name: buffer for name, buffer in seams.buffers_of(module).items() if buffer is not None}
 

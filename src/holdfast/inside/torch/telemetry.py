@@ -5,7 +5,7 @@ when a batch has come since the last update. So a GAN's two optimizers make one 
 gradient accumulation one per update, and an update that AMP skipped none. An update inside another one's `step` (SAM,
 wrappers) is part of it. The first update of a further optimizer without a batch of its own joins the round at hand.
 
-Not seen: an `optimizer.step` or a whole step under torch.compile (the compiler leaves nothing of the hooks), replays of
+Not seen: an `optimizer.step` under torch.compile (the compiler leaves nothing of the hooks; a whole step: `compiled_steps.py`), replays of
 a CUDA graph, optimizers that are no torch.optim.Optimizer. The loss is what `backward` was called on: with gradient
 accumulation the last part's, divided as the script divides it.
 """
@@ -23,14 +23,14 @@ from typing import Any, Callable, Deque, Dict, Optional, Tuple
 from ..never_raise import guarded
 from ..ring import TRAIN
 from ..telemetry import Recorder, now
-from . import deferred_reads
+from . import among_ranks, deferred_reads
 from .compile_phase import Compiling
 from .fast_path import FastPath
 from .loaders import Iteration, Loading, shape_of
 from .loop import Loop, Loops, Round
 
-LOOK_EVERY_S = 0.05  # whether the cheap values are due
-TELL_EVERY_S = 0.01  # steps that are shorter are told together
+LOOK_EVERY_S = 0.25  # whether the cheap values are due
+TELL_EVERY_S = 0.025  # steps that are shorter are told together
 NESTED = 100  # updates inside another's `step`; after so many that other one must have raised
 
 
@@ -202,7 +202,9 @@ class Telemetry:
         lane.settle(moment)
         if here is not None:
             self.flush(here)
-        if moment >= self.look_at or here is None or not self.nothing_else_due(here):
+            if moment >= self.look_at:
+                self.look_ahead(here, moment)
+        if here is None or self.loss_due or self.norm_due or not self.nothing_else_due(here):
             lane.leave()
         else:
             lane.over_at = min(moment + TELL_EVERY_S, self.look_at)
@@ -244,12 +246,11 @@ class Telemetry:
             loss, here.loss = here.loss, None
             self.add(over, "loss", loss)
             self.loss_due = False
-        if moment >= self.look_at:
-            self.look_at = moment + LOOK_EVERY_S
-            self.loss_due = self.recorder.wants("loss")
-            self.norm_due = moment >= self.norms.next_at
-            here.own = (moment, time.thread_time()) if self.loss_due and self.among_ranks() else None
             self.look(over, optimizer)
+        elif moment >= self.look_at:
+            self.look(over, optimizer)
+        if moment >= self.look_at:
+            self.look_ahead(here, moment)
         if found_inf is not None:
             skipped = deferred_reads.reading(self.torch, found_inf)
             if skipped is not None:
@@ -258,9 +259,12 @@ class Telemetry:
                 return
         self.tell(over)
 
-    def among_ranks(self) -> bool:
-        distributed = self.torch.distributed
-        return bool(distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1)
+    def look_ahead(self, here: Loop, moment: float) -> None:
+        """What is to be taken in the step that begins now."""
+        self.look_at = moment + LOOK_EVERY_S
+        self.loss_due = self.recorder.wants("loss")
+        self.norm_due = moment >= self.norms.next_at
+        here.own = (moment, time.thread_time()) if self.loss_due and among_ranks.are_several(self.torch) else None
 
     def look(self, over: Round, optimizer: Any) -> None:
         recorder = self.recorder

@@ -10,6 +10,7 @@ from ..script_state.object_graph import Graph, Kind, Node, Traits, is_users, typ
 from ..script_state.object_restore import Missing, Restoration
 from ..script_state.refusal import BetweenPasses, CannotPutBack, CannotTake
 from . import seams, trainer_objects
+from .dataset_likeness import is_kept, is_redrawn
 from .tensor_store import Saved, TensorStore
 
 LOADER_PARTS = ("generator", "sampler", "batch_sampler", "dataset")
@@ -56,7 +57,7 @@ class TorchKinds:
     def _holds_state(self, value: Any) -> bool:
         """Also what libraries build on PyTorch: averages of weights, metrics, trainers."""
         stateful = isinstance(value, self._stateful) or hasattr(type(value), "load_state_dict")
-        return stateful or trainer_objects.is_kept(value)
+        return stateful or trainer_objects.is_kept(value) or is_kept(value)
 
     def _made(self, kind: Any) -> Any:
         if not trainer_objects.can_be_made(kind):
@@ -81,12 +82,12 @@ class TorchKinds:
         if isinstance(owner, self._subset_class):
             return name == "dataset" and not self._is_kept_dataset(value)
         if isinstance(owner, self._dataset_class):
-            return not trainer_objects.is_small(value)
+            return not (trainer_objects.is_small(value) or is_redrawn(owner, name, value) or is_kept(owner))
         return isinstance(owner, self._sampler_class) and isinstance(value, self._dataset_class)
 
     def _is_kept_dataset(self, value: Any) -> bool:
         """Which rows a subset has may have been drawn from the operating system's random numbers."""
-        return is_users(type(value)) or isinstance(value, self._subset_class)
+        return is_users(type(value)) or isinstance(value, self._subset_class) or is_kept(value)
 
     def check_layers(self, restoration: Restoration) -> None:
         """A model that was built otherwise is not turned into the saved one."""

@@ -6,11 +6,13 @@ the end of a backward pass is taken for the step: the update follows it, before 
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from typing import Any, Dict, List, Optional
 
 from ..never_raise import guarded
 from . import kept_loops
+from .autograd_graph import is_leaf, walked
 from .outermost_call import here
 from .step import Aspect, Call, Step, compiling
 from .telemetry import Telemetry
@@ -18,6 +20,7 @@ from .telemetry import Telemetry
 # Backward passes after which the weights are compared; an accumulation over so many is looked at again later.
 PASSES = 20
 COMPARED = 64  # entries of a weight
+NODES = 200  # of a graph, looked through for one
 
 
 class UpdatesByHand:
@@ -43,18 +46,18 @@ class UpdatesByHand:
         def backward(tensor: Any, *args: Any, **kwargs: Any) -> Any:
             result = inner(tensor, *args, **kwargs)
             if not self.is_over and not is_compiling() and not here.again:
-                noted()
+                noted(tensor)
             return result
 
         return backward
 
-    def _pass_is_over(self) -> None:
+    def _pass_is_over(self, loss: Any) -> None:
         if self.updates is not None:
             self._update(self.updates)
             return
         self._passes += 1
         if self._passes == 1 or self._weight is None:
-            self._weight = _some_weight()
+            self._weight = _some_weight() if here.calls else _some_leaf(loss)
             self._before = _entries(self._weight)
         elif self._passes % PASSES == 0 and not self._torch.equal(_entries(self._weight), self._before):
             self.updates = _Stand(self._weight)
@@ -84,6 +87,13 @@ def _some_weight() -> Any:
     """The last one that has a gradient, on the CPU: elsewhere reading it would wait for the device."""
     found = [p for module, _, _ in here.calls if hasattr(module, "parameters") for p in module.parameters()]
     return next((p for p in reversed(found) if p.grad is not None and p.is_cpu), None)
+
+
+def _some_leaf(loss: Any) -> Any:
+    """Of a loss that was computed without a module."""
+    nodes = itertools.islice(walked([loss.grad_fn], ()), NODES)
+    leaves = (node.variable for node in nodes if is_leaf(node))
+    return next((one for one in leaves if one.grad is not None and one.is_cpu), None)
 
 
 def _entries(weight: Any) -> Any:

@@ -9,6 +9,7 @@ are called as ever.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from threading import get_ident
 from typing import Any, Optional, Tuple
@@ -17,6 +18,7 @@ from ..never_raise import guarded
 from ..script_state.loop_checkpoint import LoopCheckpoints
 from ..telemetry import now
 from ..user_errors import show_without_ours
+from .fed_batches import FedBatches
 from .kept_loops import Clearing, nothing_due
 from .loop import Loop
 from .loop_rescue import LoopRescue
@@ -35,13 +37,19 @@ class UsualStep:
         clearing: Optional[Clearing],
         rescue: Optional[LoopRescue],
         looks: Optional[Looks],
+        fed: Optional[FedBatches],
     ) -> None:
         self._torch, self._telemetry = torch, telemetry
         self._kept, self._clearing, self._rescue, self._looks = kept, clearing, rescue, looks
+        self._fed = fed
         telemetry.nothing_else_due = self._nothing_due
+        if kept is not None:
+            framework: Any = kept.framework
+            framework.leave_short_cut = guarded(lambda: telemetry.leave(now()))
 
     def _nothing_due(self, loop: Loop) -> bool:
         kept, looks, rescue = self._kept, self._looks, self._rescue
+        self._telemetry.lane.last_step = looks.plain_until - 2 if looks is not None else sys.maxsize
         return (
             (looks is None or looks.is_plain())
             and (rescue is None or not rescue.backward.records)
@@ -57,6 +65,7 @@ class UsualStep:
 
     def _next_batch(self, original: Call, layered: Call) -> Call:
         lane, kept = self._telemetry.lane, self._kept
+        came = self._fed.came if self._fed is not None else None
 
         def __next__(iterator: Any) -> Any:
             try:
@@ -71,6 +80,9 @@ class UsualStep:
                     raise
                 lane.wait_s += now() - began
                 lane.fed = True
+                if came is not None and iteration.fed is not None and iteration.fed.looks:
+                    instead = came(iteration, batch)
+                    batch = batch if instead is None else instead
                 if kept is not None:
                     kept.begun = 0
                     iteration.position.count += 1
@@ -85,6 +97,8 @@ class UsualStep:
     def _data_is_over(self, iteration: Any, began: float) -> None:
         if self._kept is not None:
             self._kept.nothing_came(iteration.position)
+        if self._fed is not None:
+            self._fed.pass_is_over(iteration)
         self._telemetry.ended(iteration, began)
 
     def _backward(self, original: Call, layered: Call) -> Call:
@@ -149,7 +163,7 @@ class UsualStep:
             if not recorder.by_hand:
                 recorder.steps += 1
             moment = now()
-            if moment >= lane.over_at:
+            if moment >= lane.over_at or recorder.steps >= lane.last_step:
                 go_on(lane, moment)
 
         return before_update, after_update
