@@ -26,7 +26,8 @@ TESTED = """## What was tested where
 - The guard in versions 1 and 2 with the whole of `tests/guard/`, and with a real systemd in version 2. `bench.freeze` needs version 1.
 - The machine's own memory was never exhausted for a test: that ending, and a machine that went down, are tested from recorded
   evidence. Xid errors and a lost GPU are tested with a stand-in for the driver.
-- Several ranks with gloo on one machine, two and four of them, under torchrun; other engines by their variables only.
+- Several ranks with gloo on one machine, two and four of them, under torchrun, two of Ray Train and of `tf.distribute`; Slurm and
+  Kubernetes by their variables only.
 - Several machines, AMD and Intel GPUs, TPUs: not at all.
 - The laboratory's programs are the ones Holdfast was built with; twelve have been added since the run above.
 """
@@ -106,7 +107,7 @@ FIGURES = (
         "{speed} GB/s, {share} % of raw reading",
     ),
     Figure(
-        "`holdfast audit` of the same, all of it",
+        "`holdfast audit` of the same, all of it; 80 % of raw reading is aimed at, and held by `--quick` alone",
         r"audit, [\d.]+ GB npy, cold, holdfast, whole: (?P<speed>[\d.]+) GB/s .*?, (?P<share>\d+)% of raw read",
         "{speed} GB/s, {share} % of raw reading",
     ),
@@ -127,49 +128,81 @@ FIGURES = (
     ),
     Figure(
         "`holdfast audit --quick` of {size} GB of CSV, warm",
-        r"audit, (?P<size>[\d.]+) GB csv, warm, holdfast, quick: .*?, (?P<seconds>[\d.]+) s of processor, peak (?P<peak>\d+) MiB",
-        "{seconds} s of processor, {peak} MiB",
+        r"audit, (?P<size>[\d.]+) GB csv, warm, holdfast, quick: (?P<speed>[\d.]+) GB/s .*?, (?P<seconds>[\d.]+) s of processor, peak (?P<peak>\d+) MiB",
+        "{speed} GB/s, {seconds} s of processor, {peak} MiB",
     ),
     Figure(
         "polars on the same check of the CSV",
-        r"audit, (?P<size>[\d.]+) GB csv, warm, polars: .*?, (?P<seconds>[\d.]+) s of processor, peak (?P<peak>\d+) MiB",
-        "{seconds} s of processor, {peak} MiB",
+        r"audit, (?P<size>[\d.]+) GB csv, warm, polars: (?P<speed>[\d.]+) GB/s .*?, (?P<seconds>[\d.]+) s of processor, peak (?P<peak>\d+) MiB",
+        "{speed} GB/s, {seconds} s of processor, {peak} MiB",
     ),
     Figure(
         "`holdfast audit --quick` of {size} GB of compressed `.npz`, warm",
-        r"audit, (?P<size>[\d.]+) GB npz, warm, holdfast, quick: .*?, (?P<seconds>[\d.]+) s of processor, peak (?P<peak>\d+) MiB",
-        "{seconds} s of processor, {peak} MiB",
+        r"audit, (?P<size>[\d.]+) GB npz, warm, holdfast, quick: (?P<speed>[\d.]+) GB/s .*?, (?P<seconds>[\d.]+) s of processor, peak (?P<peak>\d+) MiB",
+        "{speed} GB/s, {seconds} s of processor, {peak} MiB",
     ),
     Figure(
         "NumPy on the same check of it",
-        r"audit, (?P<size>[\d.]+) GB npz, warm, NumPy: .*?, (?P<seconds>[\d.]+) s of processor, peak (?P<peak>\d+) MiB",
-        "{seconds} s of processor, {peak} MiB",
+        r"audit, (?P<size>[\d.]+) GB npz, warm, NumPy: (?P<speed>[\d.]+) GB/s .*?, (?P<seconds>[\d.]+) s of processor, peak (?P<peak>\d+) MiB",
+        "{speed} GB/s, {seconds} s of processor, {peak} MiB",
     ),
     Figure(
         "`holdfast audit --quick` of {size} GB of Zarr, warm",
-        r"audit, (?P<size>[\d.]+) GB zarr, warm, holdfast, quick: .*?, (?P<seconds>[\d.]+) s of processor, peak (?P<peak>\d+) MiB",
-        "{seconds} s of processor, {peak} MiB",
+        r"audit, (?P<size>[\d.]+) GB zarr, warm, holdfast, quick: (?P<speed>[\d.]+) GB/s .*?, (?P<seconds>[\d.]+) s of processor, peak (?P<peak>\d+) MiB",
+        "{speed} GB/s, {seconds} s of processor, {peak} MiB",
     ),
     Figure(
         "zarr on the same check of it",
-        r"audit, (?P<size>[\d.]+) GB zarr, warm, zarr: .*?, (?P<seconds>[\d.]+) s of processor, peak (?P<peak>\d+) MiB",
-        "{seconds} s of processor, {peak} MiB",
+        r"audit, (?P<size>[\d.]+) GB zarr, warm, zarr: (?P<speed>[\d.]+) GB/s .*?, (?P<seconds>[\d.]+) s of processor, peak (?P<peak>\d+) MiB",
+        "{speed} GB/s, {seconds} s of processor, {peak} MiB",
     ),
     Figure(
         "`holdfast audit --quick` of {size} GB of TFRecord, warm",
-        r"audit, (?P<size>[\d.]+) GB tfrecord, warm, holdfast, quick: .*?, (?P<seconds>[\d.]+) s of processor, peak (?P<peak>\d+) MiB",
-        "{seconds} s of processor, {peak} MiB",
+        r"audit, (?P<size>[\d.]+) GB tfrecord, warm, holdfast, quick: (?P<speed>[\d.]+) GB/s .*?, (?P<seconds>[\d.]+) s of processor, peak (?P<peak>\d+) MiB",
+        "{speed} GB/s, {seconds} s of processor, {peak} MiB",
     ),
     Figure(
         "tf.data on the same check of it",
-        r"audit, (?P<size>[\d.]+) GB tfrecord, warm, tf.data: .*?, (?P<seconds>[\d.]+) s of processor, peak (?P<peak>\d+) MiB",
-        "{seconds} s of processor, {peak} MiB",
+        r"audit, (?P<size>[\d.]+) GB tfrecord, warm, tf.data: (?P<speed>[\d.]+) GB/s .*?, (?P<seconds>[\d.]+) s of processor, peak (?P<peak>\d+) MiB",
+        "{speed} GB/s, {seconds} s of processor, {peak} MiB",
+    ),
+    Figure(
+        "a step in Keras on streamed data of four times the memory, against data in memory",
+        r"stream, keras, a step of 3 MiB, ms: from memory (?P<bare>[\d.]+), streamed [\d.]+, " + RATIO,
+        "{ratio} × of {bare} ms ({low} to {high}, {rounds} rounds)",
+    ),
+    Figure(
+        "the same by processor time",
+        r"stream, keras, a step of 3 MiB, ms of processor time: from memory (?P<bare>[\d.]+), streamed [\d.]+, "
+        + RATIO,
+        "{ratio} × of {bare} ms ({low} to {high}, {rounds} rounds)",
+    ),
+    Figure(
+        "a step in PyTorch on streamed data of four times the memory, against data in memory",
+        r"stream, torch, a step of 3 MiB, ms: from memory (?P<bare>[\d.]+), streamed [\d.]+, " + RATIO,
+        "{ratio} × of {bare} ms ({low} to {high}, {rounds} rounds)",
+    ),
+    Figure(
+        "the same by processor time",
+        r"stream, torch, a step of 3 MiB, ms of processor time: from memory (?P<bare>[\d.]+), streamed [\d.]+, "
+        + RATIO,
+        "{ratio} × of {bare} ms ({low} to {high}, {rounds} rounds)",
     ),
     Figure(
         "peak of a training process on the CPU as `plan` predicts it: {models} models, {batches} batches that were not measured",
         r"plan errors, all: (?P<models>\d+) models, (?P<batches>\d+) batches: median (?P<median>[\d.]+) %, 95th percentile (?P<high>[\d.]+) %, "
         r"most below the truth -?(?P<low>[\d.]+) %, most above (?P<above>[\d.]+) %, of the step's part: median (?P<step>[\d.]+) %",
         "{median} % off in the median ({step} % of what steps add), {high} % in 95 of 100; {low} % below the truth and {above} % above it at most",
+    ),
+    Figure(
+        "a PyTorch step of {bare} ms under `torch.autograd.set_detect_anomaly`, on a busy machine",
+        r"torch: a step takes (?P<bare>[\d.]+) ms bare\n.*\n +torch, torch.autograd.set_detect_anomaly +(?P<ratio>[\d.]+) \((?P<low>[\d.]+) to (?P<high>[\d.]+)\)",
+        "{ratio} × the time ({low} to {high})",
+    ),
+    Figure(
+        "the same step under `holdfast run`, in the same turns",
+        r"torch, holdfast run +(?P<ratio>[\d.]+) \((?P<low>[\d.]+) to (?P<high>[\d.]+)\)",
+        "{ratio} × the time ({low} to {high})",
     ),
     Figure(
         "failing programs of the laboratory, over {causes} causes",
@@ -350,7 +383,9 @@ def _killed(name: str, title: str) -> str:
         killed = [verdict for verdict, count in zip(verdicts, kills, strict=True) if count is not None]
         answered = [verdict for verdict, count in zip(verdicts, kills, strict=True) if count is None]
         total = sum(int(count[1]) for count in kills if count is not None)
-        rows.append((group, _right(killed), str(total), _right(answered) if answered else "–"))
+        inside = sum(int(count) for count in re.findall(r"(\d+) of them inside a save", "\n".join(verdicts)))
+        told = f"{total}, {inside} inside a save" if inside else str(total)
+        rows.append((group, _right(killed), told, _right(answered) if answered else "–"))
     if not rows:
         raise NotMeasured(f"{path}: no row")
     head = f"## {title} (`{path.relative_to(ROOT)}`)\n\n"

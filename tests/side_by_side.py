@@ -19,6 +19,12 @@ import pytest
 
 ALONE = "alone"
 SHARED_SCOPES = ("class", "module", "package", "session")
+# Modules whose tests take longest, by `--durations`: begun first, so that none of them is what all wait for at the end.
+LONGEST = (
+    "test_keras_rescue", "test_trainers", "test_keras_numerics", "test_keras_traced_graphs", "test_torch_rescue", "test_unedited_resume",
+    "test_resume", "test_keras_loops", "test_tensorflow", "test_keras", "test_checkpoints_do_no_harm", "test_cut_ranks", "test_recipes",
+    "test_keras_saved_state", "test_torch", "test_of_the_tests",
+)  # fmt: skip
 
 
 class Machine:
@@ -82,6 +88,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if is_worker(config):
+        items.sort(key=_turn)
         groups = {item.nodeid: group for item in items if (group := group_of(item))}
         path = groups_file(config.workerinput["testrunuid"])  # type: ignore[attr-defined]
         new = path.with_suffix(f".{os.getpid()}")
@@ -93,8 +100,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from xdist.scheduler import LoadScopeScheduling
 
+    config.option.loadscopereorder = False  # in the order of `_turn`
+
     class ByGroup(LoadScopeScheduling):  # type: ignore[misc]
-        """The largest groups first, then one test at a time."""
+        """A group, or one test, at a time."""
 
         @functools.cached_property
         def groups(self) -> dict[str, str]:
@@ -126,6 +135,13 @@ RUN = pytest.StashKey[str]()
 def pytest_configure_node(node: Any) -> None:
     """In the process that hands out the tests: how this run of them is called."""
     node.config.stash[RUN] = node.workerinput["testrunuid"]
+
+
+def _turn(item: pytest.Item) -> int:
+    """The longest first. Those that want the machine alone come last: whoever is in the middle of a long test would be waited for by all."""
+    if wants_to_be_alone(item):
+        return len(LONGEST) + 1
+    return LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST)
 
 
 def wants_to_be_alone(item: pytest.Item) -> bool:

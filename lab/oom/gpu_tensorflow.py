@@ -15,6 +15,7 @@ import time
 import keras
 import numpy as np
 import tensorflow as tf
+from gpu_tensorflow_models import MODELS, trained
 from keras import layers
 
 words = argparse.ArgumentParser()
@@ -300,8 +301,11 @@ VARIANTS = {
     "whole-card": whole_card,
     "steady": steady,
 }
-trained = VARIANTS[asked.variant]()
+if asked.variant in MODELS:
+    model = trained(asked.variant, 0, Steps(), TINY)
+else:
+    model = VARIANTS[asked.variant]()
 device = "GPU:0" if CARDS else "CPU:0"
 peak = tf.config.experimental.get_memory_info(device)["peak"]
-np.save(asked.result, np.concatenate([weight.numpy().astype("float32").ravel() for weight in trained.weights]))
+np.save(asked.result, np.concatenate([weight.numpy().astype("float32").ravel() for weight in model.weights]))
 print(json.dumps({"device": device, "peak": peak, "halved": halved}), flush=True)

@@ -70,6 +70,13 @@ CASES: tuple[Case, ...] = (
     Case("lstm", "lstm", share=0.5),
     Case("own-train-step", "own-train-step", limit_mb=1500),
     Case("frozen", "frozen", share=0.5),
+    Case("resnet", "resnet", share=0.5, within=OTHER_BY_DESIGN),
+    Case("unet", "unet", share=0.5),
+    Case("gan", "gan", share=0.6, within=OTHER_BY_DESIGN),  # noise is drawn anew for each piece
+    Case("autoencoder", "autoencoder", share=0.6, within=OTHER_BY_DESIGN),
+    Case("text", "text", share=0.5),
+    Case("several-outputs", "several-outputs", share=0.6),
+    Case("contrastive", "contrastive", share=0.6, refused=True),
     Case("growth-and-budget", growth=True, options=_budget(1200), budget_mib=1200, bare_dies=False),
     Case("limit-and-budget", limit_mb=1500, options=_budget(1200), budget_mib=1200),
     Case("budget", options=_budget(1200), budget_mib=1200, bare_dies=False, alone=True),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any, ClassVar
 
 from holdfast.vocabulary import NOT_WORKING, Decision, Event, Finding, Window
@@ -93,17 +94,22 @@ class RecordedAction:
 
 @dataclass(frozen=True, slots=True)
 class WentOn:
-    """After a value that was not finite: what the training process did so that it could go on."""
+    """After a value that was not finite, or a label out of range: what the training process did so that it could go on."""
 
     KIND: ClassVar[str] = "numerics.went_on"
     SUBJECT: ClassVar[str] = "non-finite"  # of the finding about such a value
+    NOT_FINITE: ClassVar[str] = "not finite"
+    LABELS: ClassVar[str] = "fed with bad labels"
 
     step: int
     text: str
+    was: str = NOT_FINITE  # what was wrong with the step
 
     @classmethod
     def of(cls, event: Event) -> WentOn:
-        return cls(int(event.data.get("step") or 0), str(event.data.get("text") or event.data.get("how") or ""))
+        data = event.data
+        text = str(data.get("text") or data.get("how") or "")
+        return cls(int(data.get("step") or 0), text, str(data.get("was") or cls.NOT_FINITE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +186,50 @@ class KeptByInput:
     @classmethod
     def largest(cls, window: Window) -> KeptByInput | None:
         return max((cls.of(event) for event in window.events(cls.KIND)), key=lambda one: one.bytes, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineCall:
+    """One of the calls that a tf.data pipeline is made of, which does something to each row."""
+
+    call: str  # map, interleave, tfrecord…
+    does: tuple[str, ...]  # read, decode, resize, augment, python
+    operations: tuple[str, ...]
+    parallel: bool
+    function: str
+    place: str
+
+    @property
+    def words(self) -> str:
+        where = f", {PurePath(self.place).name}" if self.place else ""
+        return f"{self.call}({self.function}){where}"
+
+
+@dataclass(frozen=True, slots=True)
+class InputPipeline:
+    """What a tf.data pipeline does, from the first call to the last."""
+
+    KIND: ClassVar[str] = "data.pipeline"
+
+    calls: tuple[PipelineCall, ...]
+    ahead: bool
+
+    @classmethod
+    def of(cls, event: Event) -> InputPipeline:
+        calls = tuple(
+            PipelineCall(
+                str(one.get("call", "")), tuple(one.get("does", ())), tuple(one.get("operations", ())),
+                bool(one.get("parallel")), str(one.get("function", "")), str(one.get("place", "")),
+            )
+            for one in event.data.get("calls", ())
+        )  # fmt: skip
+        return cls(calls, bool(event.data.get("ahead")))
+
+    @classmethod
+    def of_training(cls, window: Window) -> InputPipeline | None:
+        """The one that does most: a run may have others, for validation or for a look at the data."""
+        told = [cls.of(event) for event in window.events(cls.KIND)]
+        return max(told, key=lambda one: sum(len(call.does) for call in one.calls), default=None)
 
 
 @dataclass(frozen=True, slots=True)

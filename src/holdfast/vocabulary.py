@@ -112,6 +112,7 @@ class Detail(StrEnum):
     LOWER_RATE = "lower_rate"  # a learning rate to try next
     HIGHER_RATE = "higher_rate"
     OPTIMIZER = "optimizer"  # the script's own, by the name of its class
+    ROW = "row"  # of the data set
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +133,11 @@ class Finding:
     def key(self) -> str:
         """Of the decisions about it."""
         return f"{self.cause}:{self.subject}" if self.subject else self.cause
+
+    def adds_to(self, earlier: Finding) -> bool:
+        """The same, and what came of it since."""
+        more = len(self.evidence) > len(earlier.evidence)
+        return more and self.key == earlier.key and set(earlier.evidence) <= set(self.evidence)
 
 
 class Policy(StrEnum):

@@ -12,11 +12,11 @@ import pytest
 
 from holdfast.causes import CAUSES
 
-NOT_HERE = {  # they need a GPU, other processes or files of the user's
+NOT_HERE = {  # they need a GPU, other processes, files of the user's or a library that is not installed for tests
     "init_process_group", "torch.distributed.", "DistributedDataParallel", "DistributedSampler", 'torch.load("model.pt"', '"cuda"', "load_weights",
     "image_dataset_from_directory", "resize_token_embeddings", "set_start_method", "tf.config.threading", "enable_check_numerics",
     "optax", "load_state_dict", "register_buffer", "set_global_policy", "adapt(x_train)", "fit(dataset", "jax_debug_nans",
-    "set_sharing_strategy", "train_step(x, tf",
+    "set_sharing_strategy", "train_step(x, tf", "torchvision",
 }  # fmt: skip
 
 
@@ -54,9 +54,10 @@ def test_torch_remedies_run(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPa
             "torch": torch, "numpy": numpy, "os": os, "DataLoader": torch.utils.data.DataLoader, "model": model, "dataset": dataset,
             "x": x, "y": y.float() if "log" in how else y, "p": torch.rand(8), "loss": loss, "losses": [], "outputs": [], "output": loss,
             "optimizer": torch.optim.SGD(model.parameters(), 0.1), "labels": y, "ids": y, "row": [1.0], "state": {},
-            "logits": model(x) if "cross_entropy(logits" in how else model(x)[:, :1], "validate": lambda m: None, "epochs": 1,
-            "loader": [1], "train_step": lambda batch: None, "saved": {"module.a": 1}, "self": None,
-            "up": torch.rand(1, 2, 4, 4), "skip": torch.rand(1, 2, 5, 5), "held_back": dataset, "criterion": torch.nn.CrossEntropyLoss(), "rows": [torch.arange(3), torch.arange(5)],
+            "logits": model(x) if "cross_entropy(logits" in how or "log_softmax" in how else model(x)[:, :1], "validate": lambda m: None, "epochs": 1,
+            "loader": [(x, y)], "train_step": lambda batch: None, "saved": {"module.a": 1}, "self": None,
+            "up": torch.rand(1, 2, 4, 4), "skip": torch.rand(1, 2, 5, 5), "held_back": dataset, "device": "cpu", "layer": model, "encoder": model, "highest": 1,
+            "total": torch.rand(3), "count": torch.ones(3), "counts": torch.ones(3), "squares": torch.rand(3), "decode": lambda path: x[0].numpy(), "paths": ["a", "b"], "augment": lambda batch: batch, "criterion": torch.nn.CrossEntropyLoss(), "rows": [torch.arange(3), torch.arange(5)],
         })  # fmt: skip
     assert len(snippets("torch")) >= 18
 
@@ -74,7 +75,8 @@ def test_keras_remedies_run(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPa
     x, y = numpy.random.rand(8, 4), numpy.arange(8) % 2
     for name, how in snippets("tensorflow"):
         execute(name, how, {
-            "tf": tf, "keras": keras, "model": model, "x": x, "y": y, "p": tf.constant(0.5), "losses": [], "loss": tf.constant(1.0),
-            "labels": y, "ids": y, "dataset": tf.data.Dataset.from_tensor_slices((x, y)).batch(4), "prepare": lambda a, b: (a, b),
+            "tf": tf, "keras": keras, "numpy": numpy, "model": model, "sample_weight": numpy.ones(8), "optimizer": "sgd", "encoder": model, "y_train": y,
+            "total": tf.constant(1.0), "count": tf.constant(2.0), "squares": tf.constant(1.0), "x": x, "y": y, "p": tf.constant(0.5), "losses": [], "loss": tf.constant(1.0),
+            "labels": y, "ids": y, "dataset": tf.data.Dataset.from_tensor_slices((x, y)).batch(4), "prepare": lambda a, b: (a, b), "paths": ["a", "b"], "load": lambda path: path, "decode": lambda a, b: (a, b), "augment": lambda a, b: (a, b),
         })  # fmt: skip
     assert len(snippets("tensorflow")) >= 15

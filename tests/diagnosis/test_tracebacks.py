@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from holdfast.diagnosis.plain_text import lines_of
-from holdfast.diagnosis.tracebacks import last_chain, last_fatal, user_frame
+from holdfast.diagnosis.tracebacks import Raised, last_chain, last_fatal, user_frame
 
 CHAINED = b"""Epoch 1/3
 Traceback (most recent call last):
@@ -92,3 +94,26 @@ Segmentation fault (core dumped)
     fatal = last_fatal(lines_of(dump))
     assert fatal is not None and fatal.reason == "Segmentation fault"
     assert [frame.line for frame in fatal.frames] == [5, 21]
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        (
+            "{{function_node __wrapped__X_device_/job:a}} Received a label value of 9 [Op:X]",
+            "Received a label value of 9 [Op:X]",
+        ),
+        (
+            "Graph execution error:\n\nDetected at node a/b defined at (most recent call last):\n<stack traces unavailable>\nshapes differ\n\t [[{{node a/b}}]]",
+            "shapes differ",
+        ),
+        (
+            "{{function_node x}} Error in user-defined function passed to MapDataset:6 transformation with iterator: Root::Map: indices[8] = 42 is not in [0, 10)",
+            "indices[8] = 42 is not in [0, 10)",
+        ),
+        ("Graph execution error:", "Graph execution error:"),
+        ("first\nsecond", "first"),
+    ],
+)
+def test_of_a_message_of_tensorflows_what_happened_is_shown_and_not_the_node(message: str, shown: str) -> None:
+    assert Raised("InvalidArgumentError", message, ()).telling_line == shown

@@ -31,6 +31,10 @@ LOOPS: dict[str, tuple[int, float]] = {
     "lstm": (4096, 1e-9),
     "mixed_precision": (8192, 5e-3),
     "batch_normalisation": (2048, 0.2),
+    "language_model": (160, 1e-7),  # Adam divides by gradients that are nearly zero
+    "segmentation": (768, 1e-7),
+    "accelerated": (2048, 1e-9),
+    "compiled": (2048, 1e-9),
 }
 CAP_GIB = 2.0
 

@@ -37,7 +37,8 @@ def run_of(found: list[Step]) -> Trained:
 
 
 def test_each_case_on_a_gpu_has_a_script_that_knows_its_variant() -> None:
-    known = names_in(tensorflow_runs.SCRIPT, "VARIANTS")
+    models = tensorflow_runs.SCRIPT.with_name("gpu_tensorflow_models.py")
+    known = names_in(tensorflow_runs.SCRIPT, "VARIANTS") | names_in(models, "MODELS")
     assert {case.variant for case in CASES} | {"steady"} == known
     assert len(set(on_tensorflow_gpu.names())) == len(on_tensorflow_gpu.names())
 

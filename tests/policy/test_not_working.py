@@ -26,6 +26,9 @@ KINDS = {
             rescue="off",
         )
     ),
+    "Holdfast cannot keep checkpoints, survive running out of memory or trace NaN here: all is one function; t": _event(
+        "step.not_seen", reason="all is one function", loss=True
+    ),
     "checkpoints are not working here: AttributeError: 'numpy.float32' object has no attribute 'numpy'": FAILED,
     "a part of Holdfast failed in the training process: Fit.began: KeyError: 'x'": _event(
         "inside.failed", place="Fit.began", reason="KeyError: 'x'"
@@ -59,6 +62,14 @@ def test_numbers_that_are_not_looked_at_are_in_the_record_only() -> None:
 def test_the_second_time_nothing_is_said() -> None:
     (first,) = decide([FAILED, FAILED], "protect", {})
     assert decide([FAILED], "protect", {first.key: 1.0}) == []
+
+
+def test_what_two_frameworks_lose_alike_is_said_once() -> None:
+    lost = {"telemetry": "yes", "checkpoint": "no: a", "resume": "no: b", "rescue": "yes"}
+    both = [_event("capabilities", framework=framework, **lost) for framework in ("tensorflow", "keras")]
+    less = _event("capabilities", framework="keras", **{**lost, "rescue": "no: c"})
+    assert len(decide(both, "protect", {})) == 1
+    assert len(decide([both[0], less], "protect", {})) == 2
 
 
 def test_observe_says_nothing() -> None:

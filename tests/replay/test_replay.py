@@ -87,6 +87,21 @@ def _told(samples: Iterator[Sample], events: list[Event], pause_s: float = 0.0) 
     return replay.told
 
 
+def test_what_was_told_at_once_is_known_later_with_what_came_of_it() -> None:
+    """A turn may come between a value that is no number and what was done about it."""
+    bad = {
+        "step": 7,
+        "seen_in": "loss",
+        "origin": "input",
+        "input": {"name": "x", "what": "NaN", "rows": [3], "row_count": 1},
+    }
+    done = {"step": 7, "how": "rows-left-out", "text": "1 of 32 rows left out", "was": "not finite"}
+    events = [Event("numerics.non_finite", START + 1, bad), Event("numerics.went_on", START + 3, done)]
+    ((at, found),) = _told(iter([Sample("train.step_s", 0.2, START + second) for second in range(1, 6)]), events)
+    assert at == START + 1 and found.headline.endswith("that was undone, and the run went on")
+    assert found.evidence[-1].text == "1 of 32 rows left out"
+
+
 def test_where_the_record_was_thinned_the_same_causes_are_found_and_in_its_young_part_the_same_findings(
     tmp_path: Path,
 ) -> None:

@@ -74,6 +74,7 @@ def test_what_was_done_for_a_run_that_finished() -> None:
     )
     assert lines(pieces)[0] == "holdfast: finished; its batches did not fit in memory"
     assert lines(went_on)[0] == "holdfast: finished; a step was not finite"
+    assert lines(WARNED, pieces)[0] == f"holdfast: finished; its batches did not fit in memory; noticed: {LEAK}"
 
 
 def test_a_run_that_failed_tells_its_cause_and_why_it_was_left_at_that() -> None:

@@ -123,6 +123,15 @@ def test_why_says_one_line_about_output_it_cannot_write(workplace: Workplace) ->
     assert (done.returncode, done.stderr) == (1, b"holdfast: No space left on device\n")
 
 
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["run", "--help"]])
+def test_help_whose_reader_has_gone_says_nothing(workplace: Workplace, words: list[str]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with open(writing, "wb") as gone:
+        done = subprocess.run([*HOLDFAST, *words], cwd=workplace.path, stdout=gone, stderr=subprocess.PIPE, check=False)
+    assert done.stderr == b""
+
+
 @pytest.mark.parametrize(
     ("source", "cause"),
     [

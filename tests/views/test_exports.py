@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import resource
 import subprocess
 import sys
@@ -138,6 +139,10 @@ def test_a_disk_without_room_is_one_line_and_what_was_there_stays(tmp_path: Path
         capture_output=True,
         timeout=PATIENCE_S,
         check=False,
+        env={
+            **os.environ,
+            "PYTHONDONTWRITEBYTECODE": "1",
+        },  # Python would leave compiled files of 64 bytes for the other tests
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64)),
     )
     assert done.returncode == 2

@@ -64,17 +64,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
-    if not words or words[0] in ("-h", "--help", "help"):
-        print(USAGE)
-        return 0 if words else 2
-    if words[0] == "--version":
-        print(f"holdfast {__version__}")
-        return 0
     try:
-        code = _dispatch(words[0], words[1:])
-        if sys.stdout is not None:
-            sys.stdout.flush()
-        return code
+        try:
+            return _answer(words)
+        finally:
+            if sys.stdout is not None:
+                sys.stdout.flush()
     except UserError as error:
         print(f"holdfast: {error}", file=sys.stderr)
         return 2
@@ -85,6 +80,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except KeyboardInterrupt:
         return 130
+
+
+def _answer(words: list[str]) -> int:
+    if not words or words[0] in ("-h", "--help", "help"):
+        print(USAGE)
+        return 0 if words else 2
+    if words[0] == "--version":
+        print(f"holdfast {__version__}")
+        return 0
+    return _dispatch(words[0], words[1:])
 
 
 def _dispatch(verb: str, words: list[str]) -> int:

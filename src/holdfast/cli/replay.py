@@ -117,6 +117,7 @@ class Replay:
         for decision in warn.decide(findings, Policy.ADVISE, self._decided_at, at):
             self._decided_at[decision.key] = at
             self._told += [(at, finding) for finding in findings if finding.key == decision.key]
+        self._told = [(at, next((f for f in findings if f.adds_to(told)), told)) for at, told in self._told]
 
 
 def _as_its_own_end(reading: Sample | Event) -> Sample | Event:

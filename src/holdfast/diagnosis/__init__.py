@@ -12,7 +12,7 @@ READS = FIRST_READS | Reads(
     course=("gpu*.memory_used_bytes", "job.held_bytes", "train.epoch_count", "train.rss_bytes"),
     events=(
         Exit.KIND, "aftermath", "script.gone", "examined", "framework", "framework.loaded", "kernel.line",
-        KeptByInput.KIND, "gpu.found", "gpu.lost", "gpu.xid", "train.batch", "train.longest", "train.phase", MicroBatches.KIND,
+        KeptByInput.KIND, "gpu.found", "gpu.lost", "gpu.others", "gpu.xid", "probe.missing", "train.batch", "train.longest", "train.phase", MicroBatches.KIND,
         "rescue.caught", "rescue.disclosed", "rescue.foreseen", "rescue.needs", "rescue.refused", "signal.received",
         "key.interrupt", RESTORED, WentOn.KIND, "data.at_failure", "numerics.setup",
     ),

@@ -14,6 +14,10 @@ from holdfast.vocabulary import Event, Evidence, Finding, Window
 
 TOLD_BY = ("kernel.line", "gpu.xid", "gpu.lost")
 OF_THE_CARD_ITSELF = frozenset(record.id for record in CAUSES.values() if record.xids and record.of_the_system)
+ENDED_BY_XID = (
+    "native-crash",
+    "unhandled-exception",
+)  # where the output speaks of a card, a fault of its may be behind it
 SPOKEN_OF = re.compile(rb"CUDA|cuda|GPU|NCCL|CUDNN|cuBLAS|CUBLAS")
 LAST_WORDS = 8000  # bytes
 NEAR_THE_END_S = 120.0  # what a card or the kernel said long before did not end the run
@@ -33,6 +37,23 @@ def card_faults(window: Window) -> list[Finding]:
     """What was wrong with a card, however the run went."""
     found = [finding for event in window.events(*TOLD_BY) for finding in _of(event)]
     return best_of_each([finding for finding in found if finding.cause in OF_THE_CARD_ITSELF])
+
+
+def with_unseen(window: Window, findings: Sequence[Finding]) -> list[Finding]:
+    """What the driver may have reported where nobody could read it, beside what an Xid would explain."""
+    cards = [event for event in window.events("gpu.found") if event.data.get("xids") is False]
+    kernel = [event for event in window.events("probe.missing") if event.data.get("probe") == "kernel_log"]
+    if not cards or not kernel:
+        return list(findings)
+    index, reason = cards[0].data.get("index", "?"), kernel[0].data.get("reason", "the kernel log cannot be read")
+    text = f"whether the driver reported an Xid could not be seen: GPU {index} sends none here, and {reason}"
+    unseen = Evidence(text, "gpu", cards[0].at)
+    return [
+        replace(finding, evidence=(*finding.evidence, unseen))
+        if CAUSES[finding.cause].xids or (finding.cause in ENDED_BY_XID and _spoke_of_gpu(window))
+        else finding
+        for finding in findings
+    ]
 
 
 def best_of_each(findings: Sequence[Finding]) -> list[Finding]:

@@ -190,9 +190,26 @@ def _others(window: Window) -> Finding | None:
         came = "took" if grown > mine + OTHERS_RATIO * total / 2 else "held"
         text = f"of the card's {_gib(total)}, {_gib(used.value)} were in use and only {_gib(mine)} of them by this run"
         headline = f"Another process {came} {_gib(others)} of the GPU's {_gib(total)}"
-        evidence = (Evidence(text, "telemetry", used.at, others),)
+        evidence = (Evidence(text, "telemetry", used.at, others), *_by_name(window, card))
         return Finding("gpu-memory-held-by-others", 0.86, evidence, headline=headline)
     return None
+
+
+def _by_name(window: Window, card: str) -> list[Evidence]:
+    """Who else was on the card, as it was told last. In a container the driver gives the host's ids, which name nobody here."""
+    told = [event for event in window.events("gpu.others") if f"gpu{event.data.get('index')}" == card]
+    if told:
+        named = [
+            f"{one.get('name')} ({one.get('pid')}) had {_gib(one['bytes'])}"
+            for one in told[-1].data.get("processes", ())
+            if one.get("bytes")
+        ]
+        return [Evidence(f"on the card beside this run: {', '.join(named)}", "gpu", told[-1].at)] if named else []
+    mine = window.last(f"{card}.job_memory_bytes")
+    if mine is None or mine.value is not None or not mine.reason:
+        return []
+    text = "who holds it cannot be seen from within a container; nvidia-smi on the host names it"
+    return [Evidence(text, "gpu", mine.at)]
 
 
 def _in_pieces(window: Window) -> Finding | None:

@@ -58,6 +58,13 @@ FAILED_STATUS = re.compile(
 )
 NODE_MADE_AT = re.compile(r"^Detected at node \S{1,300} defined at \(most recent call last\):$")
 GRAPH_NODE = re.compile(r"^\s*Node: '\S{1,300}'\s*$")
+# What TensorFlow puts before its message: the node, and that some node failed.
+NODE = re.compile(
+    r"^\s*\{\{function_node [^}]*\}\}\s*(?:Error in user-defined function passed to .{0,200}?: (?=\w+\[))?"
+)
+SOME_NODE = re.compile(
+    r"Graph execution error:?$|Detected at node |<stack traces unavailable>|File \"|\^+$|\[\[\{\{node "
+)
 MESSAGE_LINES = 60
 BOX_LINES = 600
 CELL_LINES = 9
@@ -84,6 +91,14 @@ class Raised:
         if said and said[0].startswith("in user code"):  # AutoGraph puts frames first and what happened last
             return next((line for line in reversed(said) if ALONE.match(line)), said[0])
         return said[0] if said else ""
+
+    @property
+    def telling_line(self) -> str:
+        """What is shown of it."""
+        if not self.message.startswith(("{{function_node", "Graph execution error")):
+            return self.first_line
+        lines = [NODE.sub("", line).strip() for line in self.message.splitlines()]
+        return next((line for line in lines if line and not SOME_NODE.match(line)), self.first_line)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from holdfast.diagnosis import READS
 from holdfast.diagnosis.batch_at_failure import with_batch
 from holdfast.diagnosis.elastic import explained, of_the_first_to_fail
 from holdfast.diagnosis.errors import find_errors
-from holdfast.diagnosis.event_clues import find_in_events
+from holdfast.diagnosis.event_clues import find_in_events, with_unseen
 from holdfast.diagnosis.memory_kinds import with_circumstances
 from holdfast.diagnosis.noticed import noticed
 from holdfast.diagnosis.plain_text import Line
@@ -46,7 +46,7 @@ def diagnose(window: Window, findings: Iterable[Finding], while_running: Sequenc
     ended = [*led_there.values(), *(finding for finding in found_at_the_end if finding.cause not in led_there)]
     told = [*ended, *find_errors(window), *find_in_events(window)]
     known = merged(told if stands is None else _ended_for(stands, told, window))
-    found = merged(with_batch(window, with_circumstances(window, known)))
+    found = merged(with_unseen(window, with_batch(window, with_circumstances(window, known))))
     causes = [_in_words(finding, _framework(window)) for finding in ranked(found, _seen(found), only_text=False)]
     sure = [cause for cause in causes if cause.confidence >= SURE]
     if not sure:

@@ -55,6 +55,9 @@ def _told(event: Event) -> tuple[str, str] | None:
         return "inside", f"a part of Holdfast failed in the training process: {place}: {reason}; training goes on"
     if event.kind == "numerics.off":
         return "numerics", f"NaN and infinity in the weights are not looked for here: {reason}; training goes on"
+    if event.kind == "step.not_seen":
+        lost = "keep checkpoints, survive running out of memory or trace NaN"
+        return "step", f"Holdfast cannot {lost} here: {reason}; training goes on"
     if event.kind == "memory.budget_not_held":
         memory = MEMORY.get(str(data.get("where")), "memory")
         return f"budget:{data.get('where')}", f"the {memory} budget is not held: {reason}"
@@ -73,7 +76,8 @@ def _cannot(event: Event) -> tuple[str, str] | None:
         return None
     what = " or ".join(words for ability, words in ABILITIES.items() if ability in lost)
     reason = _one_line(next(iter(lost.values())))
-    return f"capabilities:{event.data.get('framework')}", f"Holdfast cannot {what} here: {reason}; training goes on"
+    # Keras and TensorFlow may lose the same by a name of one of them: that is one line.
+    return f"capabilities:{'+'.join(lost)}", f"Holdfast cannot {what} here: {reason}; training goes on"
 
 
 def _one_line(value: object, limit: int = REASON_CHARACTERS) -> str:

@@ -24,6 +24,7 @@ class Happenings:
         self._ended: list[str] = []
         self._guard: dict[str, int] = {HELD: 0, STOPPED: 0}
         self._went_on = 0
+        self._was = ""  # what was wrong with the first step that was gone on after
         self._pieces = 1
         self._not_again = ""
 
@@ -36,6 +37,7 @@ class Happenings:
                 self._guard[begin] += key.startswith(begin)
         elif event.kind == WentOn.KIND:
             self._went_on += 1
+            self._was = self._was or WentOn.of(event).was
         elif event.kind == MicroBatches.KIND:
             self._pieces = max(self._pieces, MicroBatches.of(event).k)
 
@@ -65,16 +67,21 @@ class Happenings:
         return [f"holdfast: {_short(line)}" for line in (what, done)] + [f"holdfast: for more: {shlex.join(more)}"]
 
     def _finished(self) -> str:
+        told = [*self._survived(), *self._told()] or ["there was trouble on the way"]
+        return "; ".join(["finished", *told])
+
+    def _survived(self) -> Iterator[str]:
+        if self._restarts:
+            yield f"before that: {self._restarts[-1]}"
+        elif self._pieces > 1:
+            yield "its batches did not fit in memory"
+        elif self._went_on:
+            yield f"{_times(self._went_on, 'a step was', 'steps were')} {self._was}"
+
+    def _told(self) -> Iterator[str]:
         if self._noticed:
             first, *others = self._noticed.values()
-            return f"finished; noticed: {first}" + (f" (and {len(others)} more)" if others else "")
-        if self._restarts:
-            return f"finished; before that: {self._restarts[-1]}"
-        if self._pieces > 1:
-            return "finished; its batches did not fit in memory"
-        if self._went_on:
-            return f"finished; {_times(self._went_on, 'a step was', 'steps were')} not finite"
-        return "finished; there was trouble on the way"
+            yield f"noticed: {first}" + (f" (and {len(others)} more)" if others else "")
 
     def _done(self, deeds: Sequence[str], policy: Policy, failed: bool) -> str:
         again = f"not started again: {self._not_again}" if failed and self._not_again else ""

@@ -75,8 +75,7 @@ class Watch:
         window = self._window.window(detectors.READ_WHILE_RUNNING)
         findings = self._detectors.find(window)
         events += self._record(self._detectors.switched_off(now), now)
-        for decision in self._decide(findings, events, now):
-            self._act(decision, findings, now)
+        self._act_on(findings, events, now)
         self._see_it_move()
         return self._pace_s(window, now)
 
@@ -85,8 +84,7 @@ class Watch:
         events = self._record(self._sources.read_at_the_end(now) + self._machine.found(now), now)
         findings = self._last_detectors.find(self._window.window(detectors.READ_WHILE_RUNNING))
         events += self._record(self._last_detectors.switched_off(now), now)
-        for decision in self._decide(findings, events, now):
-            self._act(decision, findings, now)
+        self._act_on(findings, events, now)
 
     def _record(self, readings: Sequence[Sample | Event], now: float) -> list[Event]:
         """Into the window and the journal, and to whoever waits for one of the events; returns those."""
@@ -104,6 +102,12 @@ class Watch:
         for line in notices.lines(events, self.policy):
             self.say(line)
         return events
+
+    def _act_on(self, findings: Sequence[Finding], events: Iterable[Event], now: float) -> None:
+        for decision in self._decide(findings, events, now):
+            self._act(decision, findings, now)
+        for cause, told in self._told.items():
+            self._told[cause] = next((finding for finding in findings if finding.adds_to(told)), told)
 
     def _decide(self, findings: Sequence[Finding], events: Iterable[Event], now: float) -> list[Decision]:
         known = self._decided_at

@@ -165,7 +165,9 @@ class _Collected:
     def _counted(self) -> Iterator[Metric]:
         restarts = CounterMetricFamily("holdfast_restarts", "Times it was started again.", labels=["run"])
         rescues = CounterMetricFamily("holdfast_rescues", "Batches that did not fit in memory.", labels=["run"])
-        went_on = CounterMetricFamily("holdfast_bad_steps", "Steps gone on after that were not finite.", labels=["run"])
+        went_on = CounterMetricFamily(
+            "holdfast_bad_steps", "Steps gone on after whose numbers or labels were bad.", labels=["run"]
+        )
         pieces = GaugeMetricFamily("holdfast_micro_batches", "Pieces a batch is run in.", labels=["run"])
         findings = CounterMetricFamily("holdfast_findings", "What was noticed, by cause.", labels=["run", "cause"])
         for run, state, _ in self._each():

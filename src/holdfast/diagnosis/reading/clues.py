@@ -128,7 +128,7 @@ def _from_raised(raised: Raised, chain: Sequence[Raised]) -> list[Finding]:
 
 
 def _headline(cause: str, rule: Rule, groups: dict[str, str], raised: Raised) -> str:
-    message = f"{CAUSES[cause].title}: {short(raised.first_line, 110)}".rstrip(": ")
+    message = f"{CAUSES[cause].title}: {short(raised.telling_line, 110)}".rstrip(": ")
     return rule.heading(groups) or not_there(raised) or (message if CAUSES[cause].message_in_title else "")
 
 

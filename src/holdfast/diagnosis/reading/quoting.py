@@ -13,14 +13,14 @@ UNQUOTED = re.compile(r"No such file or directory:? (?P<path>/\S{1,300})|(?:^|[ 
 
 
 def quote(raised: Raised, chain: Sequence[Raised]) -> tuple[Evidence, ...]:
-    evidence = [Evidence(f"{raised.type}: {short(raised.first_line)}".rstrip(": "), "stderr")]
+    evidence = [Evidence(f"{raised.type}: {short(raised.telling_line)}".rstrip(": "), "stderr")]
     frame = user_frame(raised.frames) or next(filter(None, (user_frame(link.frames) for link in chain)), None)
     if frame is not None:
         evidence.append(Evidence(f"raised from {frame}", "stderr"))
         if frame.code:
             evidence.append(Evidence(f"there: {short(frame.code, 120)}", "stderr"))
     if chain[-1] is not raised:
-        evidence.append(Evidence(f"which led to {chain[-1].type}: {short(chain[-1].first_line)}", "stderr"))
+        evidence.append(Evidence(f"which led to {chain[-1].type}: {short(chain[-1].telling_line)}", "stderr"))
     return tuple(evidence)
 
 

@@ -47,7 +47,7 @@ SLIPS |= {"UnicodeDecodeError", "UnicodeEncodeError", "RecursionError"}
 
 def of_the_script(chain: Sequence[Raised], launched: bool) -> Finding:
     root = next((raised for raised in chain if user_frame(raised.frames)), chain[-1])
-    headline = not_there(root) or f"The script raised {root.type}: {short(root.first_line)}".rstrip(": ")
+    headline = not_there(root) or f"The script raised {root.type}: {short(root.telling_line)}".rstrip(": ")
     confidence = 0.1 if launched else sure_of(root)
     return Finding("unhandled-exception", confidence, quote(root, chain), details_of(root, chain), headline=headline)
 
