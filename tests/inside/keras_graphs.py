@@ -188,16 +188,17 @@ def main() -> None:
         saved = _made(place / "checkpoints")
         (saved / "00000001").mkdir()
         cases = {
-            "healthy": {"attempt": 1, "rescue": {"k": None, "groups": [plenty]}},
-            "foreseen": {"attempt": 1, "rescue": {"k": None, "groups": [little]}},
-            "killed once": {"attempt": 2, "rescue": {"k": 4, "groups": [little]}},
-            "killed twice": {"attempt": 3, "rescue": {"k": 8, "groups": [little]}},
+            "healthy": {"attempt": 1, "groups": [plenty], "rescue": {"k": None}},
+            "foreseen": {"attempt": 1, "groups": [little], "rescue": {"k": None}},
+            "killed once": {"attempt": 2, "groups": [little], "rescue": {"k": 4}},
+            "killed twice": {"attempt": 3, "groups": [little], "rescue": {"k": 8}},
             "killed late": {
                 "attempt": 3,
-                "rescue": {"k": 8, "groups": [little]},
+                "groups": [little],
+                "rescue": {"k": 8},
                 "checkpoint": {"directory": str(saved)},
             },
-            "a budget": {"attempt": 1, "rescue": {"k": None, "groups": [plenty], "host_budget_bytes": 1 << 40}},
+            "a budget": {"attempt": 1, "groups": [plenty], "rescue": {"k": None, "host_budget_bytes": 1 << 40}},
         }
         found = {case: train(settings) for case, settings in cases.items()}
         found["eager"] = train(cases["killed once"], eager=True)

@@ -100,7 +100,7 @@ def unasked(names: list[str]) -> None:
     bare = {name: predicted(case) for name, case in chosen}
     events = Events()
     never_raise.on_failure(lambda place, reason: events.text("inside.failed", 0, place=place, reason=reason))
-    adapter.install(Recorder(events, {"policy": "protect", "rescue": {"k": None, "groups": [], "ranks": 1}}))  # type: ignore[arg-type]
+    adapter.install(Recorder(events, {"policy": "protect", "groups": [], "rescue": {"k": None, "ranks": 1}}))  # type: ignore[arg-type]
     found = {}
     for name, case in chosen:
         (first, outputs, scores), (now, outputs_now, scores_now) = bare[name], predicted(case)

@@ -265,7 +265,7 @@ class Engine:
     def _tell_k(self, k: int) -> None:
         """The one handed on, too, once it has proved itself: the next run begins with it."""
         self._told_k = k
-        self._recorder.event("rescue.k", k=k, where=self.driver.where)
+        self._recorder.cut(k, self.driver.where)
 
     @guarded
     def _disclose(self) -> None:

@@ -36,6 +36,7 @@ class Recorder:
         self.epoch_number = -1
         self.phase_number = PHASES.index("start-up")
         self.wait_s = 0.0
+        self.pieces = 1  # that a training step is run in, where its batch does not fit in memory
         self._shape: tuple[int, ...] = ()
         self._longest_row = 0
         self._offers: dict[str, _Offer] = {}
@@ -56,6 +57,12 @@ class Recorder:
 
     def event(self, kind: str, **data: object) -> None:
         self.writer.text(kind, time.time(), **data)
+
+    def cut(self, k: int, where: str) -> None:
+        """The rescue runs batches in k pieces from now on."""
+        if where == "train":
+            self.pieces = k
+        self.event("rescue.k", k=k, where=where)
 
     def epoch(self, number: int) -> None:
         self.epoch_number = number

@@ -34,7 +34,6 @@ def rescue_settings(spec: RunSpec, k: int | None = None, environment: Mapping[st
             "k": k,
             "host_budget_bytes": None if budget is None else budget // ranks,
             "gpu_budget_bytes": spec.gpu_memory_bytes,
-            "groups": groups(),
             "ranks": ranks,
         }
     }

@@ -162,6 +162,7 @@ def leave_settings(spec: RunSpec, attempt: int = 1, again: bool = False, k: int 
         wanted["checkpoint"] = {"directory": str(spec.checkpoints), "interval_s": interval_s, "resume": again}
         if rank_identity.of(os.environ) is not None:
             wanted["checkpoint"]["one_rank"] = True  # of several, each with a run of its own
+    wanted["groups"] = budget.groups()
     wanted |= budget.rescue_settings(spec, k=k or known_micro_batches.recall(spec))
     with contextlib.suppress(OSError):
         (spec.channel / settings.FILE).write_text(json.dumps(wanted))

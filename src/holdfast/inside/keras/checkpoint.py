@@ -214,7 +214,7 @@ class CheckpointWriter:
     def _write(self, manifest: dict[str, Any], taken: Taken, rest: dict[str, Any], done: Optional[Done] = None) -> None:
         """While it is being written, what training changes is copied: where there is no room for that, training waits."""
         size = taken.nbytes()
-        groups = (self.recorder.settings.get("rescue") or {}).get("groups")
+        groups = self.recorder.settings.get("groups")
         room = left(groups) if groups else None
         self.saver.begin(manifest, _filling(taken, rest), size, done)
         if room is not None and room.bytes < size + SPARE_BYTES:

@@ -79,7 +79,7 @@ class Rescue:
         if on_gpu not in self._forecasts:
             kind = CardForecast if on_gpu else ResidentForecast if pages_are_given_back() else Forecast
             budget, ranks = self.settings.get("host_budget_bytes"), int(self.settings.get("ranks") or 1)
-            self._forecasts[on_gpu] = kind(self.tf, self.settings.get("groups"), ranks, budget)
+            self._forecasts[on_gpu] = kind(self.tf, self.recorder.settings.get("groups"), ranks, budget)
         return self._forecasts[on_gpu]
 
     def graphs(self, model: Any) -> Graphs:
@@ -297,7 +297,7 @@ class KerasDriver(Driver):
             limit_bytes=room.bytes, left_bytes=room.left, needed_bytes=found.needed,
             device="gpu" if self._on_gpu else "host",
         )  # fmt: skip
-        recorder.event("rescue.k", k=k, where=self.where)
+        recorder.cut(k, self.where)
 
     def _pending_bytes(self) -> int:
         """Before the first update all slots of one shape are the same zeros: TensorFlow has them once."""

@@ -275,7 +275,7 @@ class LoopCheckpoints:
         return self.positions if self.host is None else self.host.fed_by(self.positions)
 
     def _has_room(self, size: int) -> bool:
-        groups = (self.recorder.settings.get("rescue") or {}).get("groups")
+        groups = self.recorder.settings.get("groups")
         room = left(groups) if groups else None
         return room is None or bool(room.bytes >= size + SPARE_BYTES)
 

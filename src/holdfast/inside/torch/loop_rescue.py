@@ -219,7 +219,7 @@ class RescuedModule:
 
     def _watched(self, inputs: List[Any]) -> Optional[Saved]:
         """While calls get larger, and the first few of the largest."""
-        groups = self._rescue.settings.get("groups")
+        groups = self._rescue.recorder.settings.get("groups")
         if groups is None or not hasattr(self._torch.autograd.graph, "saved_tensors_hooks"):
             return None
         volume = sum(tensor.numel() for tensor in inputs)
@@ -313,7 +313,7 @@ class RescuedModule:
         self.pieces.foreseen(size[1], max(self.pieces.least, min(FEW_ROWS, at_most)))
         call = self.prepared(function, args, kwargs, size)
         give_back()
-        fit = rows_that_fit(self._torch, call, self._rescue.settings.get("groups"), at_most)
+        fit = rows_that_fit(self._torch, call, self._rescue.recorder.settings.get("groups"), at_most)
         self.pieces.foreseen(size[1], fit)
 
     def _begun_in_pieces(
@@ -323,7 +323,11 @@ class RescuedModule:
         rows, tail = size
 
         def in_pieces() -> Tuple[Any]:
-            if self._on_cpu and not self.pieces.knows(tail) and self._rescue.settings.get("groups") is not None:
+            if (
+                self._on_cpu
+                and not self.pieces.knows(tail)
+                and self._rescue.recorder.settings.get("groups") is not None
+            ):
                 self._measure(function, args, kwargs, size, -(-rows // self.pieces.count(rows, tail)))
                 self._tell_k(self.pieces.count(rows, tail))
             return (self._in_pieces(function, args, kwargs, size),)
@@ -332,7 +336,7 @@ class RescuedModule:
 
     def _tell_k(self, k: int) -> None:
         self._told_k = k
-        self._rescue.recorder.event("rescue.k", k=k, where="train")
+        self._rescue.recorder.cut(k, "train")
 
     # -- in pieces
 

@@ -13,7 +13,7 @@ from ...numerics.plain_numbers import History, told
 from ...numerics.schedule import JUMP, Schedule
 from ...telemetry import Recorder, now
 from ...tensorflow.numerics.array_facts import classes_of, correct_share, labels_of, spread_and_scale
-from ...tensorflow.numerics.finiteness import array_of, is_float, sum_of_squares
+from ...tensorflow.numerics.finiteness import array_of, is_float, squares_between, sum_of_squares
 from ...tensorflow.numerics.flight_recorder import FlightRecorder
 from .. import seams
 from ..late_values import layers_of_variables, short
@@ -35,7 +35,11 @@ class Sampler:
     """Of one model. A sample is told one step later, when the update is known that followed."""
 
     def __init__(
-        self, recorder: Recorder, tf: Any, probe: Callable[..., Probed] = probed, may: Callable[[Any], bool] = may_probe
+        self,
+        recorder: Recorder,
+        tf: Any,
+        probe: Callable[..., Optional[Probed]] = probed,
+        may: Callable[[Any], bool] = may_probe,
     ) -> None:
         self._recorder, self._tf, self._probed, self._may_probe = recorder, tf, probe, may
         self._schedule = Schedule(share=SHARE)
@@ -130,7 +134,7 @@ class Sampler:
 
         found: Optional[Probed]
         noted = None if self._setup_told else Noted(self._tf)  # the first time
-        found, error = outcome(self._probed, model, batch, self._tf, on_layer, noted)
+        found, error = outcome(self._probed, model, batch, self._tf, self._recorder, on_layer, noted)
         if error is not None:
             self._probes = False
             self._recorder.event("numerics.not_sampled", reason=f"{type(error).__name__}: {error}"[:300])
@@ -168,7 +172,7 @@ class Sampler:
         updates: Dict[str, float] = {}
         for name, old, new in zip(layers_of_variables(model.trainable_variables), self._before, after):
             if old is not None and new is not None and is_float(old):
-                updates[name] = updates.get(name, 0.0) + (sum_of_squares(array_of(new) - array_of(old)) or 0.0)
+                updates[name] = updates.get(name, 0.0) + squares_between(old, new)
         weights = 0.0
         for group in health.get("groups", []):
             group[3] = told(math.sqrt(updates.get(group[0], 0.0)))

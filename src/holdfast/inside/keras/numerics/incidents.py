@@ -8,8 +8,9 @@ from typing import Any, Callable, List, NamedTuple, Optional, Sequence
 from ...never_raise import outcome
 from ...numerics.events import METRIC, UNKNOWN, WEIGHTS, BadInput, Before, NonFinite, tell_non_finite
 from ...numerics.plain_numbers import told
+from ...numerics.room import is_ample
 from ...tensorflow.numerics.bad_rows import far_out
-from ...tensorflow.numerics.examination import Examined, unknown
+from ...tensorflow.numerics.examination import Examined, bad_leaf, of_batch, unknown
 from ...tensorflow.numerics.finiteness import array_of, is_float
 from ...tensorflow.numerics.flight_recorder import Failing, FlightRecorder
 from ...tensorflow.numerics.snapshot import Snapshot
@@ -63,6 +64,10 @@ class Incidents:
             if flight.whole and flight.good is not None:
                 text = "the steps since the last good state were repeated, and all stayed finite"
             return unknown(text, False)
+        if not is_ample(watch.recorder):
+            bad = bad_leaf([leaf for _, leaf in leaves_of(failing.batch, watch.tf)])
+            text = "the step was repeated; there is no memory to run it operation by operation"
+            return of_batch(bad) if bad is not None else unknown(text, True)
         failing.before.put_back()
         done, error = outcome(examined_step, watch.model_ref(), failing.batch, watch.tf)
         if error is not None:
@@ -179,9 +184,8 @@ def had_numbers(model: Any, flight: FlightRecorder, failing: Failing) -> bool:
 
 
 def largest(flight: FlightRecorder, state: Snapshot) -> float:
-    numpy: Any = sys.modules["numpy"]
     weights = [array_of(v) for v, kind in zip(state.values, flight.kinds) if kind == WEIGHTS and is_float(v)]
-    return max((float(numpy.abs(one).max()) for one in weights if one.size), default=0.0)
+    return max((float(max(one.max(), -one.min())) for one in weights if one.size), default=0.0)
 
 
 def largest_finite(arrays: List[Any]) -> float:

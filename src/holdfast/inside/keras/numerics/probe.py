@@ -8,6 +8,8 @@ import functools
 from typing import Any, Callable, Iterable, List, NamedTuple, Optional, Tuple
 
 from ...numerics.repeatable import methods_of, repeatable
+from ...numerics.room import rows_beside
+from ...telemetry import Recorder
 from ...tensorflow.numerics.examination import eagerly
 from ...tensorflow.numerics.forward_ops import ForwardOps
 from ...tensorflow.numerics.untouched import untouched
@@ -55,18 +57,30 @@ def may_probe(model: Any) -> bool:
     return repeatable(functions)
 
 
-def some_rows(batch: Any, tf: Any) -> Any:
+def some_rows(batch: Any, tf: Any, recorder: Recorder) -> Any:
+    """None where there is no memory to run enough of them."""
     data = as_tensors(batch, tf)
     rows = rows_of(data, tf)
     leaf = next(one for one in tf.nest.flatten(data) if one is not None)
     row_bytes = max(1, leaf.dtype.size * int(tf.size(leaf)) // max(1, rows))
-    return cut(data, 0, min(rows, ROWS, max(FEWEST, BYTES // row_bytes)), tf)
+    most = rows_beside(recorder, rows)
+    if most < min(rows, FEWEST):
+        return None
+    return cut(data, 0, min(most, ROWS, max(FEWEST, BYTES // row_bytes)), tf)
 
 
 def probed(
-    model: Any, batch: Any, tf: Any, on_layer: Optional[OnLayer] = None, noted: Optional[Noted] = None
-) -> Probed:
-    data = some_rows(batch, tf)
+    model: Any,
+    batch: Any,
+    tf: Any,
+    recorder: Recorder,
+    on_layer: Optional[OnLayer] = None,
+    noted: Optional[Noted] = None,
+) -> Optional[Probed]:
+    """None where there is no memory for it."""
+    data = some_rows(batch, tf, recorder)
+    if data is None:
+        return None
     found = Probed()
     found.model, found.parts = model, seams.unpack(data)
     return probed_step(lambda: model.train_step(data), optimizers_of(model), found, tf, on_layer, noted)

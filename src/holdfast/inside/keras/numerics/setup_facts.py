@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any, Dict, List, Optional
 
 from ...numerics.events import Loss, Optimizer, Setup, Values, Weights
 from ...numerics.plain_numbers import told
-from ...tensorflow.numerics.array_facts import of_input, of_output, of_targets
+from ...tensorflow.numerics.array_facts import moments, of_input, of_output, of_targets
 from ...tensorflow.numerics.finiteness import array_of, is_float
 from .. import seams
 from .examination import leaves_of
@@ -101,7 +100,6 @@ def _number(owner: Any, name: str) -> Optional[float]:
 
 
 def weight_facts(model: Any, first: Dict[int, Any]) -> Weights:
-    numpy: Any = sys.modules["numpy"]
     trainable = model.trainable_variables
     of_models = {id(one) for one in trainable}
     frozen = [one for one in _weights_of(model) if id(one) not in of_models]
@@ -121,7 +119,7 @@ def weight_facts(model: Any, first: Dict[int, Any]) -> Weights:
         low, high = (float(array.min()), float(array.max())) if array.size else (0.0, 1.0)
         if low == high:
             found["zero" if low == 0.0 else "constant"].append(str(variable.path))
-        std = float(numpy.std(array)) if array.size else 0.0
+        std = moments(array).std
         if std > widest:
             widest = std
             found["largest"] = {"name": str(variable.path), "std": told(std), "shape": [int(n) for n in variable.shape]}

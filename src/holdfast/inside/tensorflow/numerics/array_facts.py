@@ -2,14 +2,58 @@
 
 from __future__ import annotations
 
+import math
 import sys
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional
 
 from ...numerics.events import DISTINCT, Columns, Values
 from ...numerics.labels import classes
 from ...numerics.plain_numbers import told
+from .finiteness import AT_ONCE
 
 MOST = 2_000_000  # numbers of an array that are looked at
+
+
+class Moments(NamedTuple):
+    """Of the finite ones among some numbers; how many those are."""
+
+    finite: int
+    non_finite: int
+    min: float
+    max: float
+    mean: float
+    std: float
+    integers: bool
+
+
+def chunks(array: Any) -> Iterator[Any]:
+    """Flat, in double precision."""
+    numpy: Any = sys.modules["numpy"]
+    flat = numpy.asarray(array).reshape(-1)
+    for begin in range(0, flat.size, AT_ONCE):
+        yield flat[begin : begin + AT_ONCE].astype("float64")
+
+
+def moments(array: Any) -> Moments:
+    numpy: Any = sys.modules["numpy"]
+    count, bad, low, high, mean, squares, integers = 0, 0, math.inf, -math.inf, 0.0, 0.0, True
+    for values in chunks(array):
+        good = values[numpy.isfinite(values)]
+        bad += int(values.size - good.size)
+        if not good.size:
+            continue
+        low, high = min(low, float(good.min())), max(high, float(good.max()))
+        integers = integers and bool((good == numpy.floor(good)).all())
+        there, its_mean = count + good.size, float(good.mean())
+        squares += float(((good - its_mean) ** 2).sum()) + (its_mean - mean) ** 2 * count * good.size / there
+        mean += (its_mean - mean) * good.size / there
+        count = there
+    return Moments(count, bad, low, high, mean, math.sqrt(squares / count) if count else 0.0, integers)
+
+
+def first_rows(array: Any) -> Any:
+    """As many as make no more numbers than are looked at; one at least."""
+    return array[: max(1, MOST * len(array) // max(1, int(array.size)))] if array.ndim and array.size > MOST else array
 
 
 def facts(array: Any, name: Optional[str] = None) -> Values:
@@ -19,19 +63,18 @@ def facts(array: Any, name: Optional[str] = None) -> Values:
         found["name"] = name
     if array.dtype.kind not in "fiub" and array.dtype.itemsize != 2:
         return found
-    values = numpy.asarray(array).reshape(-1)[:MOST].astype("float64")
-    good = values[numpy.isfinite(values)]
-    found["non_finite"] = int(values.size - good.size)
-    if good.size:
-        for key in ("min", "max", "mean", "std"):
-            found[key] = told(float(getattr(good, key)()))
-        found["integers"] = bool((good == numpy.floor(good)).all())
+    all_in_all = moments(numpy.asarray(array).reshape(-1)[:MOST])
+    found["non_finite"] = all_in_all.non_finite
+    if all_in_all.finite:
+        found.update({key: told(getattr(all_in_all, key)) for key in ("min", "max", "mean", "std")})  # type: ignore[typeddict-item]
+        found["integers"] = all_in_all.integers
     return found
 
 
 def of_input(array: Any, name: str) -> Values:
     numpy: Any = sys.modules["numpy"]
     found = facts(array, name)
+    array = first_rows(array)
     if array.ndim == 2 and array.dtype.kind == "f" and array.size and len(array) > 1:
         clean = numpy.where(numpy.isfinite(array), array, 0.0)
         scales = numpy.abs(clean).max(axis=0)
@@ -51,15 +94,19 @@ def of_targets(array: Any) -> Values:
     found = facts(array)
     if array.dtype.kind not in "fiub" or not array.size:
         return found
-    distinct = numpy.unique(array.reshape(-1)[:MOST])
+    distinct: Any = numpy.empty(0)
+    for values in chunks(array.reshape(-1)[:MOST]):
+        if len(distinct) < DISTINCT:
+            distinct = numpy.union1d(distinct, values)
     found["distinct"] = min(DISTINCT, len(distinct))
-    found["one_hot"] = is_one_hot(array)
+    found["one_hot"] = is_one_hot(first_rows(array))
     return found
 
 
 def of_output(array: Any) -> Values:
     numpy: Any = sys.modules["numpy"]
     found = facts(array)
+    array = first_rows(array)
     if array.size and array.dtype.kind == "f" and numpy.isfinite(array).all():
         found["between_0_and_1"] = bool((array >= 0).all() and (array <= 1).all())
         if array.ndim > 1:
@@ -79,9 +126,9 @@ def is_one_hot(array: Any) -> bool:
 def labels_of(array: Any) -> Optional[Any]:
     """As whole numbers, one for each row; None of what are no classes."""
     numpy: Any = sys.modules["numpy"]
-    if array.dtype.kind not in "fiub" or not array.size or not numpy.isfinite(array).all():
+    if array.dtype.kind not in "fiub" or not array.size or array.ndim > 2 or not numpy.isfinite(array).all():
         return None
-    if is_one_hot(array) and array.ndim == 2:
+    if is_one_hot(array):
         return array.argmax(axis=-1)
     if array.ndim == 1 or (array.ndim == 2 and array.shape[1] == 1):
         flat = array.reshape(-1)
@@ -107,6 +154,7 @@ def correct_share(labels: Any, given: Any) -> Optional[float]:
 
 def spread_and_scale(given: Any) -> Dict[str, Any]:
     numpy: Any = sys.modules["numpy"]
+    given = first_rows(given)
     if given.ndim < 2 or len(given) < 2 or not numpy.isfinite(given).all():
         return {}
     flat = given.reshape(len(given), -1).astype("float64")

@@ -115,7 +115,7 @@ class Examination:
             origin = self.record.origin_of(tensor)
             if origin is not None:
                 return self._told(origin)
-        bad = next((leaf for leaf in self._leaves if is_float(leaf.tensor) and not is_finite(leaf.tensor)), None)
+        bad = bad_leaf(self._leaves)
         if bad is not None and ways:
             return of_batch(bad)
         if ways:
@@ -139,6 +139,10 @@ class Examination:
         undefined = is_undefined(place.kind, values)
         rows = rows_of(origin, self._leaves)
         return Examined(where, True, _how(where), place_of(origin), values, undefined=undefined, rows=rows)
+
+
+def bad_leaf(leaves: List[Leaf]) -> Optional[Leaf]:
+    return next((leaf for leaf in leaves if is_float(leaf.tensor) and not is_finite(leaf.tensor)), None)
 
 
 def of_batch(leaf: Leaf, origin: Optional[Origin] = None) -> Examined:

@@ -6,6 +6,7 @@ import math
 import sys
 from typing import Any, Iterable, List, Optional
 
+AT_ONCE = 1 << 18  # numbers: what is made of them on the way lies beside what training holds
 FLOATS = ("float32", "float64", "float16", "bfloat16")
 
 
@@ -35,6 +36,15 @@ def sum_of_squares(value: Any) -> Optional[float]:
         return None
     flat = array_of(value).reshape(-1)
     return float(flat.dot(flat))
+
+
+def squares_between(old: Any, new: Any) -> float:
+    """The sum of squares of what changed, without a copy of the whole."""
+    before, after, total = array_of(old).reshape(-1), array_of(new).reshape(-1), 0.0
+    for begin in range(0, before.size, AT_ONCE):
+        change = after[begin : begin + AT_ONCE] - before[begin : begin + AT_ONCE]
+        total += float(change.dot(change))
+    return total
 
 
 def is_finite(value: Any) -> bool:

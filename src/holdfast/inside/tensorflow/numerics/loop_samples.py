@@ -8,6 +8,7 @@ from ...keras import seams as keras_seams
 from ...keras.numerics.health import Sampler
 from ...keras.numerics.probe import Probed, probed_step
 from ...numerics.repeatable import repeatable
+from ...numerics.room import is_ample
 from ...telemetry import Recorder
 from .flight_recorder import FlightRecorder
 
@@ -61,7 +62,11 @@ class LoopSamples:
     def _may_probe(self, _model: LoopModel) -> bool:
         return repeatable([self._function().python_function])
 
-    def _probe(self, model: LoopModel, given: Any, tf: Any, on_layer: Any, noted: Any) -> Probed:
+    def _probe(
+        self, model: LoopModel, given: Any, tf: Any, recorder: Recorder, on_layer: Any, noted: Any
+    ) -> Optional[Probed]:
+        if not is_ample(recorder):  # its batch cannot be cut
+            return None
         args, kwargs = given
         found = Probed()
         probed_step(lambda: self._function()(*args, **kwargs), [model.optimizer], found, tf, on_layer, noted)

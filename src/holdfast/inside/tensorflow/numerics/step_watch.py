@@ -167,8 +167,7 @@ class StepWatch:
         self.on = True
 
     def fits(self, variables: List[Any]) -> bool:
-        groups = (self.recorder.settings.get("rescue") or {}).get("groups")
-        room = left(groups)
+        room = left(self.recorder.settings.get("groups"))
         return room is None or bytes_of(variables) * PART_OF_FREE <= room.bytes
 
     # -- looks
@@ -221,9 +220,14 @@ class StepWatch:
 
     def _pace(self, batch: Any, steps: float) -> None:
         """Until the next look: so many steps at most, and so much time."""
-        self._most = int(min(MOST, max(1, MOST_BYTES // max(1, batch_bytes(batch, self.tf)))))
+        self._most = int(min(MOST, max(1, self._batches_bytes() // max(1, batch_bytes(batch, self.tf)))))
         self._room, self._sampling = int(min(self._most, steps)), steps < self._most
         self._due_at = now() + max(CHECK_EVERY_S, self._cost_s / CHECK_SHARE)
+
+    def _batches_bytes(self) -> int:
+        """That batches since the good state may take."""
+        room = left(self.recorder.settings.get("groups"))
+        return MOST_BYTES if room is None else min(MOST_BYTES, room.bytes // PART_OF_FREE)
 
     def _same_variables(self) -> bool:
         found = self.variables()

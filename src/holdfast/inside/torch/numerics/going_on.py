@@ -40,7 +40,7 @@ class GoingOn:
         self._models: List[Any] = []
         self._roll_back = False
         self._acted = self._said = False  # for the step under way
-        self.good = GoodStates(torch, (recorder.settings.get("rescue") or {}).get("groups"))
+        self.good = GoodStates(torch, recorder.settings.get("groups"))
         self.milder = Milder(torch)
         # Of those who see batches before the model does:
         self.data_is_bad: Callable[[], None] = lambda: None
