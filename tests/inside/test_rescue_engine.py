@@ -29,6 +29,9 @@ class Told:
     def event(self, kind: str, **data: Any) -> None:
         self.events.append((kind, data))
 
+    def cut(self, k: int, where: str) -> None:
+        self.event("rescue.k", k=k, where=where)
+
     def kinds(self) -> list[str]:
         return [kind for kind, _ in self.events]
 

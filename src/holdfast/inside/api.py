@@ -114,6 +114,11 @@ class _Told:
         if recorder is not None:
             recorder.event(kind, **{"step": recorder.steps + 1, **data})
 
+    def cut(self, k: int, where: str) -> None:
+        recorder = _recorder()
+        if recorder is not None:
+            recorder.cut(k, where)
+
 
 @guarded
 def _step(

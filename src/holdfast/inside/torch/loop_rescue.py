@@ -49,16 +49,14 @@ class LoopRescue:
         os.register_at_fork(after_in_child=self._in_child)
         self.next_number = seams.next_node_number(torch)
         self._limited: bool = any(resource.getrlimit(kind)[0] != resource.RLIM_INFINITY for kind in LIMITS)
+        self.settings: dict[str, Any] = recorder.settings.get("rescue") or {}
+        self.groups = recorder.settings.get("groups")
         self._gpu_in_use: Callable[[], bool] = torch.cuda.is_initialized
         on_host = not self._limited and not any(getattr(torch.version, name, None) for name in ("cuda", "hip", "xpu"))
         self.errors_possible: Callable[[], bool] = bool if on_host else self._may_be_errors  # of memory; `bool` says no
 
     def _in_child(self) -> None:
         self.forked = True
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        return self.recorder.settings.get("rescue") or {}
 
     def call(self, module: Any, args: Any, kwargs: Any) -> Any:
         """In training mode, with gradients, and not within another one that is looked after."""
@@ -219,7 +217,7 @@ class RescuedModule:
 
     def _watched(self, inputs: List[Any]) -> Optional[Saved]:
         """While calls get larger, and the first few of the largest."""
-        groups = self._rescue.recorder.settings.get("groups")
+        groups = self._rescue.groups
         if groups is None or not hasattr(self._torch.autograd.graph, "saved_tensors_hooks"):
             return None
         volume = sum(tensor.numel() for tensor in inputs)
@@ -313,7 +311,7 @@ class RescuedModule:
         self.pieces.foreseen(size[1], max(self.pieces.least, min(FEW_ROWS, at_most)))
         call = self.prepared(function, args, kwargs, size)
         give_back()
-        fit = rows_that_fit(self._torch, call, self._rescue.recorder.settings.get("groups"), at_most)
+        fit = rows_that_fit(self._torch, call, self._rescue.groups, at_most)
         self.pieces.foreseen(size[1], fit)
 
     def _begun_in_pieces(
@@ -323,11 +321,7 @@ class RescuedModule:
         rows, tail = size
 
         def in_pieces() -> Tuple[Any]:
-            if (
-                self._on_cpu
-                and not self.pieces.knows(tail)
-                and self._rescue.recorder.settings.get("groups") is not None
-            ):
+            if self._on_cpu and not self.pieces.knows(tail) and self._rescue.groups is not None:
                 self._measure(function, args, kwargs, size, -(-rows // self.pieces.count(rows, tail)))
                 self._tell_k(self.pieces.count(rows, tail))
             return (self._in_pieces(function, args, kwargs, size),)

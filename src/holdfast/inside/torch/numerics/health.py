@@ -18,6 +18,7 @@ from .finite import is_float
 from .late_vector import LateVectors
 from .layer_units import units_of
 from .loss_graph import LossFound, found_in
+from .tensor_facts import some_of
 
 SOME = 1 << 16  # entries of a parameter that stand for all of it
 LABELS = 1024
@@ -74,7 +75,7 @@ class Sample:
         target = found.target
         with torch.no_grad():
             if output is not None and is_float(torch, output) and output.dim():
-                value = output.detach()
+                value = some_of(output.detach())  # logits of a language model take as much as all else in a step
                 value = value if value.dim() > 1 else value.reshape(-1, 1)
                 self._read(value.abs().amax(), lambda numbers: self._set("scale", numbers[0]))
                 if value.shape[0] > 1:

@@ -8,6 +8,7 @@ from ..autograd_graph import is_leaf, number_of, walked
 from .finite import is_float
 from .graph_values import op_of, saved
 from .loss_graph import below, parameter_of
+from .tensor_facts import some_of
 
 NODES = 1500  # of a graph: an unrolled loop has more, and its units are told by nothing here
 ROWS = 256
@@ -44,4 +45,5 @@ def _shares(torch: Any, kind: str, value: Any) -> Any:
         if kind not in TWO_SIDES:
             return torch.stack([dead, unknown])
         low, high = TWO_SIDES[kind]
-        return torch.stack([dead, ((value < low) | (value > high)).float().mean()])
+        some = some_of(value)
+        return torch.stack([dead, ((some < low) | (some > high)).float().mean()])
