@@ -15,6 +15,7 @@ from typing import Any, Callable, Deque, Iterable, List, Optional, Tuple
 from ...numerics import events
 from ...numerics.events import Before, NonFinite
 from ...numerics.plain_numbers import told
+from ...numerics.room import is_ample
 from ...telemetry import Recorder, now
 from .. import seams
 from ..outermost_call import Call, here
@@ -78,9 +79,12 @@ class Noticing:
         """Of bad losses in a row: a scaler leaves out ordinary ones."""
         return SCALER_SKIPS + 1 if self.telemetry.scales and self.lasting > 1 else 1
 
+    def _scene(self, tensor: Any, frame: Any) -> origin.Scene:
+        feeding, room = self.telemetry.loading.feeding(), is_ample(self.recorder)
+        return origin.Scene(self.torch, tensor, frame, list(here.calls), feeding, room)
+
     def bad_loss(self, tensor: Any, frame: Any) -> Any:
-        torch = self.torch
-        scene = origin.Scene(torch, tensor, frame, list(here.calls), self.telemetry.loading.feeding())
+        scene = self._scene(tensor, frame)
         facts = origin.of_loss(scene)
         by_scaler = self.telemetry.scales
         ordinary = by_scaler and facts["origin"] not in (events.INPUT, events.TARGET, events.WEIGHTS)
@@ -210,7 +214,7 @@ class Noticing:
         bad = first_bad(torch, ((name, p.grad) for name, p in named))
         if not bad:
             return
-        scene = origin.Scene(torch, None, sys._getframe(1), list(here.calls), self.telemetry.loading.feeding())
+        scene = self._scene(None, sys._getframe(1))
         weights = origin.bad_weights(scene)
         if weights and self.told_at >= 0 and not self.going_on.acts():
             return  # it was told what spoiled them

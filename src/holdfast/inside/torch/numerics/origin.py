@@ -39,6 +39,7 @@ class Scene:
     frame: Optional[FrameType]
     calls: List[Call]
     loader: Any = None  # that feeds the training, where one does
+    has_room: bool = True  # to run the step once more
     names: Dict[int, str] = field(default_factory=dict)  # of tensors, by id: the user's variables
 
     def __post_init__(self) -> None:
@@ -163,6 +164,8 @@ def without_traces(torch: Any, models: List[Any]) -> Iterator[None]:
 def checked(scene: Scene, backward: bool = False) -> Tuple[Optional[CheckedOps], Any, str]:
     """(what was seen, the loss, how) of a run in checking mode; None where there is none, then with the reason."""
     torch = scene.torch
+    if not scene.has_room:
+        return None, None, "there is no memory to run it once more"
     run, how = again(scene)
     if run is None:
         return None, None, "nothing that could be run again was at hand"

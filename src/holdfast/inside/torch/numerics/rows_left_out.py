@@ -15,6 +15,8 @@ from .origin import Scene, script_of
 
 def without_rows(scene: Scene, facts: NonFinite) -> Any:
     """The loss of the good rows, with its graph; None where that cannot be had."""
+    if not scene.has_room:
+        return None
     torch = scene.torch
     script = script_of(torch, scene.frames)
     bad = next((value for name, value in scene.inputs() if name == facts["input"]["name"]), None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 from ...numerics import events
+from ...numerics.room import is_ample
 from ...numerics.schedule import JUMP, Schedule
 from ...telemetry import Recorder, now
 from ..outermost_call import here
@@ -57,7 +58,8 @@ class Sampling:
         if key not in self._left_out and len(self._left_out) < SETUPS and tensor.grad_fn is not None:
             self._left_out[key] = LeftOut(self._torch, tensor, models, self.recorder.steps + 1)
         if len(self._told) < SETUPS and key not in self._told and tensor.numel() == 1:
-            facts = SetupFacts(self._torch, Scene(self._torch, tensor, frame, list(here.calls)))
+            room = is_ample(self.recorder)
+            facts = SetupFacts(self._torch, Scene(self._torch, tensor, frame, list(here.calls), has_room=room))
             self._setup = (key, facts)
             self._tell_labels(facts.loss_found)
         elif tensor.grad_fn is not None and self.labels_wanted():

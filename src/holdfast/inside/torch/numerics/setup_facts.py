@@ -124,7 +124,8 @@ class SetupFacts:
         torch, rows, logarithms = self._torch, scene.calls, found.log_probabilities
         if logarithms is not None and loss_graph.activation_of(found.below) is not None:
             return logarithms  # of this shape; where they come from is known
-        if not rows or isinstance(rows[-1][0], BatchFunction) or not _is_repeatable(rows[-1][0]):
+        callable_again = scene.has_room and rows and not isinstance(rows[-1][0], BatchFunction)
+        if not callable_again or not _is_repeatable(rows[-1][0]):
             return logarithms
         what, args, kwargs = rows[-1]
 
