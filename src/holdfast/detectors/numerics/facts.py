@@ -93,6 +93,7 @@ class Health:
     left_out: tuple[str, ...] = ()
     unregistered: tuple[str, ...] = ()
     carried: float | None = None
+    never_trained: bool = False
 
     @property
     def moved(self) -> float | None:
@@ -122,6 +123,7 @@ class Health:
             tuple(str(name) for name in data.get("left_out") or ()),
             tuple(str(name) for name in data.get("unregistered") or ()),
             finite(data.get("carried")),
+            data.get("never_trained") is True,
         )
 
 
@@ -232,6 +234,12 @@ class Setup:
         return abs(self.targets.number("mean") or 0.0) + (self.targets.number("std") or 0.0)
 
     @property
+    def inputs_are_targets(self) -> bool:
+        """An autoencoder, as far as numbers tell: it is given what it is to give."""
+        known = ("shape", "min", "max", "mean", "std")
+        return any(all(one[key] == self.targets[key] for key in known) for one in self.inputs)
+
+    @property
     def rate(self) -> float | None:
         return self.optimizer.number("rate")
 
@@ -290,6 +298,11 @@ class Course:
             return bool(first) and abs(first - last) <= share * abs(first)  # an epoch's mean has little noise
         improved = self.improved()
         return improved is not None and abs(improved) <= max(share, 1.5 * self.noise())
+
+    def solved(self) -> bool:
+        """There is nothing left to learn."""
+        right = [sample.correct for sample in self.samples[-3:] if sample.correct is not None]
+        return bool(right) and min(right) > 0.95
 
     def hopeless(self) -> float | None:
         """How many times as large a squared error is, after many steps, as that of a model which always says 0."""
@@ -365,7 +378,7 @@ def figure(value: float | None) -> str:
 def smaller_rate(setup: Setup | None, rate: float) -> float:
     """To try next: a tenth, and no more than what such an optimizer is begun with."""
     usual = 1e-3 if setup is not None and setup.adaptive else 0.1
-    return usual if rate / 10 > 10 * usual else rate / 10
+    return usual if rate / 10 >= 10 * usual else rate / 10
 
 
 def rate_details(setup: Setup | None, lower: float | None = None, higher: float | None = None) -> dict[str, Any]:

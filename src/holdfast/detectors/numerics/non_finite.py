@@ -101,6 +101,8 @@ def _cause(incident: Incident, setup: Setup | None, thresholds: Thresholds) -> t
         return "label-out-of-range", 0.9
     if incident.origin == "constant":
         return "invalid-math", 0.85
+    if incident.origin == "weights" and incident.step < 1:
+        return "bad-initialization", 0.85  # NaN before the first step: in what they were made of
     if incident.skipped or (_is_half(incident) and not _runs_away(incident, setup, thresholds)):
         return "mixed-precision-overflow", 0.85
     if incident.values.startswith(NO_LABEL) or _of_ordinary_numbers(incident, thresholds):

@@ -54,6 +54,8 @@ def of_targets(array: Any) -> Values:
     distinct = numpy.unique(array.reshape(-1)[:MOST])
     found["distinct"] = min(DISTINCT, len(distinct))
     found["one_hot"] = is_one_hot(array)
+    if array.ndim == 2 and array.shape[1] > 1 and ((array == 0) | (array == 1)).all():
+        found["several"] = bool((array.sum(axis=1) > 1).any())
     return found
 
 

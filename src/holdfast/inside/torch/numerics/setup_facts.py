@@ -73,6 +73,10 @@ class SetupFacts:
             "momentum": setting(group, "momentum"),
             "parameters": sum(p.numel() for each in optimizer.param_groups for p in each["params"]),
         }
+        if (
+            "initial_lr" in group
+        ):  # by one of `torch.optim.lr_scheduler` that goes by a count, not by what a validation says
+            facts["schedule"] = "torch.optim.lr_scheduler"
         self.facts["optimizer"] = facts
         self.facts["last"] = self._last()
         names = {id(p): name for each in self.models for name, p in each.named_parameters()}
