@@ -31,6 +31,10 @@ from tests.detectors.numeric_events import (
 )
 
 SICK: dict[str, tuple[str, list[Event]]] = {
+    "an infinity that half precision hides": (
+        "mixed-precision-overflow",
+        [setup(half="float16", overflow="rsqrt"), *health(FLAT)],
+    ),
     "softmax over one unit": ("output-loss-mismatch", [setup(output={**PROBABILITIES, "shape": [32, 1]})]),
     "softmax, then again in the loss": ("output-loss-mismatch", [setup(loss={**SPARSE, **LOGITS})]),
     "logits into a loss of probabilities": (
@@ -218,6 +222,10 @@ def test_what_does_not_fit_its_loss_is_mended_by_a_remedy_for_that(name: str, fr
 
 
 HEALTHY: dict[str, list[Event]] = {
+    "an infinity in half precision that does no harm": [
+        setup(half="float16", overflow="rsqrt"),
+        *health(FALLS),
+    ],
     "columns that are empty": [setup(inputs=[{**INPUT, "columns": {"count": 20, "constant": 12}}]), *health(FALLS)],
     "a constant beside the data": [
         setup(inputs=[INPUT, {**INPUT, "name": "scale", "min": 1, "max": 1, "std": 0}]),

@@ -63,3 +63,22 @@ def test_what_goes_into_a_loss_of_alignments_is_known() -> None:
     lengths = torch.full((2,), 8), torch.full((2,), 2)
     found = found_in(torch.nn.CTCLoss()(scores, torch.ones(2, 2, dtype=torch.long), *lengths))
     assert found is not None and found.family == "ctc" and found.output.shape == (8, 2, 5)
+
+
+def test_an_infinity_that_a_root_hides_is_found_in_half_precision_alone() -> None:
+    import torch
+
+    from holdfast.inside.torch.numerics.hidden_overflow import hidden_overflow
+
+    layer = torch.nn.Linear(4, 4)
+    x = torch.full((6, 4), 400.0)
+
+    def loss(dtype: torch.dtype) -> torch.Tensor:
+        hidden = x.to(dtype) + layer.to(dtype)(x.to(dtype) / 400)
+        return (hidden * torch.rsqrt(hidden.pow(2).mean(-1, keepdim=True))).float().pow(2).mean()
+
+    assert torch.isfinite(loss(torch.float16).detach())
+    assert hidden_overflow(torch, loss(torch.float16)) == "rsqrt"
+    assert hidden_overflow(torch, loss(torch.float32)) is None
+    masked = (layer.half()(x.half() / 400).masked_fill(torch.eye(6, 4) > 0, -torch.inf)).softmax(1)
+    assert hidden_overflow(torch, masked.float().sum()) is None

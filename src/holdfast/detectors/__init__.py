@@ -37,6 +37,7 @@ NUMERICS = (
     _detector("data-not-shuffled", "numerics.shuffling.find"),
     _detector("constant-input", "numerics.constant_input.find"),
     _detector("batch-too-small-for-normalization", "numerics.batch_of_one.find"),
+    _detector("mixed-precision-overflow", "numerics.hidden_overflow.find"),
     _detector("bad-labels", "fed_batches.find_labels"),
 )
 # Memory first: the cheapest, and the ones whose warning must not wait for anything.
@@ -81,6 +82,7 @@ FOR_DIAGNOSIS: tuple[Detector, ...] = (
     _detector("hang", "hang.find_ending"),
     _detector("non-finite", "numerics.non_finite.find"),
     _detector("batch-too-small-for-normalization", "numerics.batch_of_one.find"),
+    _detector("mixed-precision-overflow", "numerics.hidden_overflow.find"),
     _detector("bad-labels", "fed_batches.find_labels_at_the_end"),
     _detector("form-changed", "fed_batches.find_form"),
 )

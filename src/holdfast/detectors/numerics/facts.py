@@ -174,6 +174,7 @@ class Setup:
     linear: tuple[str, ...] = ()
     normalised_alone: tuple[str, ...] = ()
     heads: tuple[Part, ...] = ()
+    overflow: str = ""
 
     @classmethod
     def of(cls, event: Event) -> Setup:
@@ -185,7 +186,7 @@ class Setup:
             inputs, part("first_layer").text("kind"), part("optimizer"), part("weights"), bool(data.get("recurrent")),
             bool(data.get("normalised")), str(data.get("half") or ""), tuple(str(name) for name in data.get("linear") or ()),
             tuple(str(name) for name in data.get("normalised_alone") or ()),
-            tuple(Part(one) for one in data.get("heads") or () if isinstance(one, Mapping)),
+            tuple(Part(one) for one in data.get("heads") or () if isinstance(one, Mapping)), str(data.get("overflow") or ""),
         )  # fmt: skip
 
     def each_head(self) -> Iterator[tuple[str, Setup]]:

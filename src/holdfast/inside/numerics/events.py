@@ -130,6 +130,7 @@ class Setup(TypedDict, total=False):
     recurrent: bool
     normalised: bool
     half: Optional[str]
+    overflow: str  # an operation that was given Inf in float16, while the loss is finite
     # Dense layers that follow each other with nothing but shapes between, where the model has no other:
     linear: List[str]
     normalised_alone: List[str]  # batch normalisations that are given one value of each feature
