@@ -31,6 +31,20 @@ from tests.detectors.numeric_events import (
 )
 
 SICK: dict[str, tuple[str, list[Event]]] = {
+    "scores within one": (
+        "output-loss-mismatch",
+        [
+            setup(
+                loss={**SPARSE, **LOGITS},
+                last={**DENSE, "activation": "tanh"},
+                output={**PROBABILITIES, **RAW, "min": -0.9, "max": 0.8},
+            )
+        ],
+    ),
+    "pixels that were divided by 255 twice": (
+        "unscaled-input",
+        [setup(inputs=[{**INPUT, "min": 0.0, "max": 0.0039}]), *health(FLAT)],
+    ),
     "an infinity that half precision hides": (
         "mixed-precision-overflow",
         [setup(half="float16", overflow="rsqrt"), *health(FLAT)],
@@ -222,6 +236,17 @@ def test_what_does_not_fit_its_loss_is_mended_by_a_remedy_for_that(name: str, fr
 
 
 HEALTHY: dict[str, list[Event]] = {
+    "scores that were made larger after tanh": [
+        setup(
+            loss={**SPARSE, **LOGITS}, last={**DENSE, "activation": None}, output={**PROBABILITIES, **RAW, "min": -5.0}
+        ),
+        *health(FALLS),
+    ],
+    "small features that are learned from": [setup(inputs=[{**INPUT, "min": 0.0, "max": 0.004}]), *health(FALLS)],
+    "small features, normalised in the model": [
+        setup(inputs=[{**INPUT, "min": 0.0, "max": 0.004}], normalised=True),
+        *health(FLAT),
+    ],
     "an infinity in half precision that does no harm": [
         setup(half="float16", overflow="rsqrt"),
         *health(FALLS),

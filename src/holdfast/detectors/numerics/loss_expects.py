@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from holdfast.detectors.numerics.facts import Setup, figure
@@ -144,3 +145,17 @@ def never_below_half(setup: Setup) -> Mismatch | None:
         return None
     why = "the last layer ends in relu, so no score is negative, and no probability is below one half: the answer is never no"
     return Mismatch(0.85, "rectified logits", why)
+
+
+def within_one(setup: Setup) -> Mismatch | None:
+    """Scores that a script makes larger afterwards end in that product, and not in tanh."""
+    lowest, highest = setup.output.number("min"), setup.output.number("max")
+    if not setup.loss["from_logits"] or setup.last.text("activation") != "tanh" or lowest is None or highest is None:
+        return None
+    if setup.family not in ("binary", "categorical", "sparse") or lowest < -1 - SLACK or highest > 1 + SLACK:
+        return None
+    least = (
+        math.log(1 + math.exp(-1)) if setup.family == "binary" else math.log(1 + (units_of(setup) - 1) * math.exp(-2))
+    )
+    why = f"the last layer ends in tanh, so scores lie between -1 and 1, and the loss {loss_name(setup)} cannot fall below {figure(least)}"
+    return Mismatch(0.8, "rectified logits", why)

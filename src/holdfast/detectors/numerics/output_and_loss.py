@@ -14,6 +14,7 @@ from holdfast.detectors.numerics.loss_expects import (
     several_of_many,
     units_of,
     what_the_loss_expects,
+    within_one,
 )
 from holdfast.vocabulary import Evidence, Finding, Window
 from holdfast.windows import reads
@@ -57,6 +58,7 @@ def _by_form(setup: Setup, thresholds: Thresholds) -> Mismatch | None:
         or one_of_many(setup)
         or several_of_many(setup)
         or never_below_half(setup)
+        or within_one(setup)
         or _range(setup, thresholds)
     )
 
