@@ -145,9 +145,11 @@ def _divergence(node: Any) -> Optional[LossFound]:
 
 
 def _is_distribution(target: Any) -> bool:
-    """Rows that sum to one, and are no choice of one class."""
+    """Rows that sum to one, and are no choice of one class. Not asked of another device: that would wait for it, in each sample."""
     rows = target.detach()
-    return bool((rows >= 0).all() and ((rows.sum(-1) - 1).abs() < 1e-3).all() and (rows.amax(-1) < 1).any())
+    return rows.is_cpu and bool(
+        (rows >= 0).all() and ((rows.sum(-1) - 1).abs() < 1e-3).all() and (rows.amax(-1) < 1).any()
+    )
 
 
 def _difference(node: Any, op: str) -> Optional[LossFound]:
