@@ -92,6 +92,18 @@ def eager_loop_that_cuts_off() -> dict[str, Any]:
     return {"losses": losses, "model": None}
 
 
+def eager_loop_that_spreads() -> dict[str, Any]:
+    """A column less a vector, taken in the loop itself."""
+    model, optimizer, losses = small_model(), keras.optimizers.SGD(0.01), []
+    for images, labels in tf.data.Dataset.from_tensor_slices((X, Y[:, 0])).batch(BATCH):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(labels - model(images)))
+        grads = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(grads, model.trainable_variables, strict=True))
+        losses.append(float(loss))
+    return {"losses": losses, "model": model}
+
+
 def loop_with_a_generator() -> Any:
     """Noise from a generator of the script's own, which moves on with each draw; a loss that is compared with it."""
     noises = tf.random.Generator.from_seed(9)
@@ -115,6 +127,7 @@ SICK: dict[str, Callable[[], dict[str, Any]]] = {
     "loop_with_bad_rows": lambda: compiled_loop(holed(X, BAD_ROWS)),
     "head_alone": head_alone,
     "loop_with_own_loss": lambda: compiled_loop(own=root_of),
+    "eager_loop_that_spreads": eager_loop_that_spreads,
     "eager_loop_that_cuts_off": eager_loop_that_cuts_off,
     "eager_loop_with_bad_rows": lambda: eager_loop(holed(X, BAD_ROWS)),
 }

@@ -40,7 +40,8 @@ CASES = (
     "terminates_on_nan:protect", "always_bad:protect", "steep:protect", "broken_sensor", "broken_sensor:protect",
     "slot_alone", "metric_alone", "metric_alone:protect",
     "metric_then_rows:protect", "head_alone", "slipped_label", "slipped_label:protect", "class_too_few:protect",
-    "missing_in_every_batch", "missing_in_every_batch:protect", "eager_loop_that_cuts_off", "sorted_by_class",
+    "missing_in_every_batch", "missing_in_every_batch:protect", "eager_loop_that_cuts_off", "eager_loop_that_spreads",
+    "sorted_by_class",
 )  # fmt: skip
 
 
@@ -165,6 +166,8 @@ def test_an_eager_loop_is_sampled_by_what_its_own_calls_gave() -> None:
         of_body, of_head = one["groups"]
         assert of_body[2] is None and of_head[2] > 0.0 and of_head[3] > 0.0
     assert len(told("eager_loop", "numerics.health")) >= 3
+    (spread,) = told("eager_loop_that_spreads", "numerics.setup")
+    assert (spread["loss"]["compared"], spread["last"]["units"]) == ([16, 16], 1)
 
 
 def test_a_step_that_draws_at_random_is_sampled_with_gradients_and_what_it_leaves_out() -> None:

@@ -16,6 +16,7 @@ from ...never_raise import guarded
 from ...numerics.schedule import Schedule
 from ...telemetry import Recorder, now
 from .. import variable_values
+from .forward_ops import ForwardOps
 from .loop_samples import LoopModel, LoopSampler
 
 SHARE = 0.0015
@@ -40,23 +41,35 @@ class EagerSampler(LoopSampler):
         self._take(model, before, given, step, loss)  # type: ignore[arg-type]
         self._tell(model, after)  # type: ignore[arg-type]
 
+    @property
+    def is_first(self) -> bool:
+        return not self._setup_told
+
     def _value(self, name: str, value: float) -> None:
         self._recorder.writer.value(time.time(), self._recorder.steps, name, value)
 
 
 class Noting:
-    """What the script calls between two updates."""
+    """What the script calls between two updates; `whole`: and each operation."""
 
-    def __init__(self, tf: Any) -> None:
-        self._tf = tf
-        self.found = Probed()
+    def __init__(self, tf: Any, whole: bool) -> None:
+        self._tf, self._whole = tf, whole
+        self._ops = ForwardOps()
+        self.found = self._nothing()
         self.results: List[Tuple[Any, Any]] = []
         self.given: Any = None  # to the first of the outermost layers
         self._depth = self._noted = 0
         self._is_over = False  # the gradient was asked for
         self._stack = contextlib.ExitStack()
 
+    def _nothing(self) -> Probed:
+        found = Probed()
+        found.ops = self._ops
+        return found
+
     def begin(self) -> None:
+        if self._whole:
+            self._stack.enter_context(self._ops.recording())
         layer_class, loss_class = keras_seams.layer_class(), keras_seams.losses().Loss
         self._stack.enter_context(replaced(layer_class, "__call__", self._of_layers(layer_class.__call__)))
         self._stack.enter_context(replaced(loss_class, "__call__", self._of_losses(loss_class.__call__)))
@@ -79,7 +92,8 @@ class Noting:
                 return call(layer, *args, **kwargs)
             self._depth += 1
             try:
-                result = call(layer, *args, **kwargs)
+                with self._ops.within(layer):
+                    result = call(layer, *args, **kwargs)
             finally:
                 self._depth -= 1
             self._note(layer, args, result)
@@ -105,7 +119,7 @@ class Noting:
         @functools.wraps(enter)
         def noted(tape: Any) -> Any:
             if not self._depth:
-                self.found, self.results, self.given = Probed(), [], None
+                self.found, self.results, self.given = self._nothing(), [], None
             return enter(tape)
 
         return noted
@@ -181,7 +195,7 @@ class EagerSamples:
             self._schedule.looked(step, now() - began)
         if self._schedule.is_due(step + 1):
             self._before = _held(optimizer)
-            self._noting = Noting(self._tf)
+            self._noting = Noting(self._tf, self._sampler.is_first)
             self._noting.begin()
 
     def _take(
