@@ -31,6 +31,18 @@ from tests.detectors.numeric_events import (
 )
 
 SICK: dict[str, tuple[str, list[Event]]] = {
+    "a rate that falls to next to nothing after each epoch": (
+        "learning-rate-too-low",
+        [
+            setup(),
+            *health(
+                FLAT,
+                epoch=[n // 2 for n in range(20)],
+                rate=[0.01 * 1e-3 ** (n // 2) for n in range(20)],
+                groups=[groups()] * 2 + [groups(update=1e-9)] * 18,
+            ),
+        ],
+    ),
     "scores within one": (
         "output-loss-mismatch",
         [
@@ -236,6 +248,15 @@ def test_what_does_not_fit_its_loss_is_mended_by_a_remedy_for_that(name: str, fr
 
 
 HEALTHY: dict[str, list[Event]] = {
+    "a rate that is lowered again and again where the loss stands still": [
+        setup(),
+        *health(
+            FLAT,
+            epoch=[n // 2 for n in range(20)],
+            rate=[0.01 * 1e-3 ** max(0, n // 2 - 1) for n in range(20)],
+            groups=[groups()] * 4 + [groups(update=1e-9)] * 16,
+        ),
+    ],
     "scores that were made larger after tanh": [
         setup(
             loss={**SPARSE, **LOGITS}, last={**DENSE, "activation": None}, output={**PROBABILITIES, **RAW, "min": -5.0}

@@ -167,6 +167,7 @@ def test_an_eager_loop_is_sampled_by_what_its_own_calls_gave() -> None:
         assert of_body[2] is None and of_head[2] > 0.0 and of_head[3] > 0.0
     assert len(told("eager_loop", "numerics.health")) >= 3
     (spread,) = told("eager_loop_that_spreads", "numerics.setup")
+    assert spread["inputs"][0]["shape"] == [16, 6]
     assert (spread["loss"]["compared"], spread["last"]["units"]) == ([16, 16], 1)
 
 

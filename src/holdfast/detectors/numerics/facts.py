@@ -94,6 +94,7 @@ class Health:
     unregistered: tuple[str, ...] = ()
     carried: float | None = None
     never_trained: bool = False
+    epoch: int | None = None
 
     @property
     def moved(self) -> float | None:
@@ -124,6 +125,7 @@ class Health:
             tuple(str(name) for name in data.get("unregistered") or ()),
             finite(data.get("carried")),
             data.get("never_trained") is True,
+            None if finite(data.get("epoch")) is None else int(finite(data.get("epoch")) or 0),
         )
 
 

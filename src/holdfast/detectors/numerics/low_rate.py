@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import median
 
 from holdfast.detectors.numerics.facts import READS, Course, Health, figure, rate_details, read
@@ -73,13 +74,15 @@ def _low_throughout(course: Course, thresholds: Thresholds) -> Finding | None:
 
 def _ran_out(course: Course, thresholds: Thresholds) -> Finding | None:
     """A schedule that counts steps where epochs were meant. At the end of a run a rate may be as low as it likes, and so may one that
-    is lowered where the loss stands still."""
-    if course.setup is None or not course.setup.optimizer["schedule"]:
-        return None
+    is lowered where the loss stands still: that needs a second epoch before it can be, and so never falls after each of the first."""
     rated = [one for one in course.samples if one.rate is not None and one.loss is not None and math.isfinite(one.loss)]
     highest = max((one.rate or 0.0 for one in rated), default=0.0)
     after = _since_it_fell(rated, highest, thresholds)
-    if len(after) < 4 or after[0].step > min(thresholds.within, thresholds.soon * course.steps):
+    each_epoch = _falls_each_epoch(rated)
+    if course.setup is None or not (each_epoch or course.setup.optimizer["schedule"]):
+        return None
+    latest = thresholds.soon * course.steps
+    if len(after) < 4 or after[0].step > (latest if each_epoch else min(thresholds.within, latest)):
         return None
     ratios = [ratio for one in after if (ratio := one.moved) is not None]
     if not ratios or max(ratios) > thresholds.ratio or not _much_is_left(course, rated, after, thresholds):
@@ -92,6 +95,12 @@ def _ran_out(course: Course, thresholds: Thresholds) -> Finding | None:
     )
     evidence = (Evidence(text, "telemetry", after[0].at, lowest),)
     return Finding("learning-rate-too-low", 0.8, evidence, rate_details(course.setup, higher=highest))
+
+
+def _falls_each_epoch(rated: list[Health]) -> bool:
+    rates = {one.epoch: one.rate or 0.0 for one in reversed(rated) if one.epoch is not None}
+    first = [rates.get(epoch) for epoch in range(3)]
+    return all(was and now is not None and now <= was / 2 for was, now in pairwise(first))
 
 
 def _since_it_fell(rated: list[Health], highest: float, thresholds: Thresholds) -> list[Health]:

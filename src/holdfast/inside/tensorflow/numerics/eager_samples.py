@@ -208,12 +208,17 @@ class EagerSamples:
             return
         found.gradients = [Gradient(variable, value) for variable, value in zip(asked, gradients)]
         self._results, self._found = noting.results, found
+        found.parts = (None, self._as_tensor(found.parts[1]), None)
         model = LoopModel(optimizer)
         model.real, model.loss = found.model, found.loss
         try:
-            self._sampler.one(model, before, _held(optimizer), noting.given, step, loss)
+            self._sampler.one(model, before, _held(optimizer), self._as_tensor(noting.given), step, loss)
         finally:
             self._results, self._found = [], Probed()
+
+    def _as_tensor(self, given: Any) -> Any:
+        """A loop may feed slices of arrays."""
+        return self._tf.convert_to_tensor(given) if type(given).__module__ == "numpy" else given
 
     def _probe(self, _model: Any, _batch: Any, _tf: Any, on_layer: Any = None, _noted: Any = None) -> Probed:
         for layer, result in self._results:
