@@ -37,6 +37,11 @@ CAUSE = CauseRecord(
             said=FALLEN,
         ),
         keras(
+            "Or lower it by less each epoch",
+            "keras.callbacks.LearningRateScheduler(lambda epoch, rate: rate * 0.95)",
+            said=FALLEN,
+        ),
+        keras(
             "A usual learning rate",
             "optimizer = keras.optimizers.$optimizer(learning_rate=$higher_rate)",
             unsaid=f"{CLIPPED}|{FALLEN}",

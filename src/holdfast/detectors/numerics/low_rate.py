@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
-from holdfast.detectors.numerics.facts import READS, Course, Health, figure, rate_details, read
+from holdfast.detectors.numerics.facts import READS, Course, figure, rate_details, read
+from holdfast.detectors.numerics.samples import Health
 from holdfast.vocabulary import Evidence, Finding, Window
 from holdfast.windows import reads
 
@@ -29,6 +30,8 @@ class Thresholds:
     within: int = 300  # …and in so many: what is lowered where the loss stands still takes epochs
     left: float = 0.5  # of the first loss: there was more to learn
     right: float = 0.9  # of the predictions
+    long: int = 400  # steps
+    moved: float = 0.1  # of the weights, over all of them
 
 
 @reads(READS)
@@ -44,7 +47,7 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | Non
         or not any(group.gradient for group in samples[-1].groups)  # nothing to learn from, at any rate
     ):
         return None
-    return _ran_out(course, thresholds) or _low_throughout(course, thresholds)
+    return _ran_out(course, thresholds) or _low_throughout(course, thresholds) or _hardly_moved(course, thresholds)
 
 
 def _low_throughout(course: Course, thresholds: Thresholds) -> Finding | None:
@@ -72,6 +75,23 @@ def _low_throughout(course: Course, thresholds: Thresholds) -> Finding | None:
     )
 
 
+def _hardly_moved(course: Course, thresholds: Thresholds) -> Finding | None:
+    """Over all steps, by an optimizer whose updates are as small as the gradients; and the error is still that of a guess."""
+    setup, steps = course.setup, course.steps_told
+    if setup is None or setup.adaptive or steps < thresholds.long or not course.flat(thresholds.change):
+        return None
+    shares = [share for sample in course.samples if (share := sample.moved_as_a_whole) is not None]
+    if len(shares) < thresholds.samples or median(shares) * steps > thresholds.moved or not course.knows_nothing():
+        return None
+    rate = max((sample.rate or 0.0 for sample in course.samples), default=0.0)
+    text = (
+        f"with a learning rate of {figure(rate)} one update moves the weights by {median(shares):.1e} of themselves: in {steps} steps by "
+        f"{median(shares) * steps:.1%} at most, and the loss is still that of a guess"
+    )
+    evidence = (Evidence(text, "telemetry", course.samples[-1].at, rate),)
+    return Finding("learning-rate-too-low", 0.65, evidence, rate_details(setup, higher=max(0.1, 10 * rate)))
+
+
 def _ran_out(course: Course, thresholds: Thresholds) -> Finding | None:
     """A schedule that counts steps where epochs were meant. At the end of a run a rate may be as low as it likes, and so may one that
     is lowered where the loss stands still: that needs a second epoch before it can be, and so never falls after each of the first."""
@@ -81,7 +101,7 @@ def _ran_out(course: Course, thresholds: Thresholds) -> Finding | None:
     each_epoch = _falls_each_epoch(rated)
     if course.setup is None or not (each_epoch or course.setup.optimizer["schedule"]):
         return None
-    latest = thresholds.soon * course.steps
+    latest = thresholds.soon * course.steps_told
     if len(after) < 4 or after[0].step > (latest if each_epoch else min(thresholds.within, latest)):
         return None
     ratios = [ratio for one in after if (ratio := one.moved) is not None]
@@ -98,9 +118,11 @@ def _ran_out(course: Course, thresholds: Thresholds) -> Finding | None:
 
 
 def _falls_each_epoch(rated: list[Health]) -> bool:
-    rates = {one.epoch: one.rate or 0.0 for one in reversed(rated) if one.epoch is not None}
-    first = [rates.get(epoch) for epoch in range(3)]
-    return all(was and now is not None and now <= was / 2 for was, now in pairwise(first))
+    """From the first epoch to the second and on, as far as samples were taken in them."""
+    rates = {one.epoch: one.rate or 0.0 for one in reversed(rated) if one.epoch is not None and 0 <= one.epoch < 5}
+    known = sorted(rates.items())
+    halved = (later[1] <= earlier[1] / 2 ** (later[0] - earlier[0]) for earlier, later in pairwise(known))
+    return {0, 1} <= rates.keys() and len(known) >= 3 and all(halved)
 
 
 def _since_it_fell(rated: list[Health], highest: float, thresholds: Thresholds) -> list[Health]:

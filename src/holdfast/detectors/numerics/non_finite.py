@@ -14,14 +14,13 @@ from holdfast.detectors.numerics.facts import (
     NON_FINITE,
     READS,
     SETUP,
-    Health,
     Setup,
     figure,
-    finite,
     rate_details,
     smaller_rate,
 )
 from holdfast.detectors.numerics.incident import Incident, first_line, of_data, where
+from holdfast.detectors.numerics.samples import Health, finite
 from holdfast.recorded_events import WentOn
 from holdfast.vocabulary import Event, Evidence, Finding, Window
 from holdfast.windows import reads
