@@ -26,6 +26,18 @@ SICK: dict[str, tuple[str, str, list[Event]]] = {
             *epochs(*[0.25] * 5),
         ],
     ),
+    "an optimizer that has nothing but the old head": (
+        "parameters-not-trained",
+        "fc.weight, and no optimizer has them (it has weights that no model has any more)",
+        [
+            *health(
+                FLAT,
+                left_out=["fc.weight"],
+                correct=[0.0] * 10 + [0.3] * 10,
+                groups=[["parameter 0", 3.0, None, 0.0, None, 400]],
+            )
+        ],
+    ),
     "outputs that are the same for every row, from the first step on": (
         "vanishing-gradients",
         "the gradient of layer_0 is 1e-03 of that of layer_2",

@@ -32,7 +32,7 @@ class Thresholds:
 def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:
     course = read(window)
     setup = course.setup
-    found = _left_out(course) or _nothing_moves(course, thresholds) or _same_epochs(course, thresholds)
+    found = _left_out(course, thresholds) or _nothing_moves(course, thresholds) or _same_epochs(course, thresholds)
     if setup is not None:
         found = (
             _frozen(setup)
@@ -50,7 +50,7 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | Non
     return Finding("parameters-not-trained", confidence, (Evidence(text, "telemetry", at),))
 
 
-def _left_out(course: Course) -> tuple[float, str] | None:
+def _left_out(course: Course, thresholds: Thresholds) -> tuple[float, str] | None:
     """Whoever trains a head on features that are good enough does so on purpose: then the loss falls. Layers in a plain list are never
     meant to be there."""
     if not course.samples:
@@ -61,9 +61,12 @@ def _left_out(course: Course) -> tuple[float, str] | None:
             f"the loss depends on {_some(list(unregistered))}, and in {course.steps} steps they stay as they are: they stand in a plain "
             "list or dict, so the model does not count them among its parameters, and no optimizer has them"
         )
-    if own and course.learns() is False:
+    still = _nothing_moves(course, thresholds) is not None
+    if own and (still or course.learns() is False):
+        old = any(group.name.startswith(OF_NO_MODEL) for group in course.samples[-1].groups)
+        instead = f" (it has weights that {REPLACED})" if still and old else ""
         return 0.85, (
-            f"the loss depends on {_some(list(own))}, and {NOT_HAD}: they stay as they are in {course.steps} steps in which "
+            f"the loss depends on {_some(list(own))}, and {NOT_HAD}{instead}: they stay as they are in {course.steps} steps in which "
             "the loss does not fall"
         )
     if own and course.samples[-1].never_trained and _much_is_left(course):
@@ -91,6 +94,8 @@ def _nothing_moves(course: Course, thresholds: Thresholds) -> tuple[float, str] 
     if any(group.gradient is not None or group.update for sample in samples for group in sample.groups):
         return None
     names = [group.name for group in samples[-1].groups]
+    if names[0].startswith(OF_NO_MODEL) and course.steps < thresholds.long:
+        return None  # by then it is known what the loss depends on instead
     return 0.85, f"in {course.steps} steps no weight of the model got a gradient or moved ({_some(names)})"
 
 
