@@ -31,6 +31,36 @@ from tests.detectors.numeric_events import (
 )
 
 SICK: dict[str, tuple[str, list[Event]]] = {
+    "a rate that falls to next to nothing after each epoch": (
+        "learning-rate-too-low",
+        [
+            setup(),
+            *health(
+                FLAT,
+                epoch=[n // 2 for n in range(20)],
+                rate=[0.01 * 1e-3 ** (n // 2) for n in range(20)],
+                groups=[groups()] * 2 + [groups(update=1e-9)] * 18,
+            ),
+        ],
+    ),
+    "scores within one": (
+        "output-loss-mismatch",
+        [
+            setup(
+                loss={**SPARSE, **LOGITS},
+                last={**DENSE, "activation": "tanh"},
+                output={**PROBABILITIES, **RAW, "min": -0.9, "max": 0.8},
+            )
+        ],
+    ),
+    "pixels that were divided by 255 twice": (
+        "unscaled-input",
+        [setup(inputs=[{**INPUT, "min": 0.0, "max": 0.0039}]), *health(FLAT)],
+    ),
+    "an infinity that half precision hides": (
+        "mixed-precision-overflow",
+        [setup(half="float16", overflow="rsqrt"), *health(FLAT)],
+    ),
     "softmax over one unit": ("output-loss-mismatch", [setup(output={**PROBABILITIES, "shape": [32, 1]})]),
     "softmax, then again in the loss": ("output-loss-mismatch", [setup(loss={**SPARSE, **LOGITS})]),
     "logits into a loss of probabilities": (
@@ -218,6 +248,30 @@ def test_what_does_not_fit_its_loss_is_mended_by_a_remedy_for_that(name: str, fr
 
 
 HEALTHY: dict[str, list[Event]] = {
+    "a rate that is lowered again and again where the loss stands still": [
+        setup(),
+        *health(
+            FLAT,
+            epoch=[n // 2 for n in range(20)],
+            rate=[0.01 * 1e-3 ** max(0, n // 2 - 1) for n in range(20)],
+            groups=[groups()] * 4 + [groups(update=1e-9)] * 16,
+        ),
+    ],
+    "scores that were made larger after tanh": [
+        setup(
+            loss={**SPARSE, **LOGITS}, last={**DENSE, "activation": None}, output={**PROBABILITIES, **RAW, "min": -5.0}
+        ),
+        *health(FALLS),
+    ],
+    "small features that are learned from": [setup(inputs=[{**INPUT, "min": 0.0, "max": 0.004}]), *health(FALLS)],
+    "small features, normalised in the model": [
+        setup(inputs=[{**INPUT, "min": 0.0, "max": 0.004}], normalised=True),
+        *health(FLAT),
+    ],
+    "an infinity in half precision that does no harm": [
+        setup(half="float16", overflow="rsqrt"),
+        *health(FALLS),
+    ],
     "columns that are empty": [setup(inputs=[{**INPUT, "columns": {"count": 20, "constant": 12}}]), *health(FALLS)],
     "a constant beside the data": [
         setup(inputs=[INPUT, {**INPUT, "name": "scale", "min": 1, "max": 1, "std": 0}]),

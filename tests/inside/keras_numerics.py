@@ -282,6 +282,43 @@ def missing_in_every_batch() -> Any:
     return fit(dense(), holed(holed(X, list(range(0, ROWS, 3))), list(range(ROWS)), np.inf, column=4), Y)
 
 
+class Denoiser(keras.Model):
+    """Draws by `tf.random` in its own step, and trains its last layer alone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.encoder, self.decoder = layers.Dense(4, activation="tanh"), layers.Dense(6)
+
+    def call(self, x: Any) -> Any:
+        return self.decoder(self.encoder(tf.nn.dropout(x, 0.1)))
+
+    def train_step(self, data: Any) -> Any:
+        x, _ = data
+        with tf.GradientTape() as tape:
+            noise = tf.random.normal(tf.shape(x), stddev=0.1) * tf.random.uniform((), seed=3)
+            loss = tf.reduce_mean(tf.square(self(x + noise) - x))
+        variables = self.decoder.trainable_variables
+        self.optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
+        return {"loss": loss}
+
+
+def drawing() -> Any:
+    model = Denoiser()
+    model.compile(keras.optimizers.SGD(0.01))
+    fit(model, X, X)
+    return model
+
+
+def sorted_by_class() -> Any:
+    """Four classes one after the other, of which `validation_split` holds the last ones out."""
+    labels = np.sort(X[:, :4].argmax(1))
+    model = keras.Sequential([layers.Input((6,)), layers.Dense(4, "softmax")])
+    model.compile(keras.optimizers.SGD(0.01), "sparse_categorical_crossentropy")
+    history = model.fit(X, labels, epochs=2, batch_size=BATCH, validation_split=0.25, verbose=0)
+    history.history["model"] = model
+    return history
+
+
 def class_too_few() -> Any:
     labels = X[:, :4].argmax(1)
     labels[BATCH * 5 :: 7] = 4
@@ -298,9 +335,10 @@ def ignored_class() -> Any:
     return model
 
 
-SICK.update({one.__name__: one for one in (slipped_label, class_too_few, missing_in_every_batch)})
+SICK.update({one.__name__: one for one in (slipped_label, class_too_few, missing_in_every_batch, sorted_by_class)})
 HEALTHY: dict[str, Callable[[], Any]] = {
-    one.__name__: one for one in (normalised, missing_values, half_precision, speaking, embedded, ignored_class)
+    one.__name__: one
+    for one in (normalised, missing_values, half_precision, speaking, embedded, ignored_class, drawing)
 }
 
 

@@ -76,6 +76,34 @@ def eager_loop(x: Any = X) -> dict[str, Any]:
     return {"losses": losses, "model": model}
 
 
+def eager_loop_that_cuts_off() -> dict[str, Any]:
+    """What goes through NumPy has no gradient; the head learns around it. After each epoch there is a validation."""
+    body = keras.Sequential([layers.Input((6,)), layers.Dense(8, activation="relu", name="body")])
+    head, optimizer = keras.Sequential([layers.Input((8,)), layers.Dense(1, name="head")]), keras.optimizers.SGD(0.01)
+    loss_of, losses = keras.losses.MeanSquaredError(), []
+    for _ in range(EPOCHS):
+        for images, labels in tf.data.Dataset.from_tensor_slices((X, Y)).batch(BATCH):
+            with tf.GradientTape() as tape:
+                loss = loss_of(labels, head(tf.constant(body(images).numpy())))
+            variables = [*body.trainable_variables, *head.trainable_variables]
+            optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
+            losses.append(float(loss))
+        head(body(X))
+    return {"losses": losses, "model": None}
+
+
+def eager_loop_that_spreads() -> dict[str, Any]:
+    """A column less a vector, taken in the loop itself."""
+    model, optimizer, losses = small_model(), keras.optimizers.SGD(0.01), []
+    for start in range(0, len(X), BATCH):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(Y[start : start + BATCH, 0] - model(X[start : start + BATCH])))
+        grads = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(grads, model.trainable_variables, strict=True))
+        losses.append(float(loss))
+    return {"losses": losses, "model": model}
+
+
 def loop_with_a_generator() -> Any:
     """Noise from a generator of the script's own, which moves on with each draw; a loss that is compared with it."""
     noises = tf.random.Generator.from_seed(9)
@@ -99,5 +127,7 @@ SICK: dict[str, Callable[[], dict[str, Any]]] = {
     "loop_with_bad_rows": lambda: compiled_loop(holed(X, BAD_ROWS)),
     "head_alone": head_alone,
     "loop_with_own_loss": lambda: compiled_loop(own=root_of),
+    "eager_loop_that_spreads": eager_loop_that_spreads,
+    "eager_loop_that_cuts_off": eager_loop_that_cuts_off,
     "eager_loop_with_bad_rows": lambda: eager_loop(holed(X, BAD_ROWS)),
 }

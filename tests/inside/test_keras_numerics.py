@@ -23,7 +23,7 @@ pytestmark = [
 
 ROOT = Path(__file__).parents[2]
 LOOPS = ("compiled_loop", "eager_loop", "loop_with_a_generator")
-HEALTHY = ("normalised", "missing_values", "half_precision", "speaking", "embedded", "ignored_class")
+HEALTHY = ("normalised", "missing_values", "half_precision", "speaking", "embedded", "ignored_class", "drawing")
 ORIGINS = {  # by case: the step, where it was seen, where it came from
     "hidden_rows": (5, "weights", "input"),
     "inf_column": (5, "loss", "input"),
@@ -40,7 +40,8 @@ CASES = (
     "terminates_on_nan:protect", "always_bad:protect", "steep:protect", "broken_sensor", "broken_sensor:protect",
     "slot_alone", "metric_alone", "metric_alone:protect",
     "metric_then_rows:protect", "head_alone", "slipped_label", "slipped_label:protect", "class_too_few:protect",
-    "missing_in_every_batch", "missing_in_every_batch:protect",
+    "missing_in_every_batch", "missing_in_every_batch:protect", "eager_loop_that_cuts_off", "eager_loop_that_spreads",
+    "sorted_by_class",
 )  # fmt: skip
 
 
@@ -150,6 +151,36 @@ def test_variables_that_the_tape_was_not_asked_for_are_told_once_they_stayed_the
     names = [sample.get("left_out") for sample in samples]
     assert not any(names[:5]) and names[-1] == ["body/dense/kernel", "body/dense/bias"]
     assert not any(sample.get("left_out") for sample in told("compiled_loop", "numerics.health"))
+
+
+def test_an_eager_loop_is_sampled_by_what_its_own_calls_gave() -> None:
+    (setup,) = told("eager_loop_that_cuts_off", "numerics.setup")
+    assert (setup["loss"]["family"], setup["last"]["layer"], setup["output"]["shape"][1:]) == (
+        "regression",
+        "head",
+        [1],
+    )
+    samples = told("eager_loop_that_cuts_off", "numerics.health")
+    assert len(samples) >= 4
+    for one in samples:
+        of_body, of_head = one["groups"]
+        assert of_body[2] is None and of_head[2] > 0.0 and of_head[3] > 0.0
+    assert len(told("eager_loop", "numerics.health")) >= 3
+    (spread,) = told("eager_loop_that_spreads", "numerics.setup")
+    assert spread["inputs"][0]["shape"] == [16, 6]
+    assert (spread["loss"]["compared"], spread["last"]["units"]) == ([16, 16], 1)
+
+
+def test_a_step_that_draws_at_random_is_sampled_with_gradients_and_what_it_leaves_out() -> None:
+    samples = told("drawing", "numerics.health")
+    assert all(group[2] is None or group[2] > 0.0 for one in samples for group in one["groups"])
+    assert [name.rsplit("/", 1)[1] for name in samples[-1]["left_out"]] == ["kernel", "bias"]
+
+
+def test_classes_that_are_held_out_are_counted_once() -> None:
+    (event,) = told("sorted_by_class", "numerics.held_out")
+    assert [row[0] for row in event["counts"]] == [0, 1, 2, 3]
+    assert event["counts"][0][2] == 0 and event["counts"][3][2] > 50
 
 
 def test_a_clean_source_and_a_bad_batch_are_told_apart() -> None:

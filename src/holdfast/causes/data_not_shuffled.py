@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from holdfast.causes.form import CauseRecord, keras, python, torch
 
+LAST_ROWS = "the last rows"  # the words of `detectors/numerics/shuffling`
 CAUSE = CauseRecord(
     id="data-not-shuffled",
     family="data",
@@ -10,11 +11,22 @@ CAUSE = CauseRecord(
     sure="The classes in the batches, one after the other.",
     says_more_than=("dead-activations",),
     recipes=(
-        keras("Shuffle all rows, before they are batched", "dataset = dataset.shuffle(len(x), seed=1).batch(32)"),
-        keras("Let fit shuffle arrays", "model.fit(x, y, shuffle=True)"),
+        keras(
+            "Shuffle before fit holds out the last rows",
+            "order = numpy.random.default_rng(1).permutation(len(x))\nmodel.fit(x[order], y[order], validation_split=0.2)",
+            said=LAST_ROWS,
+        ),
+        keras(
+            "Shuffle all rows, before they are batched",
+            "dataset = dataset.shuffle(len(x), seed=1).batch(32)",
+            unsaid=LAST_ROWS,
+        ),
+        keras("Let fit shuffle arrays", "model.fit(x, y, shuffle=True)", unsaid=LAST_ROWS),
         torch("Let the loader shuffle", "DataLoader(dataset, batch_size=32, shuffle=True)"),
         python(
-            "Shuffle arrays once", "order = numpy.random.default_rng(1).permutation(len(x))\nx, y = x[order], y[order]"
+            "Shuffle arrays once",
+            "order = numpy.random.default_rng(1).permutation(len(x))\nx, y = x[order], y[order]",
+            unsaid=LAST_ROWS,
         ),
     ),
 )

@@ -11,6 +11,9 @@ CONSTANT = "which the script made itself"  # the words of `detectors/numerics/no
 MASKED = "a row that is -Inf throughout|a value that was given as -Inf"
 CTC = "such a result: ctc_loss"
 DEVIATION = r"such a result: (?:std|var)\b"
+ANGLE = r"(?i:such a result: (?:acos|asin)\b)"
+MEAN = r"(?i:such a result: (?:nan)?mean\b)"
+GIVEN = "a value that was given as (?:Inf|NaN)"
 NO_LABEL = "no label that counts"
 EPSILON = "the epsilon of .* is 0"
 NO_LOGARITHM = (
@@ -43,7 +46,7 @@ CAUSE = CauseRecord(
         torch(
             "Mend it where it is made",
             "weights = total / counts.clamp(min=1)  # a class may be missing",
-            said=CONSTANT,
+            said=f"{GIVEN}|{CONSTANT}",
         ),
         keras("Keep what the root is taken of above zero", "distance = tf.sqrt(tf.maximum(squares, 1e-8))", said=ROOT),
         torch("Keep what the root is taken of above zero", "distance = torch.sqrt(squares + 1e-8)", said=ROOT),
@@ -52,6 +55,27 @@ CAUSE = CauseRecord(
         ),
         torch(
             "Keep the divisor away from zero", "mean = total / count.clamp_min(1e-8)  # never negative", said=DIVIDED
+        ),
+        torch(
+            "Keep away from the ends, where the slope is infinite",
+            "angle = torch.acos(cosine.clamp(-1 + 1e-6, 1 - 1e-6))",
+            said=ANGLE,
+        ),
+        keras(
+            "Keep away from the ends, where the slope is infinite",
+            "angle = tf.acos(tf.clip_by_value(cosine, -1 + 1e-6, 1 - 1e-6))",
+            said=ANGLE,
+        ),
+        torch("A mean that may be over nothing", "mean = members.sum(0) / max(len(members), 1)", said=MEAN),
+        keras(
+            "A mean that may be over nothing",
+            "count = tf.cast(tf.shape(members)[0], members.dtype)\nmean = tf.math.divide_no_nan(tf.reduce_sum(members, 0), count)",
+            said=MEAN,
+        ),
+        keras(
+            "Mend it where it is made",
+            "weights = total / np.maximum(counts, 1)  # a class may be missing",
+            said=f"{GIVEN}|{CONSTANT}",
         ),
         torch("Find the operation", "torch.autograd.set_detect_anomaly(True)", unsaid=PLAIN_MATH),
         torch(

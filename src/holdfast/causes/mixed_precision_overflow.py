@@ -15,12 +15,17 @@ CAUSE = CauseRecord(
             "Use bfloat16, which has float32's range",
             'with torch.autocast("cuda", dtype=torch.bfloat16):\n    loss = loss_function(model(x), y)',
         ),
+        torch(
+            "Square and sum in float32",
+            "mean = x.float().pow(2).mean(-1, keepdim=True)\nx = (x.float() * torch.rsqrt(mean + 1e-5)).to(x.dtype)",
+            said="was given infinity",
+        ),
         keras("Use bfloat16, which has float32's range", 'keras.mixed_precision.set_global_policy("mixed_bfloat16")'),
         jax("Use bfloat16, which has float32's range", "x = x.astype(jnp.bfloat16)"),
         torch(
             "Scale the loss",
             'scaler = torch.amp.GradScaler("cuda")',
-            unsaid="it began in the (?:forward pass|loss function)",  # a scaled loss is larger still
+            unsaid="it began in the (?:forward pass|loss function)|was given infinity",  # a scaled loss is larger still
         ),
     ),
     exceptions=(

@@ -79,6 +79,30 @@ CAUSE = CauseRecord(
             when="logits for logarithms",
         ),
         Recipe(
+            "Give it logarithms of probabilities; the targets stay probabilities",
+            'loss = torch.nn.functional.kl_div(\n    logits.log_softmax(-1), targets, reduction="batchmean")',
+            TORCH,
+            when="logits for a divergence",
+        ),
+        Recipe(
+            "End in probabilities",
+            'keras.layers.Dense($units, activation="softmax")  # the last layer',
+            KERAS,
+            when="logits for a divergence",
+        ),
+        Recipe(
+            "Give it logarithms of probabilities",
+            "log_probs = logits.log_softmax(-1)  # of shape (frames, rows, symbols)\nloss = torch.nn.functional.ctc_loss(log_probs, targets, frames, lengths)",
+            TORCH,
+            when="logits for alignments",
+        ),
+        Recipe(
+            "A yes or no for each class",
+            'keras.layers.Dense($units, activation="sigmoid")  # the last layer\n# with loss="binary_crossentropy", metrics=["binary_accuracy"]',
+            KERAS,
+            when="several of many",
+        ),
+        Recipe(
             "Take the softmax over the classes",
             "torch.nn.Softmax(dim=1)  # or leave it out: cross_entropy takes logits",
             TORCH,
@@ -137,6 +161,24 @@ CAUSE = CauseRecord(
             "labels = (labels == highest).float()  # highest: of the whole data set\n# more than two classes: Linear(features, classes), cross_entropy",
             TORCH,
             when="label range",
+        ),
+        Recipe(
+            "Bring what is to be given between 0 and 1",
+            "y = (y - y.min(axis=0)) / (y.max(axis=0) - y.min(axis=0) + 1e-8)",
+            KERAS,
+            when="quantities as shares",
+        ),
+        Recipe(
+            "Or a loss for quantities, and no activation",
+            'keras.layers.Dense($units)  # the last layer\nmodel.compile(optimizer, loss="mse")',
+            KERAS,
+            when="quantities as shares",
+        ),
+        Recipe(
+            "A loss for quantities, and no sigmoid",
+            "loss = torch.nn.functional.mse_loss(outputs, targets)",
+            TORCH,
+            when="quantities as shares",
         ),
         Recipe(
             "A quantity is predicted without an activation",

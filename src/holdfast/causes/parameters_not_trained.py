@@ -4,6 +4,8 @@ from holdfast.causes.form import CauseRecord, keras, torch
 
 CUT_OFF = "cut off from the loss"  # the words of `detectors/numerics/untrained`
 CLEARED = "gone at the update"
+REPLACED = "no model has any more"
+NOT_HAD = "no optimizer has them|never given to the optimizer"
 CAUSE = CauseRecord(
     id="parameters-not-trained",
     family="numerics",
@@ -18,6 +20,11 @@ CAUSE = CauseRecord(
             said=CLEARED,
         ),
         torch(
+            "Make the optimizer after the last layer was put in",
+            "model.fc = torch.nn.Linear(model.fc.in_features, classes)\noptimizer = torch.optim.Adam(model.parameters(), lr=1e-3)  # after it",
+            said=REPLACED,
+        ),
+        torch(
             "Leave the way from the loss to these layers whole",
             "features = encoder(x)\n# without .detach(), .data, .numpy() or torch.no_grad() on it",
             said=CUT_OFF,
@@ -28,14 +35,19 @@ CAUSE = CauseRecord(
             said=CUT_OFF,
         ),
         keras(
+            "Ask the tape for all that is to be trained, and give it to the optimizer",
+            "variables = encoder.trainable_variables + head.trainable_variables\ngradients = tape.gradient(loss, variables)\noptimizer.apply_gradients(zip(gradients, variables))",
+            said=NOT_HAD,
+        ),
+        keras(
             "Set what is to be trained, then compile again",
             "model.trainable = True\nmodel.compile(optimizer=optimizer, loss=loss)\nmodel.summary(show_trainable=True)",
-            unsaid=CUT_OFF,
+            unsaid=f"{CUT_OFF}|{NOT_HAD}",
         ),
         torch(
             "Give the optimizer all that is to be trained",
             "for parameter in model.parameters():\n    parameter.requires_grad_(True)\noptimizer = torch.optim.Adam(model.parameters(), lr=1e-3)",
-            unsaid=CUT_OFF,
+            unsaid=f"{CUT_OFF}|{REPLACED}|{CLEARED}",
         ),
         torch(
             "See what gets no gradient",

@@ -16,6 +16,7 @@ CAUSE = CauseRecord(
         "vanishing-gradients",
     ),
     recipes=(
+        python("Scale it once, not twice", "x = x / 255.0  # here, and nowhere else", said="next to nothing"),
         keras(
             "Scale them in the model",
             "norm = keras.layers.Normalization()\nnorm.adapt(x_train)  # then put it first",

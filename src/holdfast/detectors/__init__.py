@@ -27,8 +27,8 @@ NUMERICS = (
     _detector("unscaled-target", "numerics.scale.find_target"),
     _detector("bad-initialization", "numerics.initial_weights.find"),
     _detector("parameters-not-trained", "numerics.untrained.find"),
-    _detector("learning-rate-too-high", "numerics.learning_rate.find_high"),
-    _detector("learning-rate-too-low", "numerics.learning_rate.find_low"),
+    _detector("learning-rate-too-high", "numerics.learning_rate.find"),
+    _detector("learning-rate-too-low", "numerics.low_rate.find"),
     _detector("vanishing-gradients", "numerics.gradients.find_vanishing"),
     _detector("exploding-gradients", "numerics.gradients.find_exploding"),
     _detector("dead-activations", "numerics.dead_units.find"),
@@ -37,6 +37,7 @@ NUMERICS = (
     _detector("data-not-shuffled", "numerics.shuffling.find"),
     _detector("constant-input", "numerics.constant_input.find"),
     _detector("batch-too-small-for-normalization", "numerics.batch_of_one.find"),
+    _detector("mixed-precision-overflow", "numerics.hidden_overflow.find"),
     _detector("bad-labels", "fed_batches.find_labels"),
 )
 # Memory first: the cheapest, and the ones whose warning must not wait for anything.
@@ -81,6 +82,7 @@ FOR_DIAGNOSIS: tuple[Detector, ...] = (
     _detector("hang", "hang.find_ending"),
     _detector("non-finite", "numerics.non_finite.find"),
     _detector("batch-too-small-for-normalization", "numerics.batch_of_one.find"),
+    _detector("mixed-precision-overflow", "numerics.hidden_overflow.find"),
     _detector("bad-labels", "fed_batches.find_labels_at_the_end"),
     _detector("form-changed", "fed_batches.find_form"),
 )

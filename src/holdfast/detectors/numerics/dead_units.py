@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
-from holdfast.detectors.numerics.facts import READS, Course, Units, read
+from holdfast.detectors.numerics.facts import READS, Course, read
+from holdfast.detectors.numerics.samples import Units
 from holdfast.vocabulary import Evidence, Finding, Window
 from holdfast.windows import reads
 

@@ -3,132 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from statistics import median
 from typing import Any
 
+from holdfast.detectors.numerics.samples import Health, finite, number
 from holdfast.recorded_events import WentOn
 from holdfast.vocabulary import Detail, Event, Window
 from holdfast.windows import Reads
 
 SETUP, HEALTH, NON_FINITE, EPOCH = "numerics.setup", "numerics.health", "numerics.non_finite", "numerics.epoch"
 READS = Reads(events=(SETUP, HEALTH, NON_FINITE, EPOCH, WentOn.KIND))
-
-
-def number(value: object) -> float | None:
-    """NaN and infinity come as words."""
-    if isinstance(value, bool) or value is None:
-        return None
-    try:
-        return float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        return None
-
-
-def finite(value: object) -> float | None:
-    found = number(value)
-    return found if found is not None and math.isfinite(found) else None
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """A layer's weights in one sample."""
-
-    name: str
-    weight: float | None
-    gradient: float | None  # None: there is none at all
-    update: float | None
-    zero_share: float | None
-    numbers: int
-
-    @property
-    def update_ratio(self) -> float | None:
-        if self.update is None or not self.weight or not math.isfinite(self.update):
-            return None
-        return self.update / self.weight
-
-    @property
-    def gradient_rms(self) -> float | None:
-        """Of one number: layers of different size are compared by it."""
-        if self.gradient is None or not math.isfinite(self.gradient) or not self.numbers:
-            return None
-        return self.gradient / math.sqrt(self.numbers)
-
-
-@dataclass(frozen=True, slots=True)
-class Units:
-    layer: str
-    activation: str
-    dead: float
-    saturated: float
-
-
-@dataclass(frozen=True, slots=True)
-class Classes:
-    """Of the labels of one batch."""
-
-    distinct: int
-    share: float
-    rows: int
-    most_common: str
-
-
-@dataclass(frozen=True, slots=True)
-class Health:
-    """One sample of a training step."""
-
-    at: float
-    step: int
-    loss: float | None
-    rate: float | None
-    groups: tuple[Group, ...]
-    units: tuple[Units, ...]
-    classes: Classes | None
-    correct: float | None
-    spread: float | None
-    scale: float | None
-    left_out: tuple[str, ...] = ()
-    unregistered: tuple[str, ...] = ()
-    carried: float | None = None
-
-    @property
-    def moved(self) -> float | None:
-        """By how much of themselves the weights move: the middle layer's."""
-        ratios = [ratio for group in self.groups if (ratio := group.update_ratio) is not None and group.numbers > 16]
-        return median(ratios) if ratios else None
-
-    @classmethod
-    def of(cls, event: Event) -> Health:
-        data = event.data
-        groups = (row for row in data.get("groups") or () if len(row) >= 6)
-        units = (row for row in data.get("units") or () if len(row) >= 4)
-        return cls(
-            event.at,
-            int(number(data.get("step")) or 0),
-            number(data.get("loss")),
-            finite(data.get("rate")),
-            tuple(
-                Group(str(r[0]), number(r[1]), number(r[2]), number(r[3]), finite(r[4]), int(number(r[5]) or 0))
-                for r in groups
-            ),
-            tuple(Units(str(r[0]), str(r[1] or ""), finite(r[2]) or 0.0, finite(r[3]) or 0.0) for r in units),
-            _classes(data.get("classes")),
-            finite(data.get("correct")),
-            finite(data.get("spread")),
-            finite(data.get("scale")),
-            tuple(str(name) for name in data.get("left_out") or ()),
-            tuple(str(name) for name in data.get("unregistered") or ()),
-            finite(data.get("carried")),
-        )
-
-
-def _classes(row: object) -> Classes | None:
-    if not isinstance(row, Sequence) or len(row) < 4 or finite(row[1]) is None:
-        return None
-    return Classes(int(finite(row[0]) or 0), finite(row[1]) or 0.0, int(finite(row[2]) or 0), str(row[3]))
 
 
 class Part(dict[str, Any]):
@@ -172,6 +60,7 @@ class Setup:
     linear: tuple[str, ...] = ()
     normalised_alone: tuple[str, ...] = ()
     heads: tuple[Part, ...] = ()
+    overflow: str = ""
 
     @classmethod
     def of(cls, event: Event) -> Setup:
@@ -183,7 +72,7 @@ class Setup:
             inputs, part("first_layer").text("kind"), part("optimizer"), part("weights"), bool(data.get("recurrent")),
             bool(data.get("normalised")), str(data.get("half") or ""), tuple(str(name) for name in data.get("linear") or ()),
             tuple(str(name) for name in data.get("normalised_alone") or ()),
-            tuple(Part(one) for one in data.get("heads") or () if isinstance(one, Mapping)),
+            tuple(Part(one) for one in data.get("heads") or () if isinstance(one, Mapping)), str(data.get("overflow") or ""),
         )  # fmt: skip
 
     def each_head(self) -> Iterator[tuple[str, Setup]]:
@@ -230,6 +119,12 @@ class Setup:
         if self.family != "regression":
             return 0.0
         return abs(self.targets.number("mean") or 0.0) + (self.targets.number("std") or 0.0)
+
+    @property
+    def inputs_are_targets(self) -> bool:
+        """An autoencoder, as far as numbers tell: it is given what it is to give."""
+        known = ("shape", "min", "max", "mean", "std")
+        return any(all(one[key] == self.targets[key] for key in known) for one in self.inputs)
 
     @property
     def rate(self) -> float | None:
@@ -291,6 +186,11 @@ class Course:
         improved = self.improved()
         return improved is not None and abs(improved) <= max(share, 1.5 * self.noise())
 
+    def solved(self) -> bool:
+        """There is nothing left to learn."""
+        right = [sample.correct for sample in self.samples[-3:] if sample.correct is not None]
+        return bool(right) and min(right) > 0.95
+
     def hopeless(self) -> float | None:
         """How many times as large a squared error is, after many steps, as that of a model which always says 0."""
         losses = [loss for loss in self.losses()[-5:] if math.isfinite(loss)]
@@ -319,6 +219,20 @@ class Course:
             return False
         guesses = all((one.correct or 0.0) <= 1.0 / self.setup.classes + 0.12 for one in late)
         return guesses and min(losses) >= 0.97 * self.setup.chance_loss
+
+    def knows_nothing(self) -> bool:
+        """Its error is that of one that gives the same for every row, where what is to be given tells that much."""
+        losses = [loss for loss in self.losses()[-3:] if math.isfinite(loss)]
+        if self.setup is None or len(losses) < 3:
+            return False
+        if self.setup.classifies:
+            return median(losses) >= 0.95 * self.setup.chance_loss
+        spread, name = self.setup.targets.number("std"), self.setup.loss.text("name")
+        return (
+            bool(spread)
+            and any(word in name for word in ("mse", "squared"))
+            and median(losses) >= 0.95 * (spread or 0) ** 2
+        )
 
     def learns(self) -> bool | None:
         """Beyond the noise of its batches, by the loss or by what is predicted right. None: too little is known."""
@@ -365,7 +279,7 @@ def figure(value: float | None) -> str:
 def smaller_rate(setup: Setup | None, rate: float) -> float:
     """To try next: a tenth, and no more than what such an optimizer is begun with."""
     usual = 1e-3 if setup is not None and setup.adaptive else 0.1
-    return usual if rate / 10 > 10 * usual else rate / 10
+    return usual if rate / 10 >= 10 * usual else rate / 10
 
 
 def rate_details(setup: Setup | None, lower: float | None = None, higher: float | None = None) -> dict[str, Any]:

@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 from statistics import median
 
-from holdfast.detectors.numerics.facts import READS, Course, Health, figure, read
+from holdfast.detectors.numerics.facts import READS, Course, figure, read
+from holdfast.detectors.numerics.samples import Health
 from holdfast.vocabulary import Evidence, Finding, Window
 from holdfast.windows import reads
 
@@ -17,6 +18,8 @@ class Thresholds:
     steps: int = 60
     layers: int = 3
     faded: float = 1e-4  # of one number of the first layers, against the last ones
+    squashed: float = 1e-2  # of it, where outputs are the same for every row
+    same: float = 2e-3  # of their size: how far outputs of a batch are apart
     explodes: float = 1e3  # the gradient against the weights
     jumps: float = 1e3  # the largest against the usual
 
@@ -28,7 +31,8 @@ def find_vanishing(window: Window, thresholds: Thresholds = Thresholds()) -> Fin
     if course.setup is None or len(samples) < thresholds.samples or course.steps < thresholds.steps or course.learns():
         return None
     ratios = [ratio for sample in samples if (ratio := _first_to_last(sample, thresholds)) is not None]
-    if len(ratios) < thresholds.samples or median(ratios) > thresholds.faded or course.learns() is None:
+    least = thresholds.squashed if _is_squashed(course, thresholds) else thresholds.faded
+    if len(ratios) < thresholds.samples or median(ratios) > least or course.learns() is None:
         return None
     first, last = samples[-1].groups[0], samples[-1].groups[-1]
     text = (
@@ -36,6 +40,13 @@ def find_vanishing(window: Window, thresholds: Thresholds = Thresholds()) -> Fin
         f"{figure(last.gradient)}), over {course.steps} steps in which the loss did not fall"
     )
     return Finding("vanishing-gradients", 0.85, (Evidence(text, "telemetry", samples[-1].at, median(ratios)),))
+
+
+def _is_squashed(course: Course, thresholds: Thresholds) -> bool:
+    """From the first sample to the last the outputs are the same for every row: what is fed is lost on its way, too."""
+    known = [(one.spread, one.scale) for one in course.samples if one.spread is not None and one.scale]
+    same = all(spread <= thresholds.same * scale for spread, scale in known if spread is not None and scale is not None)
+    return len(known) >= thresholds.samples and same
 
 
 def _with_gradients(course: Course) -> list[Health]:

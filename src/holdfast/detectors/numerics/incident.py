@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from holdfast.detectors.numerics.facts import Part, finite, number
+from holdfast.detectors.numerics.facts import Part
+from holdfast.detectors.numerics.samples import finite, number
 from holdfast.vocabulary import Event
 
 

@@ -17,6 +17,7 @@ class Thresholds:
     steps: int = 30
     times: float = 10.0  # the deviation that keeps a layer's output at the scale of its input
     saturated: float = 0.5  # of the units
+    throughout: float = 0.8  # of a layer's, in every look: what is behind it may learn from such features all the same
     first_loss: float = 8.0
     no_gradient: float = 0.8  # of a layer's numbers: its bias gets one all the same
 
@@ -68,7 +69,7 @@ def _too_large(course: Course, largest: Part, thresholds: Thresholds) -> Finding
         return None
     inputs = math.prod(shape) // max(shape[0], shape[-1])  # the smaller guess of how many a unit adds up
     usual = math.sqrt(2.0 / max(1, inputs))
-    if deviation < thresholds.times * usual or course.learns():
+    if deviation < thresholds.times * usual or (course.learns() and not _stays_saturated(course, thresholds)):
         return None
     saturated = max((unit.saturated for sample in course.samples[:5] for unit in sample.units), default=0.0)
     losses = [loss for loss in course.losses()[:3] if math.isfinite(loss)]
@@ -83,3 +84,13 @@ def _too_large(course: Course, largest: Part, thresholds: Thresholds) -> Finding
         f"{inputs} inputs want; {effect}"
     )
     return Finding("bad-initialization", 0.8, (Evidence(text, "telemetry", setup.at, deviation),))
+
+
+def _stays_saturated(course: Course, thresholds: Thresholds) -> bool:
+    """A layer, from the first look to the last, over many steps: nothing before it is trained."""
+    looks: dict[str, list[float]] = {}
+    for sample in course.samples:
+        for unit in sample.units:
+            looks.setdefault(unit.layer, []).append(unit.saturated)
+    lowest = (min(shares) for shares in looks.values() if len(shares) >= 2)
+    return course.steps >= thresholds.steps and max(lowest, default=0.0) >= thresholds.throughout

@@ -1,4 +1,4 @@
-"""A learning rate that is far too high or far too low for this model, by what its updates do to the weights and the loss."""
+"""A learning rate that is far too high for this model, by what its updates do to the weights and the loss."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from holdfast.vocabulary import Evidence, Finding, Window
 from holdfast.windows import reads
 
 DECAY = "a weight decay"  # by which the recipe is chosen
-CLIPPED = "clipped to almost nothing"  # by which the recipe is chosen
+TOLD = 1e-3  # of the weights: what moves less is no sign of a high rate
 FALLEN = 0.6  # of the lowest of the first losses
 
 
@@ -30,20 +30,15 @@ class Thresholds:
     patience: int = 4  # …so it takes so many times the steps
     grown: float = 3.0  # times the first loss
     blown_up: float = 3.0  # times the loss of a guess
+    had_learned: float = 0.7  # of the loss of a guess
     target_scale: float = 1e3
     jump: float = 5.0  # times the rate before
     learned: float = 0.7  # of the first loss, before a jump…
     lost: float = 0.95  # …and after it: all that was learned is gone
-    low_ratio: float = 3e-5
-    low_steps: int = 100
-    low_change: float = 0.02  # of the loss, over all steps seen
-    low_rate: float = 2e-6  # of an adaptive optimizer; fine-tuning goes down to 5e-6
-    low_plain_rate: float = 2e-5
-    kept: float = 1e-3  # of a gradient, by a script that clips it
 
 
 @reads(READS)
-def find_high(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:
+def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:
     course = read(window)
     samples = course.samples
     if (
@@ -74,6 +69,8 @@ def find_high(window: Window, thresholds: Thresholds = Thresholds()) -> Finding 
         )
     elif absurd and (guess := _guesses_for_epochs(course, thresholds)):
         effect, confidence = guess, 0.8
+    elif absurd and (lost := _fell_apart(course, thresholds)):
+        effect, confidence = lost, 0.75
     elif absurd and _blew_up(course, thresholds):
         effect, confidence = "the loss rose, and after that it is no better than a guess: " + _told(course), 0.8
     elif (
@@ -87,9 +84,10 @@ def find_high(window: Window, thresholds: Thresholds = Thresholds()) -> Finding 
         effect, confidence = "the loss grows from sample to sample: " + _told(course), 0.75
     else:
         return None
-    moved = f", one update moves the weights by {ratio:.1%}" if ratio is not None else ""
-    text = f"with a learning rate of {figure(rate)}{moved}{_decay(course, rate, thresholds)}, {effect}"
-    details = rate_details(course.setup, lower=smaller_rate(course.setup, rate))
+    moved = f", one update moves the weights by {ratio:.1%}" if ratio is not None and ratio >= TOLD else ""
+    decay = _decay(course, rate, thresholds)
+    text = f"with a learning rate of {figure(rate)}{moved}{decay}, {effect}"
+    details = rate_details(course.setup, lower=rate if decay else smaller_rate(course.setup, rate))
     return Finding("learning-rate-too-high", confidence, (Evidence(text, "telemetry", samples[-1].at, rate),), details)
 
 
@@ -138,12 +136,35 @@ def _blew_up(course: Course, thresholds: Thresholds) -> bool:
 
 def _guesses_for_epochs(course: Course, thresholds: Thresholds) -> str | None:
     """Where steps are too slow to be sampled often: by the losses of whole epochs."""
-    if course.setup is None or not course.setup.classifies or len(course.shown) < 3 or _solved(course):
+    if course.setup is None or not course.setup.classifies or len(course.shown) < 3 or course.solved():
         return None
     lowest, chance = min(loss for _, loss in course.shown), course.setup.chance_loss
     if course.shown[-1][0] < 2 * thresholds.steps or lowest < chance:
         return None
     return f"the loss of an epoch is {figure(lowest)} at best, where a model that knows nothing has {figure(chance)}"
+
+
+def _fell_apart(course: Course, thresholds: Thresholds) -> str | None:
+    """It had learned to tell classes, and in the end it does worse than one that knows nothing; by epochs, or else by samples."""
+    losses = [loss for _, loss in course.shown] if len(course.shown) >= 4 else course.losses()
+    if (
+        course.setup is None
+        or not course.setup.classifies
+        or len(losses) < 4
+        or course.steps_told < 2 * thresholds.steps
+    ):
+        return None
+    chance, lowest, last = course.setup.chance_loss, min(losses[:-2]), losses[-2:]
+    if (
+        not all(math.isfinite(loss) for loss in losses)
+        or lowest > thresholds.had_learned * chance
+        or min(last) < chance
+    ):
+        return None
+    return (
+        f"the loss, which was {figure(lowest)} for a while, is {figure(last[-1])} in the end, and a model that knows nothing has "
+        f"{figure(chance)}"
+    )
 
 
 def _diverges(course: Course) -> bool:
@@ -171,70 +192,10 @@ def _does_not_fall(course: Course) -> bool:
 def _has_fallen(course: Course) -> bool:
     """In the end, however it went there: a rate that goes up and down again shakes on purpose."""
     losses = [loss for loss in course.losses() if math.isfinite(loss)]
-    return _solved(course) or (len(losses) > 3 and losses[-1] < FALLEN * min(losses[:3]))
-
-
-def _solved(course: Course) -> bool:
-    """There is nothing left to learn."""
-    right = [sample.correct for sample in course.samples[-3:] if sample.correct is not None]
-    return bool(right) and min(right) > 0.95
+    return course.solved() or (len(losses) > 3 and losses[-1] < FALLEN * min(losses[:3]))
 
 
 def _told(course: Course) -> str:
     losses = course.losses()
     chosen = losses[:2] + losses[len(losses) // 2 : len(losses) // 2 + 1] + losses[-2:]
     return ", ".join(figure(loss) for loss in chosen)
-
-
-def _kept_by_clipping(course: Course) -> float | None:
-    """Of the gradient, by an update that is rate times gradient where nothing is clipped."""
-    if course.setup is None or course.setup.adaptive or not course.setup.optimizer["clips"]:
-        return None
-    shares = [
-        group.update / (sample.rate * group.gradient)
-        for sample in course.samples
-        for group in sample.groups
-        if sample.rate and group.gradient and group.update is not None and math.isfinite(group.gradient)
-    ]
-    return median(shares) if shares else None
-
-
-@reads(READS)
-def find_low(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:
-    """Not while a rate is still being raised, and not where one was high before."""
-    course = read(window)
-    samples = course.samples
-    if (
-        course.setup is None
-        or course.steps < thresholds.low_steps
-        or len(samples) < thresholds.samples
-        or _solved(course)
-    ):
-        return None
-    rates = [sample.rate for sample in samples if sample.rate is not None]
-    rate = max(rates, default=course.setup.rate or 0.0)
-    if rates and rates[-1] > 1.5 * rates[0]:
-        return None  # a warm-up
-    ratios = [ratio for sample in samples if (ratio := sample.moved) is not None]
-    low = rate <= (thresholds.low_rate if course.setup.adaptive else thresholds.low_plain_rate)
-    kept = _kept_by_clipping(course)
-    clipped = kept is not None and kept <= thresholds.kept
-    if (
-        not (low or clipped)
-        or not ratios
-        or max(ratios) > thresholds.low_ratio
-        or not course.flat(thresholds.low_change)
-    ):
-        return None
-    if not any(group.gradient for group in samples[-1].groups):
-        return None  # nothing to learn from, at any rate
-    improved = course.improved() or 0.0
-    of = f" and gradients {CLIPPED} ({kept:.0e} of them)" if clipped else ""
-    text = (
-        f"with a learning rate of {figure(rate)}{of} one update moves the weights by {median(ratios):.1e} of themselves; "
-        f"in {course.steps} steps the loss changed by {abs(improved):.1%}"
-    )
-    details = rate_details(course.setup, higher=1e-3 if course.setup.adaptive else 1e-2)
-    return Finding(
-        "learning-rate-too-low", 0.85 if low else 0.7, (Evidence(text, "telemetry", samples[-1].at, rate),), details
-    )

@@ -14,14 +14,13 @@ from holdfast.detectors.numerics.facts import (
     NON_FINITE,
     READS,
     SETUP,
-    Health,
     Setup,
     figure,
-    finite,
     rate_details,
     smaller_rate,
 )
 from holdfast.detectors.numerics.incident import Incident, first_line, of_data, where
+from holdfast.detectors.numerics.samples import Health, finite
 from holdfast.recorded_events import WentOn
 from holdfast.vocabulary import Event, Evidence, Finding, Window
 from holdfast.windows import reads
@@ -101,6 +100,8 @@ def _cause(incident: Incident, setup: Setup | None, thresholds: Thresholds) -> t
         return "label-out-of-range", 0.9
     if incident.origin == "constant":
         return "invalid-math", 0.85
+    if incident.origin == "weights" and incident.step < 1:
+        return "bad-initialization", 0.85  # NaN before the first step: in what they were made of
     if incident.skipped or (_is_half(incident) and not _runs_away(incident, setup, thresholds)):
         return "mixed-precision-overflow", 0.85
     if incident.values.startswith(NO_LABEL) or _of_ordinary_numbers(incident, thresholds):

@@ -3,41 +3,41 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from holdfast.detectors.numerics.facts import READS, Course, Setup, figure, read
+from holdfast.detectors.numerics.loss_expects import (
+    FORMS,
+    Mismatch,
+    loss_name,
+    never_below_half,
+    one_of_many,
+    several_of_many,
+    units_of,
+    what_the_loss_expects,
+    within_one,
+)
 from holdfast.vocabulary import Evidence, Finding, Window
 from holdfast.windows import reads
 
 SPREAD = "spread shapes"
-# By the family of the loss: its name in Keras and in PyTorch, from logits, and the activation that makes probabilities.
-FORMS = {
-    "binary": ("BinaryCrossentropy", "binary_cross_entropy_with_logits", "sigmoid"),
-    "categorical": ("CategoricalCrossentropy", "cross_entropy", "softmax"),
-    "sparse": ("SparseCategoricalCrossentropy", "cross_entropy", "softmax"),
-}
 BOUNDED = {"sigmoid": (0.0, 1.0), "softmax": (0.0, 1.0), "tanh": (-1.0, 1.0), "hard_sigmoid": (0.0, 1.0)}
 
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    slack: float = 1e-3  # beyond 0 and 1: rounding
     beyond: float = 1.5  # times: a target that the last layer cannot reach
     steps: int = 60
-
-
-class Mismatch(NamedTuple):
-    confidence: float
-    kind: str  # a detail of the finding: the remedies go by it
-    why: str
 
 
 @reads(READS)
 def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:
     course = read(window)
     setup = course.setup
-    if setup is None or not setup.output:
+    if setup is None:
         return None
+    if not setup.output:
+        spread = _shapes(setup)  # which the difference itself tells
+        return _finding(spread, setup) if spread is not None else None
     found = _by_form(setup, thresholds) or _by_effect(course, setup, thresholds)
     if found is not None:
         return _finding(found, setup)
@@ -52,11 +52,13 @@ def _by_form(setup: Setup, thresholds: Thresholds) -> Mismatch | None:
     return (
         _one_unit(setup)
         or _over_rows(setup)
-        or _logits(setup)
-        or _probabilities(setup, thresholds)
+        or what_the_loss_expects(setup)
         or _shapes(setup)
         or _labels(setup)
-        or _one_of_many(setup)
+        or one_of_many(setup)
+        or several_of_many(setup)
+        or never_below_half(setup)
+        or within_one(setup)
         or _range(setup, thresholds)
     )
 
@@ -86,34 +88,29 @@ def _finding(found: Mismatch, setup: Setup) -> Finding:
 def _form(setup: Setup) -> dict[str, str | int]:
     forms = FORMS.get(setup.family)
     names = dict(zip(("keras_loss", "torch_loss", "activation"), forms, strict=True)) if forms else {}
-    return {"units": _units(setup), **names}
-
-
-def _units(setup: Setup) -> int:
-    shape = setup.output.shape()
-    return shape[-1] if len(shape) > 1 else 1
+    return {"units": units_of(setup), **names}
 
 
 def _one_unit(setup: Setup) -> Mismatch | None:
-    if setup.last.text("activation") == "softmax" and _units(setup) == 1:
+    if setup.last.text("activation") == "softmax" and units_of(setup) == 1:
         return Mismatch(
             0.97, "softmax over one unit", "softmax over one unit gives 1.0 for every row, whatever the weights are"
         )
     rows = setup.targets.shape()[0] if setup.targets.shape() else 0
     if setup.loss["vector"] and setup.last["units"] == 1 and rows > 1:
         why = (
-            f"the loss {_name(setup)} is given the {rows} outputs of the batch as one vector, and takes them for the {rows} classes of "
+            f"the loss {loss_name(setup)} is given the {rows} outputs of the batch as one vector, and takes them for the {rows} classes of "
             "one row"
         )
         return Mismatch(0.92, "softmax over one unit", why)
     if setup.family == "categorical" and not setup.loss["from_logits"] and _is_one_column(setup):
-        why = f"the loss {_name(setup)} makes one unit's share of the whole, which is 1.0 for every row: it is 0 whatever the weights are"
+        why = f"the loss {loss_name(setup)} makes one unit's share of the whole, which is 1.0 for every row: it is 0 whatever the weights are"
         return Mismatch(0.95, "softmax over one unit", why)
     if setup.loss["from_logits"] and setup.family in ("categorical", "sparse") and _is_one_column(setup):
         return Mismatch(
             0.95,
             "softmax over one unit",
-            f"the loss {_name(setup)} takes a softmax over one unit: that is 1.0 for every row, whatever the weights are",
+            f"the loss {loss_name(setup)} takes a softmax over one unit: that is 1.0 for every row, whatever the weights are",
         )
     return None
 
@@ -129,56 +126,6 @@ def _over_rows(setup: Setup) -> Mismatch | None:
         return None
     why = f"softmax runs over the rows of the batch ({axis}=0) instead of over the classes ({axis}=1)"
     return Mismatch(0.92, "softmax over rows", why)
-
-
-def _logits(setup: Setup) -> Mismatch | None:
-    """Probabilities into a loss that makes probabilities of what it is given."""
-    activation, made = setup.last.text("activation"), setup.loss["from_logits"]
-    if not made or setup.family not in ("binary", "categorical", "sparse"):
-        return None
-    if activation in ("softmax", "sigmoid"):
-        return Mismatch(
-            0.9,
-            "probabilities for logits",
-            f"the last layer ends in {activation}, and the loss {_name(setup)} applies it once more (it expects logits)",
-        )
-    several = _units(setup) > 1
-    if setup.output["rows_sum_to_1"] and setup.output["between_0_and_1"] and several:
-        return Mismatch(
-            0.85,
-            "probabilities for logits",
-            f"the outputs are probabilities (each row sums to 1), and the loss {_name(setup)} expects logits",
-        )
-    return None
-
-
-def _probabilities(setup: Setup, thresholds: Thresholds) -> Mismatch | None:
-    """Anything else into a loss that takes probabilities: it is cut off at 0 and 1, and has no gradient there."""
-    lowest, highest = setup.output.number("min"), setup.output.number("max")
-    if lowest is None or highest is None:
-        return None
-    if setup.family == "nll":
-        if highest > thresholds.slack:
-            return Mismatch(
-                0.92,
-                "logits for logarithms",
-                f"the loss {_name(setup)} expects logarithms of probabilities (0 or less), and gets up to {figure(highest)}",
-            )
-        return None
-    if setup.loss["from_logits"] is not False or not setup.classifies:
-        return None
-    activation = setup.last.text("activation")
-    outside = lowest < -thresholds.slack or highest > 1 + thresholds.slack
-    if outside or activation in ("relu", "tanh", "linear"):
-        ends = f"the last layer ends in {activation}" if activation else "the outputs are no probabilities"
-        return Mismatch(
-            0.92,
-            "logits for probabilities",
-            (
-                f"the loss {_name(setup)} expects probabilities, and {ends}: its outputs go from {figure(lowest)} to {figure(highest)}"
-            ),
-        )
-    return None
 
 
 def _shapes(setup: Setup) -> Mismatch | None:
@@ -197,15 +144,14 @@ def _shapes(setup: Setup) -> Mismatch | None:
             ),
         )
     compared = tuple(int(size) for size in setup.loss["compared"] or ())
-    count = (
-        output[0] if output in (output[:1], (*output[:1], 1)) else 0
-    )  # a number a row; features of rows are something else
+    count = _numbers(setup, output, rows)
     if count > 1 and compared == (count, count):
+        of = f"of shape {output}" if output else f"({count}, one a row)"
         return Mismatch(
             0.92,
             SPREAD,
             (
-                f"outputs of shape {output} minus the targets give {compared}: their shapes differ by an axis of one, and every output is "
+                f"outputs {of} minus the targets give {compared}: their shapes differ by an axis of one, and every output is "
                 "compared with every target"
             ),
         )
@@ -224,32 +170,25 @@ def _shapes(setup: Setup) -> Mismatch | None:
     )
 
 
+def _numbers(setup: Setup, output: tuple[int, ...], rows: tuple[int, ...]) -> int:
+    """How many the model gives, where that is one a row; features of rows are something else."""
+    if not output:
+        return rows[0] if rows and setup.last["units"] == 1 else 0
+    return output[0] if output in (output[:1], (*output[:1], 1)) else 0
+
+
 def _labels(setup: Setup) -> Mismatch | None:
     lowest, highest = setup.targets.number("min"), setup.targets.number("max")
     if lowest is None or highest is None or setup.family != "binary":
         return None
     if lowest < 0 or highest > 1:
+        whole = setup.targets["integers"] is not False
         return Mismatch(
             0.9,
-            "label range",
-            f"the loss {_name(setup)} expects labels from 0 to 1, and the first batch has {figure(lowest)} to {figure(highest)}",
+            "label range" if whole else "quantities as shares",
+            f"the loss {loss_name(setup)} expects labels from 0 to 1, and the first batch has {figure(lowest)} to {figure(highest)}",
         )
     return None
-
-
-def _one_of_many(setup: Setup) -> Mismatch | None:
-    """It trains, and less well: each class is a question of its own, and a share that is right by saying 0 is told as accuracy."""
-    if setup.family != "binary" or setup.last.text("activation") != "softmax" or _units(setup) < 3:
-        return None
-    if not setup.targets["one_hot"]:
-        return None
-    return Mismatch(
-        0.75,
-        "one of many",
-        (
-            f"softmax chooses one of {_units(setup)} classes, and the loss {_name(setup)} takes each of them as a yes or no of its own"
-        ),
-    )
 
 
 def _range(setup: Setup, thresholds: Thresholds) -> Mismatch | None:
@@ -285,7 +224,7 @@ def _rectified_logits(course: Course, setup: Setup, thresholds: Thresholds) -> M
     last = setup.last.text("layer")
     looks = [units.dead for sample in course.samples for units in sample.units if units.layer == last]
     dead = looks[-1] if looks else 0.0
-    if dead * _units(setup) >= 0.99:
+    if dead * units_of(setup) >= 0.99:
         effect = f"{dead:.0%} of them are 0 for every row, and get no gradient"
         return Mismatch(
             0.85, "rectified logits", f"the last layer ends in relu, so no score of a class can be negative: {effect}"
@@ -301,7 +240,7 @@ def _rectified_logits(course: Course, setup: Setup, thresholds: Thresholds) -> M
 
 def _class_for_each_unit(setup: Setup) -> Mismatch | None:
     """A unit for each class, and the number of the class as what all of them are to give."""
-    units, targets = _units(setup), setup.targets
+    units, targets = units_of(setup), setup.targets
     lowest, highest, distinct = targets.number("min"), targets.number("max"), targets.number("distinct") or 0
     if (
         setup.family != "regression"
@@ -328,12 +267,8 @@ def _classes_by_regression(course: Course, setup: Setup, thresholds: Thresholds)
     return Mismatch(
         0.7,
         "classes as quantities",
-        f"the labels are classes, and the loss {_name(setup)} is made for quantities; the loss does not fall",
+        f"the labels are classes, and the loss {loss_name(setup)} is made for quantities; the loss does not fall",
     )
-
-
-def _name(setup: Setup) -> str:
-    return setup.loss.text("name") or "here"
 
 
 def _as_built(setup: Setup, kind: str) -> str:
@@ -341,10 +276,10 @@ def _as_built(setup: Setup, kind: str) -> str:
     activation = setup.last.text("activation") or "an unknown activation"
     form = {True: ", from logits", False: ", from probabilities"}.get(setup.loss["from_logits"], "")
     line = f" at {setup.loss.text('line')}" if setup.loss["line"] else ""
-    units = setup.last["units"] if kind == SPREAD and setup.last["units"] else _units(setup)
+    units = setup.last["units"] if kind == SPREAD and setup.last["units"] else units_of(setup)
     # Shapes that were spread over each other are told as they became, which is not what the script has.
     labels = "" if kind == SPREAD else f"; labels: shape {setup.targets.shape()}, {setup.targets.text('dtype')}"
     return (
         f"last layer: {layer or layer_kind or '?'} with {units} {'unit' if units == 1 else 'units'} and {activation}; "
-        f"loss: {_name(setup)}{form}{line}{labels}"
+        f"loss: {loss_name(setup)}{form}{line}{labels}"
     )

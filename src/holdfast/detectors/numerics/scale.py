@@ -14,6 +14,7 @@ from holdfast.windows import reads
 @dataclass(frozen=True, slots=True)
 class Thresholds:
     input_scale: float = 30.0  # the largest value fed: images of 0 to 255, salaries, years
+    tiny: float = 0.01  # the largest value fed: pixels that were divided by 255 twice
     first_loss: float = 8.0  # times what a model gives that knows nothing
     apart: float = 1e3  # between the largest and the smallest column
     steps: int = 60
@@ -31,16 +32,29 @@ class Thresholds:
 def find_input(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:
     course = read(window)
     setup = course.setup
-    if setup is None or setup.input_scale < thresholds.input_scale or setup.first_layer.lower().startswith(
+    if setup is None or setup.first_layer.lower().startswith(
         ("normal", "rescal", "batchnorm", "layernorm", "embed", "discret", "hash", "stringlookup")
     ):  # fmt: skip
         return None
-    suffers = _suffers(course, setup, thresholds)
+    if 0.0 < setup.input_scale <= thresholds.tiny:
+        suffers = _is_lost(course, setup, thresholds)
+    else:
+        suffers = _suffers(course, setup, thresholds) if setup.input_scale >= thresholds.input_scale else None
     if suffers is None:
         return None
     confidence, effect = suffers
     evidence = [Evidence(f"{_ranges(setup)}; {effect}", "telemetry", setup.at, setup.input_scale)]
     return Finding("unscaled-input", confidence, tuple(evidence))
+
+
+def _is_lost(course: Course, setup: Setup, thresholds: Thresholds) -> tuple[float, str] | None:
+    """What is fed is nothing beside the biases: scaled twice, most often."""
+    if setup.normalised or course.steps < 2 * thresholds.steps or course.learns() is not False or setup.recurrent:
+        return None
+    return (
+        0.75,
+        f"beside weights and biases of an ordinary size that is next to nothing, and the loss has not fallen in {course.steps} steps",
+    )
 
 
 def _suffers(course: Course, setup: Setup, thresholds: Thresholds) -> tuple[float, str] | None:

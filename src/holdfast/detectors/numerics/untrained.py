@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from statistics import median
 
@@ -9,7 +10,11 @@ from holdfast.detectors.numerics.facts import READS, Course, Setup, read
 from holdfast.vocabulary import Evidence, Finding, Window
 from holdfast.windows import reads
 
+GOOD_ENOUGH, LEFT = 0.8, 0.25  # of the predictions; of the first loss
 CLEARED = "gone at the update"  # by which the recipe is chosen
+NOT_HAD = "no optimizer has them"  # by which the recipe is chosen
+OF_NO_MODEL = "parameter "  # the training process numbers what an optimizer has and no model that was called
+REPLACED = "no model has any more"  # by which the recipe is chosen
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +32,12 @@ class Thresholds:
 def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | None:
     course = read(window)
     setup = course.setup
-    found = _left_out(course) or _nothing_moves(course, thresholds) or _same_epochs(course, thresholds)
+    found = _left_out(course, thresholds) or _nothing_moves(course, thresholds) or _same_epochs(course, thresholds)
     if setup is not None:
         found = (
             _frozen(setup)
             or _frozen_features(setup, course, thresholds)
+            or _replaced(setup, course, thresholds)
             or _not_given(setup, course, thresholds)
             or _cut_off(course, thresholds)
             or found
@@ -44,7 +50,7 @@ def find(window: Window, thresholds: Thresholds = Thresholds()) -> Finding | Non
     return Finding("parameters-not-trained", confidence, (Evidence(text, "telemetry", at),))
 
 
-def _left_out(course: Course) -> tuple[float, str] | None:
+def _left_out(course: Course, thresholds: Thresholds) -> tuple[float, str] | None:
     """Whoever trains a head on features that are good enough does so on purpose: then the loss falls. Layers in a plain list are never
     meant to be there."""
     if not course.samples:
@@ -55,12 +61,29 @@ def _left_out(course: Course) -> tuple[float, str] | None:
             f"the loss depends on {_some(list(unregistered))}, and in {course.steps} steps they stay as they are: they stand in a plain "
             "list or dict, so the model does not count them among its parameters, and no optimizer has them"
         )
-    if own and course.learns() is False:
+    still = _nothing_moves(course, thresholds) is not None
+    if own and (still or course.learns() is False):
+        old = any(group.name.startswith(OF_NO_MODEL) for group in course.samples[-1].groups)
+        instead = f" (it has weights that {REPLACED})" if still and old else ""
         return 0.85, (
-            f"the loss depends on {_some(list(own))}, and no optimizer has them: they stay as they are in {course.steps} steps in which "
+            f"the loss depends on {_some(list(own))}, and {NOT_HAD}{instead}: they stay as they are in {course.steps} steps in which "
             "the loss does not fall"
         )
+    if own and course.samples[-1].never_trained and _much_is_left(course):
+        return 0.75, (
+            f"the loss depends on {_some(list(own))}, and {NOT_HAD}: they hold what they began with, and after {course.steps} steps the "
+            "layers behind them still work with what is random"
+        )
     return None
+
+
+def _much_is_left(course: Course) -> bool:
+    """To be learned: features that are random may be good enough for a head."""
+    right = [sample.correct for sample in course.samples[-5:] if sample.correct is not None]
+    if right:
+        return median(right) < GOOD_ENOUGH
+    losses = [loss for loss in course.losses() if math.isfinite(loss)]
+    return len(losses) >= 6 and min(losses) >= 0 and median(losses[-3:]) > LEFT * median(losses[:3])
 
 
 def _nothing_moves(course: Course, thresholds: Thresholds) -> tuple[float, str] | None:
@@ -71,6 +94,8 @@ def _nothing_moves(course: Course, thresholds: Thresholds) -> tuple[float, str] 
     if any(group.gradient is not None or group.update for sample in samples for group in sample.groups):
         return None
     names = [group.name for group in samples[-1].groups]
+    if names[0].startswith(OF_NO_MODEL) and course.steps < thresholds.long:
+        return None  # by then it is known what the loss depends on instead
     return 0.85, f"in {course.steps} steps no weight of the model got a gradient or moved ({_some(names)})"
 
 
@@ -132,6 +157,28 @@ def _not_given(setup: Setup, course: Course, thresholds: Thresholds) -> tuple[fl
     )
 
 
+def _replaced(setup: Setup, course: Course, thresholds: Thresholds) -> tuple[float, str] | None:
+    """The optimizer was made before a layer was put in the place of another: it has the old one, which no loss depends on. The rest
+    of the model learns around the new one."""
+    missing = [str(name) for name in setup.optimizer["not_given"] or ()]
+    samples = [sample for sample in course.samples if sample.groups]
+    if not missing or len(samples) < thresholds.samples or course.steps < thresholds.steps:
+        return None
+    seen: dict[str, list[bool]] = {}
+    for sample in samples:
+        for group in sample.groups:
+            if group.name.startswith(OF_NO_MODEL):
+                seen.setdefault(group.name, []).append(group.gradient is not None)
+    old = [name for name, has_gradient in seen.items() if len(has_gradient) == len(samples) and not any(has_gradient)]
+    if not old:
+        return None
+    held = f"{len(old)} weights that {REPLACED}, and that never get a gradient"
+    return 0.85, (
+        f"the optimizer has {held}; {len(missing)} trainable weights of the model it does not have ({_some(missing)}): "
+        "the layer was replaced after the optimizer was made, and stays as it is"
+    )
+
+
 def _unmoved(course: Course) -> set[str] | None:
     """Groups whose weights had the same norm in every sample."""
     norms: dict[str, list[float]] = {}
@@ -158,10 +205,13 @@ def _cut_off(course: Course, thresholds: Thresholds) -> tuple[float, str] | None
         if setup
         else set()
     )
+    missing = [str(name) for name in setup.optimizer["not_given"] or ()] if setup else []
     cut: list[str] = []
     for group in samples[-1].groups:
         if group.name in frozen or any(name.startswith(group.name) for name in frozen):
             continue
+        if any(f"/{group.name}/" in f"/{name}" for name in missing):
+            continue  # of Keras: no gradient was asked for
         none = all(g.gradient is None or g.gradient == 0.0 for s in samples for g in s.groups if g.name == group.name)
         if not none:
             break

@@ -12,6 +12,7 @@ from ..telemetry import Recorder
 SETUP = "numerics.setup"
 HEALTH = "numerics.health"
 EPOCH = "numerics.epoch"
+HELD_OUT = "numerics.held_out"
 NON_FINITE = "numerics.non_finite"
 WENT_ON = "numerics.went_on"
 GAVE_UP = "numerics.gave_up"
@@ -29,6 +30,7 @@ NOT_FINITE = "not finite"
 
 GROUPS = 24  # layers of a health sample: the first and last twelve
 ROWS = 10  # bad rows and columns that are named
+CLASSES = 64  # that are counted in what is trained on and what is held out
 DISTINCT = 65  # values of targets that are counted
 
 Number = Union[float, int, str, None]
@@ -43,7 +45,7 @@ class Columns(TypedDict, total=False):
 
 
 class Values(TypedDict, total=False):
-    """Of a tensor. `between_0_and_1` and `…_sum_to_1` of outputs; `distinct`, `one_hot` and `repeated` of targets; `columns` of
+    """Of a tensor. `between_0_and_1` and `…_sum_to_1` of outputs; `distinct`, `one_hot`, `several` and `repeated` of targets; `columns` of
     two-dimensional float input."""
 
     name: str
@@ -57,6 +59,7 @@ class Values(TypedDict, total=False):
     integers: bool
     distinct: int
     one_hot: bool
+    several: bool  # zeros and ones, and rows with more than one of them
     repeated: bool  # each row has one value, in all its columns
     between_0_and_1: bool
     rows_sum_to_1: bool
@@ -73,7 +76,7 @@ class LastLayer(TypedDict, total=False):
 
 class Loss(TypedDict, total=False):
     name: str
-    family: Optional[str]  # binary categorical sparse nll regression hinge; None of an own function
+    family: Optional[str]  # binary categorical sparse nll regression hinge divergence kl ctc; None of an own function
     from_logits: Optional[bool]
     over_rows: bool  # a softmax on the way to it runs over the rows of the batch
     compared: List[int]  # the shape of outputs minus targets, where the script takes the difference itself
@@ -127,6 +130,7 @@ class Setup(TypedDict, total=False):
     recurrent: bool
     normalised: bool
     half: Optional[str]
+    overflow: str  # an operation that was given Inf in float16, while the loss is finite
     # Dense layers that follow each other with nothing but shapes between, where the model has no other:
     linear: List[str]
     normalised_alone: List[str]  # batch normalisations that are given one value of each feature
@@ -146,6 +150,7 @@ class Health(TypedDict, total=False):
     scale: Number
     # Weights that the loss depends on, that no optimizer was seen to have, and that are as they were at the start:
     left_out: List[str]
+    never_trained: bool  # all of those hold what layers begin with, to the last number
     unregistered: List[str]  # in a plain list or dict, so that the model does not know them as its parameters
     # Of the gradient at the update, how much was there before the first backward pass since the last one (norms): 0 where it is cleared.
     carried: Number
@@ -208,6 +213,11 @@ def tell_health(recorder: Recorder, facts: Health) -> None:
 
 def tell_epoch(recorder: Recorder, epoch: int, step: int, logs: Dict[str, Number]) -> None:
     recorder.event(EPOCH, epoch=epoch, step=step, logs=logs)
+
+
+def tell_held_out(recorder: Recorder, step: int, counts: List[List[int]]) -> None:
+    """`counts`: of each class its number, how often it is trained on, and how often it is held out."""
+    recorder.event(HELD_OUT, step=step, counts=counts)
 
 
 def tell_non_finite(recorder: Recorder, facts: NonFinite) -> None:

@@ -68,12 +68,6 @@ def methods_of(kind: type) -> List[Any]:
 def _quiet(code: CodeType) -> bool:
     if set(code.co_names) & SPEAKS:
         return False
-    steps = list(dis.get_instructions(code))
-    if any(step.opname in STORES for step in steps) or any(map(_draws, steps, steps[1:])):
+    if any(step.opname in STORES for step in dis.get_instructions(code)):
         return False
     return all(_quiet(one) for one in code.co_consts if isinstance(one, CodeType))
-
-
-def _draws(step: dis.Instruction, following: dis.Instruction) -> bool:
-    """`tf.random`: its operations keep their state where nobody can put it back."""
-    return step.argval in ("tf", "tensorflow") and following.argval == "random"

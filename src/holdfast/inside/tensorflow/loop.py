@@ -106,7 +106,7 @@ class Loop:
         self._step(now() - self._since if self._since else 0.0, loss, None)
 
     @guarded
-    def applied(self, optimizer: Any, gradients: Any = None) -> None:
+    def applied(self, optimizer: Any, gradients: Any = None, variables: Any = None) -> None:
         """An eager step: everything since its batch came."""
         if self.by_hand is not None:
             self.by_hand.is_over = True
@@ -115,7 +115,7 @@ class Loop:
         loss, self._loss = self._loss, None
         self._step(compute_s, loss, weakref.ref(optimizer))
         if self.eager is not None:
-            self.eager.applied(optimizer, gradients)
+            self.eager.applied(optimizer, gradients, variables)
 
     @guarded
     def called(self, function: Any, began: float, traces: int, args: Any, result: Any) -> None:

@@ -43,7 +43,8 @@ class Apply:
                 result = apply(*args, **kwargs)
             finally:
                 nesting.depth -= 1
-            self._loop.applied(optimizer, args[0] if args else kwargs.get("grads"))
+            gradients = args[0] if args else kwargs.get("grads")
+            self._loop.applied(optimizer, gradients, args[1] if len(args) > 1 else kwargs.get("trainable_variables"))
             return result
 
         return applied

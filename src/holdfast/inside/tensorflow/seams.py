@@ -29,6 +29,7 @@ OF_LOOPS = (
     Seam(_ITERATORS, "OwnedIterator._create_iterator", (DETAIL,)),
     Seam(f"{_PYTHON}.data.ops.dataset_ops", "DatasetV2._functions", (DETAIL,)),
     Seam(f"{_PYTHON}.data.ops.structured_function", "StructuredFunctionWrapper", (DETAIL,), assigned="_func"),
+    Seam(f"{_PYTHON}.framework.random_seed", "get_seed", (DETAIL,)),
     Seam(_OP_CALLBACKS, "add_op_callback", (DETAIL,)),
     Seam(_OP_CALLBACKS, "remove_op_callback", (DETAIL,)),
     Seam(f"{_PYTHON}.framework.func_graph", "FuncGraph", (DETAIL,), assigned="_watched_variables"),
@@ -127,6 +128,11 @@ def global_generator() -> Any:
 
 def make_global_generator() -> Any:
     return module("ops.stateful_random_ops").get_global_generator()
+
+
+def seeds_of_operations() -> Any:
+    """The module whose `get_seed` gives each operation that draws its two seeds."""
+    return module("framework.random_seed")
 
 
 def global_seed() -> Any:

@@ -22,7 +22,7 @@ from .left_out import LeftOut, Noted
 from .loss_kinds import loss_facts
 from .probe import Probed, may_probe, probed
 from .setup_facts import setup_facts
-from .state import rate_of
+from .state import rate_of, returned_loss
 
 SHARE = 0.0015
 UNITS_EVERY_S = 2.0
@@ -101,6 +101,8 @@ class Sampler:
             self._setup_told = True
             self._tell_setup(model, batch, found, step)
             self._first = None
+        if loss is None and found is not None:
+            loss = returned_loss(model, found.returned)
         health: Health = {"step": step, "epoch": self._recorder.epoch_number, "loss": told(loss)}
         health["rate"] = told(rate_of(model))
         if units:
@@ -111,6 +113,7 @@ class Sampler:
         names = self._left_out.still(step) if self._left_out is not None else []
         if names:
             health["left_out"] = names
+            health["never_trained"] = self._left_out is not None and self._left_out.never_trained()
         self._before = self._weights(model, flight)
         groups = self._groups(model, found)
         if found is not None and found.gradients:  # without them `None` would read as a layer that gets no gradient

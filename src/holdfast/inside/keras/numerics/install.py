@@ -20,6 +20,7 @@ from .executions import Executions
 from .fed_labels import FedLabels
 from .going_on import GoingOn
 from .health import Sampler
+from .held_out import HeldOut
 from .incidents import Incidents, mean_loss
 from .watch import ModelWatch
 
@@ -35,6 +36,7 @@ class Numerics:
         self._recorder, self._tf, self._epoch_iterator, self._values = recorder, tf, epoch_iterator, values
         self._watches = loop_of(recorder, tf).watches
         self._fed: List[FedLabels] = []
+        self._held_out: List[HeldOut] = []
 
     def follow_assignments(self) -> None:
         variable_class = seams.variable_class("tensorflow")
@@ -55,6 +57,8 @@ class Numerics:
         watch = self._watch_of(model_ref)
         self._fed = [one for one in self._fed if one.is_alive()]
         self._fed.append(fed := FedLabels(watch, self._epoch_iterator))
+        self._held_out = [one for one in self._held_out if one.is_alive()]
+        self._held_out.append(HeldOut(watch, self._epoch_iterator))
         return lambda step: fed.aspect(watch.aspect(step))
 
     @guarded
@@ -81,6 +85,8 @@ class Numerics:
 
     def validation_begins(self, *_: Any, **__: Any) -> None:
         self._watches.between_steps(AT_EPOCH)
+        for one in self._held_out:
+            one.validation_begins()
 
     def fit_ends(self, *_: Any, **__: Any) -> None:
         self._watches.between_steps(AT_END)

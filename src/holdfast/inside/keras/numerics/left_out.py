@@ -100,6 +100,13 @@ class LeftOut:
         self._suspects = [each for each in self._suspects if _layer(each[0]) not in moved]
         return [name for name, _, _ in self._suspects[:NAMES]] if step >= self._step + STEPS else []
 
+    def never_trained(self) -> bool:
+        """As far as biases tell: they begin at zero, and a layer that was trained anywhere has others."""
+        biases = {_layer(name): found() for name, found, _ in self._suspects if name.endswith("/bias")}
+        layers = {_layer(name) for name, _, _ in self._suspects}
+        known = [array_of(one.value()) for one in biases.values() if one is not None]
+        return layers == biases.keys() and len(known) == len(layers) > 0 and not any(one.any() for one in known)
+
 
 def _layer(name: str) -> str:
     return name.rsplit("/", 1)[0]

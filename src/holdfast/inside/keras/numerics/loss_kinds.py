@@ -12,6 +12,7 @@ FAMILIES = {
     "sparse": ("sparse_categorical_crossentropy",),
     "categorical": ("categorical_crossentropy", "categorical_focal_crossentropy"),
     "binary": ("binary_crossentropy", "binary_focal_crossentropy"),
+    "divergence": ("kl_divergence", "kullback_leibler_divergence", "kld", "kldivergence"),
     "hinge": ("hinge", "squared_hinge", "categorical_hinge"),
     "regression": [
         "mean_squared_error",

@@ -41,6 +41,7 @@ class Probed:
         self.parts: Tuple[Any, Any, Any] = (None, None, None)  # x, y, sample_weight
         self.latest: Any = None  # the innermost layer that gave a result last
         self.ops = ForwardOps()  # of the first look
+        self.returned: Any = None  # by the step
         self.normalised_alone: List[str] = []  # batch normalisations that were given one value of each feature
 
 
@@ -102,7 +103,7 @@ def probed_step(
         stack.enter_context(replaced(loss_class, "__call__", _noting_loss(loss_class.__call__, found)))
         call = _following(layer_class.__call__, noted) if noted is not None else layer_class.__call__
         stack.enter_context(replaced(layer_class, "__call__", _noting(call, found, on_layer or _nothing)))
-        step()
+        found.returned = step()
     return found
 
 

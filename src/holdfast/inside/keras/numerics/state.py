@@ -35,6 +35,19 @@ def loss_tracker(model: Any) -> Any:
     return found if hasattr(found, "total") and hasattr(found, "count") else None
 
 
+def returned_loss(model: Any, logs: Any) -> Optional[float]:
+    """Of a step of the script's own that tells its loss and keeps no mean of it. What a metric tells is of other steps."""
+    key = loss_key(logs)
+    value: Any = logs[key] if key is not None else None
+    if getattr(value, "shape", None) != () or not hasattr(value, "numpy"):
+        return None
+    means = [one for one in getattr(model, "metrics", ()) if one.name == key]
+    if any(float(getattr(one, "count", 1)) for one in means):
+        return None
+    found = float(value)
+    return found if found or not means else None  # a mean of nothing is 0
+
+
 def optimizer_of(model: Any) -> Any:
     """The one that makes the update: half precision wraps it."""
     optimizer = getattr(model, "optimizer", None)

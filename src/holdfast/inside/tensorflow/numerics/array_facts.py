@@ -99,7 +99,10 @@ def of_targets(array: Any) -> Values:
         if len(distinct) < DISTINCT:
             distinct = numpy.union1d(distinct, values)
     found["distinct"] = min(DISTINCT, len(distinct))
-    found["one_hot"] = is_one_hot(first_rows(array))
+    array = first_rows(array)
+    found["one_hot"] = is_one_hot(array)
+    if array.ndim == 2 and array.shape[1] > 1 and ((array == 0) | (array == 1)).all():
+        found["several"] = bool((array.sum(axis=1) > 1).any())
     return found
 
 

@@ -15,6 +15,7 @@ from ...numerics.events import BACKWARD, GRADIENT, LOSS, SLOT, UNKNOWN, WEIGHTS,
 from ...numerics.plain_numbers import History, told
 from ...numerics.schedule import Schedule
 from ...telemetry import Recorder, now
+from .eager_samples import EagerSamples
 from .examination import Examined, Leaf, of_batch, unknown
 from .finiteness import first_bad, is_finite, is_float, quiet, sum_of_squares
 from .function_watch import rate_of
@@ -30,6 +31,8 @@ class EagerWatch:
         self._batch: Any = None  # handed out last
         self._sick, self._told = False, 0
         self._losses, self._gradients = History(), History()
+        self._samples = EagerSamples(recorder, tf)
+        self._loss: Optional[float] = None  # of the step under way
 
     def pulled(self, batch: Any) -> None:
         self._batch = batch
@@ -39,7 +42,8 @@ class EagerWatch:
         """Before the backward pass. On the CPU the loss is there; elsewhere reading it would wait for the device."""
         if loss is None or "CPU" not in loss.device:
             return
-        value = float(loss)
+        value = self._loss = float(loss)
+        self._samples.gradient_taken()
         if math.isfinite(value):
             self._losses.add(self._recorder.steps + 1, value)
             self._sick = False
@@ -48,8 +52,10 @@ class EagerWatch:
             self._tell(LOSS, self._of_batch() or unknown("an eager step of the script's own cannot be repeated", False))
 
     @guarded
-    def applied(self, optimizer: Any, gradients: Any) -> None:
+    def applied(self, optimizer: Any, gradients: Any, variables: Any = None) -> None:
         """After the update."""
+        loss, self._loss = self._loss, None
+        self._sample(optimizer, gradients, variables, loss)
         step = self._recorder.steps
         if self._sick or not self._schedule.is_due(step):
             return
@@ -58,6 +64,13 @@ class EagerWatch:
         with quiet():
             self._look(optimizer, [one for one in found if is_float(one)])
         self._schedule.looked(step, now() - began)
+
+    @guarded
+    def _sample(self, optimizer: Any, gradients: Any, variables: Any, loss: Optional[float]) -> None:
+        device = getattr(next((one for one in gradients or () if one is not None), None), "device", "")
+        if "CPU" in str(device):
+            with quiet():
+                self._samples.applied(optimizer, gradients, variables, loss)
 
     def _look(self, optimizer: Any, gradients: List[Any]) -> None:
         if first_bad(gradients) is not None:

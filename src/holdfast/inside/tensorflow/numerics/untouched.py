@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import sys
 import threading
 from typing import Any, Dict, Iterator, Tuple
@@ -11,6 +12,7 @@ from typing import Any, Dict, Iterator, Tuple
 from .. import random_state, seams
 from ..nesting import nesting
 
+SEED = 1_597_463_007
 WRITES = ("assign", "assign_add", "assign_sub", "scatter_add", "scatter_sub", "scatter_update", "batch_scatter_update")
 
 
@@ -20,7 +22,7 @@ def untouched() -> Iterator[None]:
     before = random_state.capture()
     nesting.depth += 1
     try:
-        with _generators_put_back(), contextlib.ExitStack() as stack:
+        with _generators_put_back(), _drawing_apart(), contextlib.ExitStack() as stack:
             for variable_class in seams.variable_classes():
                 for name in WRITES:
                     if name in vars(variable_class):
@@ -29,6 +31,24 @@ def untouched() -> Iterator[None]:
     finally:  # once assignments do something again: the states lie in variables, too
         nesting.depth -= 1
         random_state.restore(before)
+
+
+@contextlib.contextmanager
+def _drawing_apart() -> Iterator[None]:
+    """An operation of `tf.random` keeps its state where nobody can put it back, and is known by its seeds: with seeds that no script
+    has, those of the script stay as they are."""
+    seeding = seams.seeds_of_operations()
+    get_seed, mine, drawn = seeding.get_seed, threading.get_ident(), itertools.count()
+
+    @functools.wraps(get_seed)
+    def apart(op_seed: Any) -> Any:
+        return (SEED, next(drawn)) if threading.get_ident() == mine else get_seed(op_seed)
+
+    seeding.get_seed = apart
+    try:
+        yield
+    finally:
+        seeding.get_seed = get_seed
 
 
 @contextlib.contextmanager

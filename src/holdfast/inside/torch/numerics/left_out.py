@@ -20,6 +20,7 @@ NAMES = 8
 DEPTH, LENGTH = 3, 256  # of lists and dicts that are looked into
 SOME = 256  # entries of a parameter that stand for all of it
 SUSPECTS = 64
+MANY, NEAR = 64, 0.9  # entries, and how near to their bound the largest of them is
 
 Named = Tuple[str, Any]
 
@@ -59,6 +60,11 @@ class LeftOut:
         )
         return own, hidden
 
+    def never_trained(self) -> bool:
+        """Of the model's own: layers that are left out have what PyTorch gives them to begin with."""
+        known = [one.is_as_begun() for one in self._suspects if not one.is_hidden]
+        return True in known and False not in known
+
 
 class _Suspect:
     def __init__(self, name: str, is_hidden: bool, parameter: Any, model: Optional[int]) -> None:
@@ -66,7 +72,18 @@ class _Suspect:
         self.layer = (model, name.rsplit(".", 1)[0])  # an encoder and a decoder may both have a layer 0
         self.key = id(parameter)
         self._parameter = weakref.ref(parameter)
+        self._begun: Optional[bool] = None
         self._mark: Any = None  # taken at the first look: most are an optimizer's, and gone by then
+
+    def is_as_begun(self) -> Optional[bool]:
+        """Of the weights of a linear or convolutional layer, on the CPU: drawn evenly up to a bound, which the largest of many are
+        near to and which training leaves at once. None of others."""
+        parameter = self._parameter()
+        if self._begun is None and parameter is not None and parameter.dim() >= 2 and parameter.device.type == "cpu":
+            value = parameter.detach()
+            largest, bound = float(value.abs().max()), (value.numel() / value.shape[0]) ** -0.5
+            self._begun = value.numel() >= MANY and NEAR * bound <= largest <= bound * (1 + 1e-5)
+        return self._begun
 
     def is_left(self, given: Set[int]) -> bool:
         parameter = self._parameter()

@@ -90,6 +90,11 @@ def _at(node: Any) -> Optional[LossFound]:
         return _known(node, op)
     if op == "mul" and (soft := _soft_cross_entropy(node)) is not None:
         return soft
+    if op == "ctc_loss":
+        logs = saved(node, "log_probs")
+        return LossFound("ctc_loss", "ctc", None, _made_by(below(node)[0]), logs, None) if below(node) else None
+    if op == "sub" and (divergence := _divergence(node)) is not None:
+        return divergence
     return _difference(node, op) if op in ("pow", "abs") else None
 
 
@@ -123,6 +128,28 @@ def _soft_cross_entropy(node: Any) -> Optional[LossFound]:
             logs = saved(under, "result")
             return LossFound("cross_entropy", "categorical", True, _made_by(inner), _result_of(inner), target, logs)
     return None
+
+
+def _divergence(node: Any) -> Optional[LossFound]:
+    """`kl_div`: target times its own logarithm, which is a constant, less target times output, number by number."""
+    sides = below(node)
+    inner = sides[0] if len(sides) == 1 else None
+    if inner is None or op_of(inner) != "mul" or len(below(inner)) != 1:
+        return None
+    values = [value for value in (saved(inner, "self"), saved(inner, "other")) if value is not None]
+    target = values[0] if len(values) == 1 else None  # the output is kept only where the target has a gradient, too
+    if target is None or target.dim() < 2 or not target.is_floating_point() or not _is_distribution(target):
+        return None
+    made_by = _made_by(below(inner)[0])
+    return LossFound("kl_div", "kl", None, made_by, _result_of(made_by), target)
+
+
+def _is_distribution(target: Any) -> bool:
+    """Rows that sum to one, and are no choice of one class. Not asked of another device: that would wait for it, in each sample."""
+    rows = target.detach()
+    return rows.is_cpu and bool(
+        (rows >= 0).all() and ((rows.sum(-1) - 1).abs() < 1e-3).all() and (rows.amax(-1) < 1).any()
+    )
 
 
 def _difference(node: Any, op: str) -> Optional[LossFound]:

@@ -125,5 +125,8 @@ class Sampling:
         own, hidden = ([name for names in each for name in names] for each in zip(*found)) if found else ([], [])
         if own:
             sample.facts["left_out"] = own[:NAMES]
+            sample.facts["never_trained"] = any(
+                each.never_trained() for each, names in zip(self._left_out.values(), found) if names[0]
+            )
         if hidden:
             sample.facts["unregistered"] = hidden[:NAMES]

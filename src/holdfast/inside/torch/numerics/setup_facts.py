@@ -12,6 +12,7 @@ from ...numerics.repeatable import methods_of, repeatable
 from ..batch_function import BatchFunction
 from ..tensor_nests import tensors_of
 from . import loss_graph
+from .hidden_overflow import hidden_overflow
 from .linear_chain import linear_chain
 from .loss_again import LossAgain
 from .loss_graph import LossFound
@@ -55,6 +56,10 @@ class SetupFacts:
         self._below = found.below if found is not None else None
         self._half = output.dtype if output is not None else None
         self._model: Any = None
+        if any(self._precision(model) == "float16" for model in self.models) and scene.loss.grad_fn is not None:
+            overflow = outcome(hidden_overflow, torch, scene.loss)[0]
+            if overflow is not None:
+                self.facts["overflow"] = overflow
 
     def choose(self, optimizer: Any) -> bool:
         """The model that this optimizer trains, before its first update; False where none that was called is its."""
@@ -73,6 +78,10 @@ class SetupFacts:
             "momentum": setting(group, "momentum"),
             "parameters": sum(p.numel() for each in optimizer.param_groups for p in each["params"]),
         }
+        if (
+            "initial_lr" in group
+        ):  # by one of `torch.optim.lr_scheduler` that goes by a count, not by what a validation says
+            facts["schedule"] = "torch.optim.lr_scheduler"
         self.facts["optimizer"] = facts
         self.facts["last"] = self._last()
         names = {id(p): name for each in self.models for name, p in each.named_parameters()}
