@@ -170,7 +170,7 @@ def test_a_first_step_that_was_too_big_is_started_again_smaller() -> None:
     assert (again.kind, again.restart.k) == ("restart", 4), "never twice with the same"
 
 
-@pytest.mark.parametrize("change", [{"begun": False}, {"can_shrink": False}, {"cause": "killed"}])
+@pytest.mark.parametrize("change", [{"begun": False}, {"can_shrink": False}])
 def test_what_had_not_begun_to_train_or_cannot_be_had_smaller_is_not(change: dict[str, object]) -> None:
     first = Attempt("container-memory-limit", True, None, 20.0, begun=True, can_shrink=True)
     assert _decide(replace(first, **change)).kind == "note"  # type: ignore[arg-type]
@@ -229,3 +229,38 @@ def test_what_was_measured_comes_before_doubling_on_the_host_too() -> None:
     measured = replace(FOR_MEMORY, needed_k=7)
     assert _decide(measured).restart.k == 7
     assert _decide(replace(measured, cause="host-memory-exhausted", killed=False)).restart.k == 7
+
+
+REFUSED = replace(KILLED, cause="checkpoint-mismatch", killed=False, step=None, seconds=4.0, refused=True)
+
+
+def test_a_state_that_cannot_be_put_back_costs_the_work_not_the_run() -> None:
+    began = replace(KILLED, seconds=60.0)
+    again = _decide(began, REFUSED)
+    assert again.kind == "restart" and again.restart is not None and again.restart.anew
+    assert again.text == (
+        "it could not go on from its checkpoint; starting again from the beginning (64 s lost), attempt 3"
+    )
+    assert _decide(began, REFUSED, began, REFUSED).kind == "stop"  # once
+
+
+def test_hours_of_work_are_not_done_again_without_asking() -> None:
+    left = _decide(replace(KILLED, seconds=7200.0), REFUSED)
+    assert left.kind == "stop" and left.restart is None
+    assert left.text == "it could not go on from its checkpoint; not started again: 2.0 h would be done again"
+
+
+def test_a_script_that_was_edited_is_not_begun_anew() -> None:
+    assert _decide(KILLED, replace(REFUSED, refused=False)).kind == "stop"
+
+
+def test_killed_in_its_first_step_it_is_started_again() -> None:
+    first = replace(KILLED, step=None, begun=True, checkpoint=None, checkpoint_step=None, seconds=9.0)
+    assert _decide(first).kind == "restart"
+
+
+def test_killed_while_it_gets_ready_to_train_it_is_said_that_nothing_is_done() -> None:
+    loading = _decide(replace(KILLED, step=None, loaded=True))
+    assert loading.kind == "stop" and loading.text == (
+        "killed by somebody before its first step; not started again: it was not seen training yet"
+    )

@@ -15,9 +15,10 @@ def find(window: Window) -> Finding | None:
     how, refused = ending(window), window.event(REFUSED)
     if how is None or how.code == 0 or refused is None:
         return None
+    kept = ", and the checkpoint is kept" if refused.data.get("edited") is not False else ""
     evidence = (
         Evidence(f"the state could not be put back: {refused.data.get('reason')}", "telemetry", refused.at),
-        Evidence("nothing was trained, and the checkpoint is kept", "telemetry", refused.at),
+        Evidence(f"nothing was trained{kept}", "telemetry", refused.at),
         how.evidence(),
     )
     return Finding("checkpoint-mismatch", 0.95, evidence, headline=HEADLINE)

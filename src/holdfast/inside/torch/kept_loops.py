@@ -16,6 +16,7 @@ from ..script_state.own_files import loading, saving
 from ..script_state.rank_checkpoints import RankCheckpoints, checkpoints_of
 from ..telemetry import Recorder, now
 from ..user_errors import passing_on
+from . import worker_states
 from .loader_position import BATCHES
 from .loaders import Iteration
 from .loop_framework import TorchLoops
@@ -49,7 +50,8 @@ def keeping(
 
     def aspect(step: Step) -> Step:
         identity = rank_identity.of(os.environ)
-        framework = TorchLoops(torch, step.iterate, step.next_batch)
+        iterate = worker_states.followed(torch, step.iterate)
+        framework = TorchLoops(torch, iterate, step.next_batch)
         kept = checkpoints_of(recorder, framework, wanted, went_on, identity)
         if identity is not None and isinstance(kept, RankCheckpoints):
             framework.ranks = (identity["rank"], identity["world_size"])
@@ -59,7 +61,7 @@ def keeping(
         _here.clearing = clearing = Clearing(torch, kept)
         return replace(
             step,
-            iterate=_iterate(kept, step.iterate),
+            iterate=_iterate(kept, iterate),
             next_batch=_next_batch(kept, step.next_batch),
             backward=_backward(kept, step.backward),
             save=saving(own, step.save, 1),
@@ -104,7 +106,8 @@ def _next_batch(kept: LoopCheckpoints, inner: Call) -> Call:
         kept.begun = 0
         if position.first is None:
             kept.first_batch(position, sys._getframe(1))
-        draws = position.draws if position.count < LOOKED_AT and kept.goal is None else None
+        is_looked_at = position.count < LOOKED_AT and kept.goal is None and position.checked is BATCHES
+        draws = position.draws if is_looked_at else None
         if draws is not None:
             guarded(draws.asked)()
         if kept.host is not None:

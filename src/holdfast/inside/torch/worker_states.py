@@ -1,0 +1,170 @@
+"""Random state of workers that persist over epochs: it goes on from epoch to epoch in processes of their own.
+
+Each worker writes what it has when an epoch begins into memory that it shares with the process that trains, 0.1 ms an epoch.
+In a process that goes on, the workers are given what theirs had. Only workers that are forked share memory with us.
+"""
+
+from __future__ import annotations
+
+import mmap
+import pickle
+import struct
+import zlib
+from typing import Any, Callable, Dict, List, Optional
+
+from ..never_raise import outcome
+from ..script_state.refusal import CannotPutBack, CannotTake
+from ..user_errors import passing_on
+from . import random_state, seams
+from .generator_states import generators_of, put_generators
+
+SLOT = 64 << 10  # of one worker: PyTorch's, Python's and NumPy's state are 11 KiB
+ATTRIBUTE = "_holdfast_workers"  # on an iterator whose workers persist
+HEAD = struct.Struct("<qqqq")  # epoch, whether to be taken over, length, checksum
+NEVER, TOO_LARGE = -1, -2
+DRAWS = "draws"
+
+
+class WorkerStates:
+    """Of one iterator's workers."""
+
+    def __init__(self, torch: Any, workers: int) -> None:
+        self._torch = torch
+        self._workers = workers
+        self._memory = mmap.mmap(-1, workers * SLOT)
+        self.epoch = 0  # counted where it trains, and in each worker for itself
+        self._begun: Dict[str, Any] = {}  # with this a worker's epoch did
+        self._draws = False
+        for worker in range(workers):
+            self._write(worker, NEVER, b"")
+
+    # -- in the process that trains
+
+    def begins_again(self) -> None:
+        self.epoch += 1
+
+    def taken(self) -> List[bytes]:
+        """As the epoch under way began."""
+        return [self._read(worker, self.epoch) for worker in range(self._workers)]
+
+    def check_not_drawing(self) -> None:
+        """Of a loader that is between two epochs: what its workers have drawn in the last one is not known."""
+        for worker in range(self._workers):
+            if pickle.loads(self._read(worker, self.epoch))[DRAWS]:
+                raise CannotTake("workers of another loader, which persist over its epochs, draw random numbers")
+
+    def hand_over(self, states: List[bytes]) -> None:
+        """To be taken over when the next epoch begins."""
+        if len(states) != self._workers:
+            raise CannotPutBack("the data is read by another number of workers than before")
+        for worker, state in enumerate(states):
+            self._write(worker, NEVER, state, take_over=True)
+
+    def _read(self, worker: int, epoch: int) -> bytes:
+        begun, _, length, check = HEAD.unpack_from(self._memory, worker * SLOT)
+        begin = worker * SLOT + HEAD.size
+        state = self._memory[begin : begin + length]
+        if begun == TOO_LARGE:
+            raise CannotTake("what workers that persist over epochs need to go on is too large")
+        if begun != epoch or zlib.crc32(state) != check:
+            raise CannotTake("workers that persist over epochs have not begun this one yet")
+        return state
+
+    def _write(self, worker: int, epoch: int, state: bytes, take_over: bool = False) -> None:
+        if len(state) > SLOT - HEAD.size:
+            epoch, state = TOO_LARGE, b""
+        begin = worker * SLOT + HEAD.size
+        self._memory[begin : begin + len(state)] = state
+        HEAD.pack_into(self._memory, worker * SLOT, epoch, take_over, len(state), zlib.crc32(state))
+
+    # -- in a worker
+
+    def epoch_begins(self, dataset: Any) -> None:
+        worker = self._torch.utils.data.get_worker_info().id
+        _, take_over, length, _ = HEAD.unpack_from(self._memory, worker * SLOT)
+        if take_over:
+            begin = worker * SLOT + HEAD.size
+            state = pickle.loads(self._memory[begin : begin + length])
+            random_state.restore(self._torch, state["random"])
+            put_generators(self._torch, dataset, state["generators"])
+            self._draws = bool(state[DRAWS])
+        self._begun = self._now(dataset)
+        self._write(worker, self.epoch, pickle.dumps({**self._begun, DRAWS: self._draws}))
+        self.epoch += 1
+
+    def first_given(self, dataset: Any) -> None:
+        if not self._draws and pickle.dumps(self._now(dataset)) != pickle.dumps(self._begun):
+            self._draws = True
+            worker = self._torch.utils.data.get_worker_info().id
+            self._write(worker, self.epoch - 1, pickle.dumps({**self._begun, DRAWS: True}))
+
+    def _now(self, dataset: Any) -> Dict[str, Any]:
+        return {"random": random_state.capture_of_host(self._torch), "generators": generators_of(self._torch, dataset)}
+
+
+class _Here:
+    forking: Optional[WorkerStates] = None  # in a worker: its own iterator's
+
+
+def of(loader: Any) -> Optional[WorkerStates]:
+    return getattr(seams.kept_iterator(loader), ATTRIBUTE, None)
+
+
+def hand_over(loader: Any, saved: Optional[List[bytes]]) -> None:
+    states = of(loader) if saved else None
+    if states is not None and saved is not None:
+        states.hand_over(saved)
+
+
+def followed(torch: Any, iterate: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Of a loader's `__iter__`: workers that it starts to keep them tell their state."""
+    _follow_workers(seams.loader_module()._DatasetKind)
+
+    def __iter__(loader: Any) -> Any:
+        if not loader.persistent_workers or not loader.num_workers:
+            return iterate(loader)
+        states = of(loader)
+        if states is not None:
+            states.begins_again()
+            return iterate(loader)
+        if seams.kept_iterator(loader) is not None or not _forks(torch, loader):
+            return iterate(loader)
+        states = _Here.forking = WorkerStates(torch, loader.num_workers)
+        try:
+            iterator = iterate(loader)
+        finally:
+            _Here.forking = None
+        setattr(iterator, ATTRIBUTE, states)
+        return iterator
+
+    return __iter__
+
+
+def _forks(torch: Any, loader: Any) -> bool:
+    context = loader.multiprocessing_context or torch.multiprocessing
+    return bool(context.get_start_method(allow_none=False) == "fork")
+
+
+def _follow_workers(kinds: Any) -> None:
+    create: Callable[..., Any] = kinds.create_fetcher
+
+    def create_fetcher(kind: Any, dataset: Any, *args: Any) -> Any:
+        states = _Here.forking
+        if states is not None:
+            outcome(states.epoch_begins, dataset)
+        fetcher = create(kind, dataset, *args)
+        if states is not None:
+            fetcher.fetch = passing_on(_first(fetcher, dataset, states))
+        return fetcher
+
+    kinds.create_fetcher = staticmethod(create_fetcher)
+
+
+def _first(fetcher: Any, dataset: Any, states: WorkerStates) -> Callable[[Any], Any]:
+    def fetch(indices: Any) -> Any:
+        del fetcher.fetch
+        batch = fetcher.fetch(indices)
+        outcome(states.first_given, dataset)
+        return batch
+
+    return fetch
