@@ -60,7 +60,8 @@ class LoopCheckpoints:
         self.next_at = NEVER  # read for every batch
         self.begun = 0  # steps since the last batch
         self.after_backward = False  # such a loop clears its gradients when a graph waits: the place is behind that
-        self.at_update = False  # gradients are made, and cleared, by a function that the optimizer calls
+        self.passes = 0  # backward passes, where they are followed
+        self.at_update = False  # gradients are made by a function that the optimizer calls, or without a backward pass
         self.pending: Optional[Snapshot] = None
         self._manifest: dict[str, Any] = {}
         self._preparing: Optional[threading.Thread] = None
@@ -123,6 +124,7 @@ class LoopCheckpoints:
 
     def gradients_made(self, frame: FrameType) -> None:
         """A backward pass is over. What is taken here has its gradients with it."""
+        self.passes += 1
         if self.host is not None:
             return
         if self.goal is not None:

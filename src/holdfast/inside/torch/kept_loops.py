@@ -169,6 +169,8 @@ class Clearing:
         self._uncleared += 1
         if self._uncleared > WITHOUT_LOADER:
             kept.begun, kept.after_backward = WITHOUT_LOADER + 1, True
+        if self._uncleared > 2 * WITHOUT_LOADER and not kept.passes:  # its gradients come from torch.autograd.grad
+            kept.at_update = True
 
     def cleared(self) -> None:
         self._uncleared = 0

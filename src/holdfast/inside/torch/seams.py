@@ -46,8 +46,7 @@ OF_TORCH = (
     Seam("torch.autograd", "_unsafe_preserve_version_counter", (DETAIL,)),
 )
 MODULE_PARTS = ("_parameters", "_buffers", "_modules")  # of a module, beside what its author gave it
-MODULES, PARAMETERS = "_modules", "_parameters"
-LAYERS = (MODULES, PARAMETERS)
+LAYERS = (MODULES, PARAMETERS) = ("_modules", "_parameters")
 HOOKS = "_hooks"  # in the names of attributes that hold them, of modules and optimizers
 SAVED_TENSORS = "_saved_"  # the same, unpacked when they are asked for
 SAVED_FOR_BACKWARD = "_raw_saved_"  # how attributes of a node in autograd's graph begin
@@ -173,6 +172,11 @@ def norms_of(torch: Any, tensors: List[Any]) -> Optional[List[Any]]:
     return list(torch._foreach_norm(tensors)) if hasattr(torch, "_foreach_norm") else None
 
 
+def is_transformed(torch: Any) -> bool:
+    """Within a function of torch.func, whose tensors stand for others."""
+    return getattr(torch._C._functorch, "maybe_current_level", lambda: None)() is not None
+
+
 # -- modules and parameters
 
 
@@ -220,8 +224,7 @@ def gpu_count(torch: Any) -> Optional[int]:
 
 # -- Lightning, torchmetrics, Hugging Face
 
-LIGHTNING_SEEN = "2.1 to 2.6"
-HF_SEEN = "4.40 to 5.23"
+LIGHTNING_SEEN, HF_SEEN = "2.1 to 2.6", "4.40 to 5.23"
 HF_PATHS = "transformers.trainer_utils"
 HF_CALLBACKS = "transformers.trainer_callback"
 ACCELERATE_LOADERS = "accelerate.data_loader"  # one batch ahead of the loop
