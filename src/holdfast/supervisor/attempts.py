@@ -32,7 +32,8 @@ OF_AN_ATTEMPT = Reads(
     course=("job.held_bytes", "train.steps_count"),
     events=(
         KeptByInput.KIND,
-        Exit.KIND, GuardAct.STOPPED, MicroBatches.KIND, "adapter.ready", "checkpoint.mismatch", "checkpoint.restored", "checkpoint.saved",
+        Exit.KIND, GuardAct.STOPPED, MicroBatches.KIND, "adapter.ready", "checkpoint.mismatch", "checkpoint.own",
+        "checkpoint.restored", "checkpoint.saved",
         "framework.loaded", "key.interrupt", "rescue.caught", "rescue.exhausted", "rescue.needs", "rescue.ready", "rescue.refused",
         "signal.received", "train.phase",
     ),
@@ -98,6 +99,8 @@ class Attempts:
         number = how.signal if how is not None else 0
         named = _cause(cause, number, restarts)
         checkpoint, step, saved_at = self._checkpoint(window)
+        if window.event("checkpoint.own") is not None:  # it goes on from another step than ours is of
+            step = None
         return Attempt(
             cause=named,
             restart=restarts.get(named),

@@ -151,6 +151,7 @@ class Clearing:
         self._torch, self._kept = torch, kept
         self.is_followed = False
         self._uncleared = 0  # updates since then, of a script that calls no zero_grad
+        self._is_cleared = False  # since the last update
         if kept.goal is not None:
             self.follow()
 
@@ -160,8 +161,12 @@ class Clearing:
             self._kept.begun += 1
             if self._kept.begun >= WITHOUT_LOADER:
                 self.follow()
-        elif self._kept.begun:  # no batch has come since
-            self._look_behind_backward()
+            return
+        is_cleared, self._is_cleared = self._is_cleared, False
+        if not is_cleared:  # nothing else tells of its steps
+            self._kept.begun += 1
+            if self._kept.begun > WITHOUT_LOADER:  # no batch has come since
+                self._look_behind_backward()
 
     def _look_behind_backward(self) -> None:
         """A script that clears its gradients by itself (`w.grad.zero_()`) has no other place at which a step begins."""
@@ -173,7 +178,7 @@ class Clearing:
             kept.at_update = True
 
     def cleared(self) -> None:
-        self._uncleared = 0
+        self._uncleared, self._is_cleared = 0, True
 
     def follow(self) -> None:
         self.is_followed = True
