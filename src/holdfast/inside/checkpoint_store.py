@@ -66,8 +66,12 @@ def _was_edited(recorder: Any) -> bool:
     """Whether a file of the script's is newer than what its first attempt has left."""
     directory = str((recorder.settings.get("checkpoint") or {}).get("directory") or "")
     began = [os.path.join(directory, name) for name in names(directory) if name.startswith(STARTED)]
+    script = os.path.dirname(os.path.abspath(getattr(sys.modules.get("__main__"), "__file__", None) or "."))
     files = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
-    own = [path for path in files if path and not is_library(path)]
+    near = [
+        path for path in files if path and os.path.abspath(path).startswith((script + os.sep, os.getcwd() + os.sep))
+    ]
+    own = [path for path in near if not is_library(path)]
     try:
         since = min(os.path.getmtime(path) for path in began)
         return any(os.path.getmtime(path) > since for path in own if os.path.exists(path))
@@ -85,7 +89,8 @@ def refuse_to_resume(recorder: Any, wanted: dict[str, Any], framework: str, reas
 def _ending(recorder: Any, what: str, reason: Union[str, Exception]) -> SystemExit:
     words = (str(reason) or type(reason).__name__).strip().replace("\n", " ")
     recorder.event("checkpoint.mismatch", reason=words, edited=what is not NOT_PUT_BACK)
-    kept = "" if what is NOT_PUT_BACK else ", the checkpoint is kept. To begin anew, start a new run"
+    may_begin_anew = what is NOT_PUT_BACK and int(recorder.settings.get("attempt") or 1) > 1  # the watcher decides that
+    kept = "" if may_begin_anew else ", the checkpoint is kept. To begin anew, start a new run"
     print(f"holdfast: {what}: {words}. Nothing was trained{kept}.", file=sys.stderr, flush=True)
     return SystemExit(MISMATCH_EXIT)
 

@@ -118,7 +118,9 @@ def hand_over(loader: Any, saved: Optional[List[bytes]]) -> None:
 
 def followed(torch: Any, iterate: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Of a loader's `__iter__`: workers that it starts to keep them tell their state."""
-    _follow_workers(seams.loader_module()._DatasetKind)
+    kinds = getattr(seams.loader_module(), seams.FETCHERS, None)
+    if hasattr(kinds, "create_fetcher"):
+        _follow_workers(kinds)
 
     def __iter__(loader: Any) -> Any:
         if not loader.persistent_workers or not loader.num_workers:
