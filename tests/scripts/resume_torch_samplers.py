@@ -40,10 +40,11 @@ def over(loader, validate=None):
     for _ in range(EPOCHS):
         for inputs, targets in loader:
             losses.append(trained(model, optimizer, inputs, targets))
+            if len(losses) == 60:  # in the second epoch
+                open("ask", "w").close()  # whoever asks for a checkpoint of what is refused asks from now on
         if validate is not None:
             with torch.no_grad():
                 losses.append(sum(F.mse_loss(model(inputs), targets).item() for inputs, targets in validate))
-        open("ask", "w").close()  # whoever asks for a checkpoint of what is refused asks from now on
     return [model], losses
 
 

@@ -81,7 +81,7 @@ def decide(attempts: Sequence[Attempt], policy: Policy, max_restarts: int) -> De
     trained = any(attempt.step is not None or _was_about_to_train(attempt) for attempt in attempts)
     if policy != Policy.PROTECT or max_restarts <= 0 or not trained or last.asked_to_stop:
         return _stop(DecisionKind.NOTE, last, "nothing to start again")
-    if last.refused and len(attempts) > 1:
+    if last.refused and len(attempts) > 1 and not last.read_input:
         return _from_the_beginning(attempts)
     if last.restart is None or not _may_help(last):
         kind = DecisionKind.STOP if len(attempts) > 1 else DecisionKind.NOTE

@@ -10,7 +10,7 @@ import mmap
 import pickle
 import struct
 import zlib
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from ..never_raise import outcome
 from ..script_state.refusal import CannotPutBack, CannotTake
@@ -20,23 +20,23 @@ from .generator_states import generators_of, put_generators
 
 SLOT = 64 << 10  # of one worker: PyTorch's, Python's and NumPy's state are 11 KiB
 ATTRIBUTE = "_holdfast_workers"  # on an iterator whose workers persist
-HEAD = struct.Struct("<qqqq")  # epoch, whether to be taken over, length, checksum
+HEAD = struct.Struct("<qqq")  # epoch, length, checksum
 NEVER, TOO_LARGE = -1, -2
 DRAWS = "draws"
 
 
 class WorkerStates:
-    """Of one iterator's workers."""
+    """Of one iterator's workers. Each has two slots: what it tells, and what it is told to begin an epoch with."""
 
     def __init__(self, torch: Any, workers: int) -> None:
         self._torch = torch
         self._workers = workers
-        self._memory = mmap.mmap(-1, workers * SLOT)
+        self._memory = mmap.mmap(-1, 2 * workers * SLOT)
         self.epoch = 0  # counted where it trains, and in each worker for itself
         self._begun: Dict[str, Any] = {}  # with this a worker's epoch did
         self._draws = False
-        for worker in range(workers):
-            self._write(worker, NEVER, b"")
+        for slot in range(2 * workers):
+            self._write(slot, NEVER, b"")
 
     # -- in the process that trains
 
@@ -45,61 +45,68 @@ class WorkerStates:
 
     def taken(self) -> List[bytes]:
         """As the epoch under way began."""
-        return [self._read(worker, self.epoch) for worker in range(self._workers)]
+        return [self._told(worker) for worker in range(self._workers)]
 
     def check_not_drawing(self) -> None:
         """Of a loader that is between two epochs: what its workers have drawn in the last one is not known."""
-        for worker in range(self._workers):
-            if pickle.loads(self._read(worker, self.epoch))[DRAWS]:
-                raise CannotTake("workers of another loader, which persist over its epochs, draw random numbers")
+        if any(pickle.loads(state)[DRAWS] for state in self.taken()):
+            raise CannotTake("workers of another loader, which persist over its epochs, draw random numbers")
 
     def hand_over(self, states: List[bytes]) -> None:
-        """To be taken over when the next epoch begins."""
+        """For the next epoch; what has been asked of the workers before is still to come."""
         if len(states) != self._workers:
             raise CannotPutBack("the data is read by another number of workers than before")
         for worker, state in enumerate(states):
-            self._write(worker, NEVER, state, take_over=True)
+            self._write(_handed(worker), self.epoch + 1, state)
 
-    def _read(self, worker: int, epoch: int) -> bytes:
-        begun, _, length, check = HEAD.unpack_from(self._memory, worker * SLOT)
-        begin = worker * SLOT + HEAD.size
-        state = self._memory[begin : begin + length]
-        if begun == TOO_LARGE:
+    def _told(self, worker: int) -> bytes:
+        epoch, state = self._read(2 * worker)
+        if epoch == TOO_LARGE:
             raise CannotTake("what workers that persist over epochs need to go on is too large")
-        if begun != epoch or zlib.crc32(state) != check:
+        if epoch != self.epoch or not state:
             raise CannotTake("workers that persist over epochs have not begun this one yet")
         return state
 
-    def _write(self, worker: int, epoch: int, state: bytes, take_over: bool = False) -> None:
+    def _read(self, slot: int) -> Tuple[int, bytes]:
+        """Nothing while it is being written."""
+        epoch, length, check = HEAD.unpack_from(self._memory, slot * SLOT)
+        begin = slot * SLOT + HEAD.size
+        state = self._memory[begin : begin + length]
+        return epoch, state if zlib.crc32(state) == check else b""
+
+    def _write(self, slot: int, epoch: int, state: bytes) -> None:
         if len(state) > SLOT - HEAD.size:
             epoch, state = TOO_LARGE, b""
-        begin = worker * SLOT + HEAD.size
+        begin = slot * SLOT + HEAD.size
         self._memory[begin : begin + len(state)] = state
-        HEAD.pack_into(self._memory, worker * SLOT, epoch, take_over, len(state), zlib.crc32(state))
+        HEAD.pack_into(self._memory, slot * SLOT, epoch, len(state), zlib.crc32(state))
 
     # -- in a worker
 
     def epoch_begins(self, dataset: Any) -> None:
         worker = self._torch.utils.data.get_worker_info().id
-        _, take_over, length, _ = HEAD.unpack_from(self._memory, worker * SLOT)
-        if take_over:
-            begin = worker * SLOT + HEAD.size
-            state = pickle.loads(self._memory[begin : begin + length])
+        epoch, handed = self._read(_handed(worker))
+        if epoch == self.epoch and handed:
+            state = pickle.loads(handed)
             random_state.restore(self._torch, state["random"])
             put_generators(self._torch, dataset, state["generators"])
             self._draws = bool(state[DRAWS])
         self._begun = self._now(dataset)
-        self._write(worker, self.epoch, pickle.dumps({**self._begun, DRAWS: self._draws}))
+        self._write(2 * worker, self.epoch, pickle.dumps({**self._begun, DRAWS: self._draws}))
         self.epoch += 1
 
     def first_given(self, dataset: Any) -> None:
         if not self._draws and pickle.dumps(self._now(dataset)) != pickle.dumps(self._begun):
             self._draws = True
             worker = self._torch.utils.data.get_worker_info().id
-            self._write(worker, self.epoch - 1, pickle.dumps({**self._begun, DRAWS: True}))
+            self._write(2 * worker, self.epoch - 1, pickle.dumps({**self._begun, DRAWS: True}))
 
     def _now(self, dataset: Any) -> Dict[str, Any]:
         return {"random": random_state.capture_of_host(self._torch), "generators": generators_of(self._torch, dataset)}
+
+
+def _handed(worker: int) -> int:
+    return 2 * worker + 1
 
 
 class _Here:
