@@ -219,6 +219,7 @@ class Restart:
 
     pause_s: float
     k: int | None  # micro-batches a step; None where it begins as the script says
+    anew: bool = False  # from the beginning, although there are checkpoints: they cannot be gone on from
 
 
 @dataclass(frozen=True, slots=True)

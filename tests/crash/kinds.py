@@ -11,6 +11,7 @@ from tests.inside.attempts import ON_OTHER_BACKENDS, SCRIPTS
 from tests.inside.attempts import UNEDITED as TORCH
 
 TENSORFLOW = SCRIPTS / "resume_tensorflow.py"  # tapes and train_on_batch
+SAMPLERS = TORCH.with_name("resume_torch_samplers.py")
 EXACT = ("weights", "record", "next", "uses", "history", "epochs", "batches", "iterations")
 
 
@@ -63,6 +64,8 @@ KINDS = [
     *all_of("torch", TORCH),
     *all_of("torch", TORCH.with_name("resume_torch_by_hand.py")),
     *all_of("torch", TORCH.with_name("resume_torch_turns.py")),
+    *(Kind("torch", name, SAMPLERS) for name in ("counting_sampler", "augmented_by_kept_workers")),
+    *(Kind("torch", name, SAMPLERS, "refused") for name in ("draws_in_the_sampler", "also_validated_by_kept_workers")),
     Kind("torch", "own", TORCH.with_name("resume_torch_own.py"), "own"),
     Kind("torch", "edited", TORCH, "edited"),
     Kind("torch", "other_model", TORCH, "other_model"),

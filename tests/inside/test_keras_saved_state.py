@@ -8,10 +8,11 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
+from holdfast.inside.keras.late_values import layers_of_variables
 from holdfast.inside.keras.on_tensorflow import TensorFlowState
 from holdfast.inside.keras.saved_state import Taken, callbacks_state, put_callbacks, put_variables
 
@@ -118,6 +119,7 @@ PROGRAM = """
 import json, sys
 from types import SimpleNamespace
 import keras, numpy, tensorflow as tf
+from holdfast.inside.keras.late_values import layers_of_variables
 from holdfast.inside.keras.on_tensorflow import TensorFlowState
 from holdfast.inside.keras.saved_state import Taken, callbacks_state, put_callbacks, put_variables
 from holdfast.inside.tensorflow.budget import limit_allocators
@@ -165,3 +167,24 @@ def test_a_log_that_has_its_header_gets_no_second_one(tmp_path: Path) -> None:
     put_callbacks([again], state)
     assert again.append_header is False
     again.on_train_end()
+
+
+def test_what_a_callbacks_class_holds_is_put_back_in_place() -> None:
+    class Rates:
+        read: ClassVar[list[float]] = []
+        most = 0
+
+        def saw(self, rate: float) -> None:
+            self.read.append(rate)
+            Rates.most += 1
+
+    one, held = Rates(), Rates.read
+    one.saw(0.1)
+    saved = callbacks_state([one])
+    one.saw(0.2)
+    put_callbacks([Rates()], saved)
+    assert Rates.read is held and (held, Rates.most) == ([0.1], 1)
+
+
+def test_a_model_that_trains_nothing_has_no_layers_of_variables() -> None:
+    assert layers_of_variables([]) == []

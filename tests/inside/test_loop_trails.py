@@ -55,3 +55,18 @@ def test_gradients_that_are_cleared_before_it_are() -> None:
         seen.place()
         seen.update()
     assert not any(seen.answers) and not seen.trails.are_late
+
+
+def phases(seen: Recorded, number: int) -> None:
+    for _epoch in range(number):
+        for phase in ("train", "validate"):
+            seen.place()
+            seen.steps += phase == "train"
+
+
+def test_a_function_that_ends_with_a_validation_at_the_same_place_has_trained_all_the_same() -> None:
+    seen = Recorded()
+    phases(seen, 2)
+    assert not any(seen.answers)
+    phases(seen, 1)
+    assert all(seen.answers[4:])

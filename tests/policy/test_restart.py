@@ -229,3 +229,34 @@ def test_what_was_measured_comes_before_doubling_on_the_host_too() -> None:
     measured = replace(FOR_MEMORY, needed_k=7)
     assert _decide(measured).restart.k == 7
     assert _decide(replace(measured, cause="host-memory-exhausted", killed=False)).restart.k == 7
+
+
+REFUSED = replace(KILLED, cause="checkpoint-mismatch", killed=False, step=None, seconds=4.0, refused=True)
+
+
+def test_a_state_that_cannot_be_put_back_costs_the_work_not_the_run() -> None:
+    began = replace(KILLED, seconds=60.0)
+    again = _decide(began, REFUSED)
+    assert again.kind == "restart" and again.restart is not None and again.restart.anew
+    assert again.text == (
+        "it could not go on from its checkpoint; starting again from the beginning (64 s lost), attempt 3"
+    )
+    assert _decide(began, REFUSED, began, REFUSED).kind == "stop"  # once
+
+
+def test_hours_of_work_are_not_done_again_without_asking() -> None:
+    left = _decide(replace(KILLED, seconds=7200.0), REFUSED)
+    assert left.kind == "stop" and left.restart is None
+    assert left.text == "it could not go on from its checkpoint; not started again: 2.0 h would be done again"
+
+
+def test_a_script_that_was_edited_is_not_begun_anew() -> None:
+    assert _decide(KILLED, replace(REFUSED, refused=False)).kind == "stop"
+
+
+def test_killed_while_it_gets_ready_to_train_it_is_started_again() -> None:
+    first = replace(KILLED, step=None, loaded=True, checkpoint=None, checkpoint_step=None, seconds=9.0)
+    assert _decide(first).text == (
+        "killed by somebody before its first step; starting again from the beginning (9 s lost), attempt 2"
+    )
+    assert _decide(replace(first, cause="unhandled-exception", killed=False)).kind == "note"

@@ -371,3 +371,24 @@ def test_an_answer_from_a_terminal_is_not_asked_for_again(workplace: Workplace) 
     terminal.type(b"yes\r")
     assert terminal.end() == 137
     assert "it has read its standard input" in (workplace.path / "log").read_text()
+
+
+CANNOT_GO_ON = """
+if ATTEMPT == 1 and step == 11: open(os.path.join(KEEP["directory"], "start-1.json"), "w").close()
+if ATTEMPT == 1 and step == 25: die()
+if ATTEMPT == 2: raise store.mismatch(_recorder(), "the data came in another order")
+"""
+
+
+def test_a_state_that_cannot_be_put_back_is_begun_anew_and_said(workplace: Workplace) -> None:
+    done = workplace.run(fake_training(workplace, CANNOT_GO_ON))
+    assert done.returncode == 0, done.stderr
+    assert _lines(done.stdout) == [
+        "attempt 1 from 0 k None", "attempt 2 from 20 k None", "attempt 3 from 0 k None", "trained 60",
+    ]  # fmt: skip
+    _, refused, again, *_ = _lines(done.stderr)
+    assert refused == (
+        "holdfast: the state at the checkpoint cannot be put back: the data came in another order. Nothing was trained."
+    )
+    assert again.startswith("holdfast: it could not go on from its checkpoint; starting again from the beginning (")
+    assert workplace.why()["outcome"] == "recovered"

@@ -188,6 +188,7 @@ CAUSE = CauseRecord(
             "Go on with what was trained",
             "undo what was changed in the script since, then\nholdfast run --resume COMMAND",
             said=OURS,
+            unsaid="no file of the script was edited",
         ),
         words("Or begin anew with the script as it is", "holdfast run COMMAND", said=OURS),
         torch(

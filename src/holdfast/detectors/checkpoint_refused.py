@@ -8,6 +8,7 @@ from holdfast.windows import reads
 
 REFUSED = "checkpoint.mismatch"
 HEADLINE = "It could not go on from its checkpoint"
+NOT_EDITED = "no file of the script was edited since its first attempt"
 
 
 @reads(ENDING, events=[REFUSED])
@@ -15,9 +16,10 @@ def find(window: Window) -> Finding | None:
     how, refused = ending(window), window.event(REFUSED)
     if how is None or how.code == 0 or refused is None:
         return None
+    kept = ", and the checkpoint is kept" if refused.data.get("edited") is not False else f"; {NOT_EDITED}"
     evidence = (
         Evidence(f"the state could not be put back: {refused.data.get('reason')}", "telemetry", refused.at),
-        Evidence("nothing was trained, and the checkpoint is kept", "telemetry", refused.at),
+        Evidence(f"nothing was trained{kept}", "telemetry", refused.at),
         how.evidence(),
     )
     return Finding("checkpoint-mismatch", 0.95, evidence, headline=HEADLINE)

@@ -13,6 +13,7 @@ import sys
 import zlib
 from typing import Any, Callable, Optional, Union
 
+from .library_paths import is_library
 from .never_raise import on_error
 
 FORMAT = 1
@@ -22,6 +23,9 @@ MISMATCH_EXIT = 2  # the script's exit code where a checkpoint does not fit what
 MOST_KEPT = 32  # ends of parts; an earlier part would be run again
 RESERVE_BYTES = 256 << 20  # of the disk, for everybody else…
 RESERVE_RATIO = 0.02  # …or this share of it, where that is less
+NOT_MATCHING = "this script does not match the checkpoint it should go on from"
+NOT_PUT_BACK = "the state at the checkpoint cannot be put back"  # and nobody has edited the script
+STARTED = "start-"  # how files are named that the first attempt leaves when it begins
 _BEING_SAVED, _BEING_REMOVED = ".saving-", ".removing-"
 _AT_ONCE = 1 << 20
 
@@ -53,9 +57,26 @@ def write(
     return {**whole, "path": path}
 
 
-def mismatch(recorder: Any, reason: Union[str, Exception]) -> SystemExit:
+def mismatch(recorder: Any, reason: Union[str, Exception], is_edited: bool = False) -> SystemExit:
     """To be raised: what cannot be put back is not trained over. Recorded, and said to the user."""
-    return _ending(recorder, "this script does not match the checkpoint it should go on from", reason)
+    return _ending(recorder, NOT_MATCHING if is_edited or _was_edited(recorder) else NOT_PUT_BACK, reason)
+
+
+def _was_edited(recorder: Any) -> bool:
+    """Whether a file of the script's is newer than what its first attempt has left."""
+    directory = str((recorder.settings.get("checkpoint") or {}).get("directory") or "")
+    began = [os.path.join(directory, name) for name in names(directory) if name.startswith(STARTED)]
+    script = os.path.dirname(os.path.abspath(getattr(sys.modules.get("__main__"), "__file__", None) or "."))
+    files = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
+    near = [
+        path for path in files if path and os.path.abspath(path).startswith((script + os.sep, os.getcwd() + os.sep))
+    ]
+    own = [path for path in near if not is_library(path)]
+    try:
+        since = min(os.path.getmtime(path) for path in began)
+        return any(os.path.getmtime(path) > since for path in own if os.path.exists(path))
+    except (OSError, ValueError):
+        return True
 
 
 def refuse_to_resume(recorder: Any, wanted: dict[str, Any], framework: str, reason: str) -> None:
@@ -67,12 +88,10 @@ def refuse_to_resume(recorder: Any, wanted: dict[str, Any], framework: str, reas
 
 def _ending(recorder: Any, what: str, reason: Union[str, Exception]) -> SystemExit:
     words = (str(reason) or type(reason).__name__).strip().replace("\n", " ")
-    recorder.event("checkpoint.mismatch", reason=words)
-    print(
-        f"holdfast: {what}: {words}. Nothing was trained, the checkpoint is kept. To begin anew, start a new run.",
-        file=sys.stderr,
-        flush=True,
-    )
+    recorder.event("checkpoint.mismatch", reason=words, edited=what is not NOT_PUT_BACK)
+    may_begin_anew = what is NOT_PUT_BACK and int(recorder.settings.get("attempt") or 1) > 1  # the watcher decides that
+    kept = "" if may_begin_anew else ", the checkpoint is kept. To begin anew, start a new run"
+    print(f"holdfast: {what}: {words}. Nothing was trained{kept}.", file=sys.stderr, flush=True)
     return SystemExit(MISMATCH_EXIT)
 
 
@@ -152,6 +171,13 @@ def remove(path: str) -> None:
     except OSError:
         return
     shutil.rmtree(away, ignore_errors=True)
+
+
+def remove_all(directory: str) -> None:
+    """Also those of ranks, which lie in folders of their own."""
+    for folder in (directory, *(os.path.join(directory, name) for name in names(directory))):
+        for number in numbers(folder):
+            remove(os.path.join(folder, f"{number:08}"))
 
 
 def clean(directory: str) -> None:

@@ -14,6 +14,8 @@ import sys
 import zlib
 from typing import Any, Optional
 
+from .checkpoint_store import STARTED
+
 
 def capture() -> dict[str, Any]:
     numpy = sys.modules.get("numpy")
@@ -52,7 +54,7 @@ def _begin(directory: str, resume: bool) -> int:
     multiprocessing = sys.modules.get("multiprocessing.process")
     if multiprocessing is not None and multiprocessing.parent_process() is not None:
         return 0  # a worker of the script's
-    path = os.path.join(directory, f"start-{zlib.crc32(repr(sys.argv).encode()):08x}.json")
+    path = os.path.join(directory, f"{STARTED}{zlib.crc32(repr(sys.argv).encode()):08x}.json")
     if resume:
         recorded = _read(path)
         if recorded is not None:

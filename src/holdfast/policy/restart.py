@@ -1,7 +1,8 @@
 """Whether a script that failed is started again. Pure: what is known of every attempt, with what its
 cause says about starting again, -> one decision.
 
-A script is started again only if it had begun to train, in this attempt or one before, has read no standard input, was not
+A script is started again only if it had begun to train, in this attempt or one before, or was killed by somebody once it had
+loaded a framework; has read no standard input, was not
 asked to stop, and failed in one of these ways:
 - killed for memory: next time in smaller micro-batches, as long as they get smaller each time or it gets further, also
   where the first step was too big to be finished; a leak, which starts afresh with the process, as long as it gets
@@ -9,6 +10,7 @@ asked to stop, and failed in one of these ways:
 - out of memory, also by an exception, where the training process measured how many micro-batches would fit: once, with
   exactly that many. On a GPU, where nothing was measured and no rescue was tried, once with twice as many;
 - killed by somebody (SIGKILL);
+- it could not go on from its checkpoint, in a later attempt, and nobody has edited it: once, from the beginning;
 - a worker that died, a native crash, a kill for memory while the data was loaded again: unless it has not got beyond
   the step it failed at before.
 Anything else (an exception, a full disk, an exit code that means nothing to us) would come again.
@@ -54,6 +56,8 @@ class Attempt:
     read_input: bool = False
     asked_to_stop: bool = False
     evaluating: bool = False  # it was evaluating when it ended
+    loaded: bool = False  # a framework, before its first step
+    refused: bool = False  # could not be put back to its checkpoint, though nobody has edited it
     filled_by: str = ""  # a part of the input pipeline that keeps more than there is, as it is written in the script
     restart: RestartAdvice | None = (
         None  # what its cause says about starting again; None: it would fail again the same way
@@ -74,9 +78,11 @@ def decide(attempts: Sequence[Attempt], policy: Policy, max_restarts: int) -> De
     NOTE is a stop that nobody needs to be told of: nothing else was to be expected.
     """
     last, number = attempts[-1], len(attempts) + 1
-    trained = any(attempt.step is not None or _too_big(attempt) for attempt in attempts)
+    trained = any(attempt.step is not None or _was_about_to_train(attempt) for attempt in attempts)
     if policy != Policy.PROTECT or max_restarts <= 0 or not trained or last.asked_to_stop:
         return _stop(DecisionKind.NOTE, last, "nothing to start again")
+    if last.refused and len(attempts) > 1 and not last.read_input:
+        return _from_the_beginning(attempts)
     if last.restart is None or not _may_help(last):
         kind = DecisionKind.STOP if len(attempts) > 1 else DecisionKind.NOTE
         return _stop(kind, last, "it would fail again the same way")
@@ -101,6 +107,17 @@ def decide(attempts: Sequence[Attempt], policy: Policy, max_restarts: int) -> De
     )
 
 
+def _from_the_beginning(attempts: Sequence[Attempt]) -> Decision:
+    last, seconds, number = attempts[-1], sum(attempt.seconds for attempt in attempts), len(attempts) + 1
+    if any(attempt.refused for attempt in attempts[:-1]):
+        return _stop(DecisionKind.STOP, last, "it could not go on before")
+    if seconds > CHEAP_S:
+        return _stop(DecisionKind.STOP, last, f"{_span(seconds)} would be done again")
+    text = f"{_what(last)}; starting again from the beginning ({_span(seconds)} lost), attempt {number}"
+    restart = Restart(PAUSES_S[0], last.k if last.k > 1 else None, anew=True)
+    return Decision(DecisionKind.RESTART, f"restart:{number}", text, last.cause, restart)
+
+
 def _may_help(last: Attempt) -> bool:
     """Whether another attempt would be any different, by the cause alone.
 
@@ -119,6 +136,10 @@ def _next_k(last: Attempt) -> int:
     if not last.of_memory:
         return last.k
     return last.needed_k or last.k * 2
+
+
+def _was_about_to_train(attempt: Attempt) -> bool:
+    return _too_big(attempt) or (attempt.loaded and attempt.killed and attempt.kind is RestartKind.AGAIN)
 
 
 def _too_big(attempt: Attempt) -> bool:
@@ -199,6 +220,8 @@ def _told(last: Attempt, k: int, number: int) -> str:
 
 
 def _what(last: Attempt) -> str:
+    if last.refused:
+        return "it could not go on from its checkpoint"
     at = f"at step {last.step}" if last.step is not None else "before its first step"
     if last.kind is RestartKind.SMALLER_STEPS_ON_GPU and last.begun and last.step is None:
         at = "in its first step"

@@ -32,8 +32,9 @@ OF_AN_ATTEMPT = Reads(
     course=("job.held_bytes", "train.steps_count"),
     events=(
         KeptByInput.KIND,
-        Exit.KIND, GuardAct.STOPPED, MicroBatches.KIND, "adapter.ready", "checkpoint.restored", "checkpoint.saved",
-        "key.interrupt", "rescue.caught", "rescue.exhausted", "rescue.needs", "rescue.ready", "rescue.refused",
+        Exit.KIND, GuardAct.STOPPED, MicroBatches.KIND, "adapter.ready", "checkpoint.mismatch", "checkpoint.own",
+        "checkpoint.restored", "checkpoint.saved",
+        "framework.loaded", "key.interrupt", "rescue.caught", "rescue.exhausted", "rescue.needs", "rescue.ready", "rescue.refused",
         "signal.received", "train.phase",
     ),
 )  # fmt: skip
@@ -98,6 +99,8 @@ class Attempts:
         number = how.signal if how is not None else 0
         named = _cause(cause, number, restarts)
         checkpoint, step, saved_at = self._checkpoint(window)
+        if window.event("checkpoint.own") is not None:  # it goes on from another step than ours is of
+            step = None
         return Attempt(
             cause=named,
             restart=restarts.get(named),
@@ -106,6 +109,8 @@ class Attempts:
             or (cause is not None and any(item.source == "kernel-log" for item in cause.evidence)),
             step=_last_step(window),
             begun=_has_begun(window),
+            loaded=window.event("framework.loaded") is not None,
+            refused=not self._spec.resumed_from and _was_refused(window),
             evaluating=_is_evaluating(window),
             filled_by=_filled_by(window),
             seconds=ended.at - self._began,
@@ -169,6 +174,11 @@ def _last_step(window: Window) -> int | None:
 def _has_begun(window: Window) -> bool:
     """A first step was being compiled or run, whether or not it was finished."""
     return any(event.data.get("phase") in ("compile", "train") for event in window.events("train.phase"))
+
+
+def _was_refused(window: Window) -> bool:
+    refused = window.event("checkpoint.mismatch")
+    return refused is not None and refused.data.get("edited") is False
 
 
 def _is_evaluating(window: Window) -> bool:

@@ -15,6 +15,7 @@ from typing import Any
 from holdfast.actions import warn
 from holdfast.actions.job_cgroups import Groups
 from holdfast.actions.stop import stop_all
+from holdfast.inside.checkpoint_store import remove_all
 from holdfast.recorded_events import Exit
 from holdfast.supervisor import signals
 from holdfast.supervisor.after_exit import after_the_script, leave_nothing_behind, look_for_the_reason
@@ -237,6 +238,8 @@ class Watcher:
         if self._asked_to_stop:
             return "asked to stop while waiting"
         number = self._attempts.number
+        if restart.anew and self._spec.checkpoints is not None:
+            remove_all(str(self._spec.checkpoints))
         self._link.tell("starting")
         try:
             self._script_pid = self._launcher.start(number, True, restart.k)

@@ -140,7 +140,7 @@ def _square(slot: Any, tf: Any) -> Any:
 def layers_of_variables(variables: list[Any]) -> list[str]:
     """The top-level layer of each; a subclassed model's own name, which stands before them all, says nothing."""
     paths = [str(getattr(variable, "path", variable.name)).split("/") for variable in variables]
-    while all(len(path) > 2 and path[0] == paths[0][0] for path in paths):
+    while paths and all(len(path) > 2 and path[0] == paths[0][0] for path in paths):
         paths = [path[1:] for path in paths]
     return [path[0] for path in paths]
 

@@ -9,9 +9,12 @@ import sys
 import types
 from typing import Any
 
+from ..library_paths import is_library
+
 PLAIN = (type(None), bool, int, float, complex, str, bytes)
 LARGEST_BYTES = 64 << 20  # of one array that is not known to be replaced whole
 MOST_ITEMS = 2_000_000
+CONTAINERS = (list, dict, set, collections.deque, collections.OrderedDict)
 
 
 class NotPlain(Exception):
@@ -107,6 +110,34 @@ def attributes_of(
             except NotPlain:
                 continue
     return found
+
+
+def attributes_of_classes(kind: type) -> list[dict[str, Any]]:
+    """Numbers and containers that the user's own classes hold, which their methods may change."""
+    return [
+        {name: value for name, value in attributes_of(owner, frozenset()).items() if _may_change(name, value)}
+        for owner in _own_classes(kind)
+    ]
+
+
+def put_back_classes(kind: type, saved: list[dict[str, Any]]) -> None:
+    for owner, attributes in zip(_own_classes(kind), saved):
+        for name, value in attributes.items():
+            held: Any = vars(owner).get(name)
+            if type(held) is not type(value) or type(value) not in CONTAINERS:
+                setattr(owner, name, value)
+            elif held is not None:
+                held.clear()
+                (held.update if isinstance(held, (dict, set)) else held.extend)(value)
+
+
+def _own_classes(kind: type) -> list[type]:
+    files = {owner: getattr(sys.modules.get(owner.__module__), "__file__", None) for owner in kind.__mro__}
+    return [owner for owner, file in files.items() if owner is not object and not is_library(file or "")]
+
+
+def _may_change(name: str, value: Any) -> bool:
+    return type(value) in (int, float, *CONTAINERS) and not name.startswith("__")
 
 
 def put_back(one: Any, attributes: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Callable, Iterable, Optional, Protocol, Sequence
 
 from ..tensorflow.variable_values import AT_ONCE_BYTES, nbytes_of
 from . import seams
-from .plain_copies import attributes_of, put_back
+from .plain_copies import attributes_of, attributes_of_classes, put_back, put_back_classes
 
 ARRAYS = "variables.npz"
 PIECE_BYTES = 1 << 20  # written at a time
@@ -179,13 +179,16 @@ def _named(entry: list[Any]) -> str:
 
 # -- callbacks
 
+CLASSES = " classes"  # what the classes of a callback hold for all of their instances, beside its own attributes
+
 
 def callbacks_state(callbacks: Iterable[Any]) -> list[tuple[str, dict[str, Any]]]:
     found = []
     for callback in callbacks:
         kind = type(callback)
         of_keras = kind.__module__.startswith("keras.")
-        found.append((kind.__name__, attributes_of(callback, seams.OF_A_CALLBACK, share_arrays=of_keras)))
+        attributes = attributes_of(callback, seams.OF_A_CALLBACK, share_arrays=of_keras)
+        found.append((kind.__name__, attributes if of_keras else {**attributes, CLASSES: attributes_of_classes(kind)}))
     return found
 
 
@@ -197,7 +200,9 @@ def put_callbacks(callbacks: list[Any], saved: list[tuple[str, dict[str, Any]]])
     kept = iter([entry for entry in saved if entry[0] != "ProgbarLogger"])
     for callback, name in zip(callbacks, names):
         if name != "ProgbarLogger":
-            put_back(callback, next(kept)[1])
+            attributes = dict(next(kept)[1])
+            put_back_classes(type(callback), attributes.pop(CLASSES, []))
+            put_back(callback, attributes)
 
 
 # -- randomness

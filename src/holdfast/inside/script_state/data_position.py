@@ -21,7 +21,7 @@ class Position:
 
     __slots__ = (
         "checked", "count", "draws", "ended", "first", "iterator", "likeness", "made", "number", "sample", "source", "stand",
-        "thread",
+        "thread", "workers",
     )  # fmt: skip
 
     def __init__(self, number: int, source: Any, made: Any, checked: str, sample: Callable[[Any], bytes]) -> None:
@@ -39,6 +39,8 @@ class Position:
         self.likeness = 0
         self.draws: Any = None  # where the data may draw the numbers that the training draws: who does is looked at
 
+        self.workers: Any = None  # which persist, and whose random numbers go on from epoch to epoch
+
     def took(self, batch: Any) -> None:
         """Another order shows in any batch from there on: not each of them is looked at."""
         self.count += 1
@@ -50,7 +52,8 @@ class Position:
 
     def record(self) -> Dict[str, Any]:
         kept = ("number", "made", "first", "count", "likeness", "stand", "checked")
-        return {name: getattr(self, name) for name in kept}
+        found = {name: getattr(self, name) for name in kept}
+        return {**found, "workers": self.workers.taken() if self.workers is not None else None}
 
 
 def leaves(batch: Any, found: List[Any]) -> List[Any]:

@@ -26,7 +26,7 @@ from .frames import TRANSPARENT, UPDATING, check_callers, innermost_user, stand_
 from .loop_framework import EpochLoop, LoopFramework
 from .loop_heads import COUNTED
 from .loop_snapshot import Here, SavedLoop, Snapshot, where
-from .loop_trails import ALL_LATE, PLACE, Trails, TurnStarts
+from .loop_trails import ALL_LATE, PLACE, Trails, TurnStarts, check_nothing_trains_before
 from .own_files import OwnFiles, tell_it_goes_on_by_itself
 from .refusal import BetweenPasses, CannotTake, NotPrepared, RunByALibrary
 
@@ -60,7 +60,8 @@ class LoopCheckpoints:
         self.next_at = NEVER  # read for every batch
         self.begun = 0  # steps since the last batch
         self.after_backward = False  # such a loop clears its gradients when a graph waits: the place is behind that
-        self.at_update = False  # gradients are made, and cleared, by a function that the optimizer calls
+        self.passes = 0  # backward passes, where they are followed
+        self.at_update = False  # gradients are made by a function that the optimizer calls, or without a backward pass
         self.pending: Optional[Snapshot] = None
         self._manifest: dict[str, Any] = {}
         self._preparing: Optional[threading.Thread] = None
@@ -123,6 +124,7 @@ class LoopCheckpoints:
 
     def gradients_made(self, frame: FrameType) -> None:
         """A backward pass is over. What is taken here has its gradients with it."""
+        self.passes += 1
         if self.host is not None:
             return
         if self.goal is not None:
@@ -286,10 +288,7 @@ class LoopCheckpoints:
         if self._changing_data and not any(head.kind in COUNTED for heads in here.heads for head in heads):
             raise CannotTake("the data is made anew in each turn of a loop that is no `for` over a range or a list")
         earlier = self._trained_before if position is not None else ""  # a loop without a loader may validate over one
-        before = earlier or self.trails.trained_before(here.frames, here.chain, self.update_count)
-        if before:
-            words = ("the script" if earlier else f"the loop at {before}") + " trains before the loop at "
-            raise CannotTake(f"{words}{here.chain[-1].words}, and would train again when it is started again")
+        check_nothing_trains_before(self.trails, here.frames, here.chain, self.update_count, bool(earlier))
         check_threads_and_others(self.positions, position)
 
     @guarded
@@ -397,4 +396,5 @@ class LoopCheckpoints:
         """What cannot be put back is not trained over."""
         if self.goal is not None:
             self.goal.reopened.put_back()
-        return checkpoint_store.mismatch(self.recorder, reason)
+        is_edited = self.goal is not None and self.goal.is_edited
+        return checkpoint_store.mismatch(self.recorder, reason, is_edited)

@@ -7,6 +7,7 @@ it in the same turn trains: a validation after the training of an epoch cannot.
 from __future__ import annotations
 
 import ast
+import itertools
 from types import FrameType
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
@@ -19,6 +20,7 @@ PLACE, ALL_LATE = (
     "all late",
 )  # can be gone on from; like all that are known it comes after an update in its turn
 
+CYCLE = itertools.cycle
 Turn = Dict[Tuple[int, int], Any]  # a loop around, by frame and line -> the value its variable has
 
 _loops: Dict[Any, List[Tuple[int, List[ast.expr]]]] = {}
@@ -39,6 +41,9 @@ class Trails:
         self._is_one_ahead = is_one_ahead
         self._last: Optional[_Trail] = None
         self._trails: Dict[Tuple[Stand, ...], _Trail] = {}  # the newest of each place
+        self._trained: Dict[
+            Tuple[Stand, ...], _Trail
+        ] = {}  # the newest of each place that has: a validation came since, say
         self._updates: Dict[Tuple[Stand, ...], _Trail] = {}
         self._first: Optional[int] = None  # updates before the first place
         self._told = 0
@@ -74,7 +79,7 @@ class Trails:
         """The place before this one, in the same turn, that trains; nothing where there is none."""
         self._note(steps)
         chain, turn = self._of_loops(chain), turn_of(found)
-        for trail in [*self._trails.values(), *self._updates.values()]:
+        for trail in [*self._trails.values(), *self._trained.values(), *self._updates.values()]:
             level = _parting(trail.chain, chain)
             if not trail.trained or level is None or not _precedes(trail.chain[level], chain[level]):
                 continue
@@ -105,8 +110,24 @@ class Trails:
         return chain[:-1] if chain and self._is_one_ahead(chain[-1].key) else chain
 
     def _note(self, steps: int) -> None:
-        if self._last is not None and steps > self._last.steps:
+        if self._last is not None and steps > self._last.steps and not self._last.trained:
             self._last.trained = True
+            self._trained[tuple(self._last.chain)] = self._last
+
+
+def check_nothing_trains_before(
+    trails: Trails, found: List[FrameType], chain: List[Stand], steps: int, by_the_script: bool
+) -> None:
+    """Raises CannotTake where a script that is started again would train on its way to this place."""
+    before = "the script" if by_the_script else trails.trained_before(found, chain, steps)
+    if not before:
+        return
+    if any(type(one) is CYCLE for frame in found for one in frame.f_locals.values()):
+        raise CannotTake(f"how far the itertools.cycle() in {chain[-1].key[1]} is cannot be told")
+    words = before if by_the_script else f"the loop at {before}"
+    raise CannotTake(
+        f"{words} trains before the loop at {chain[-1].words}, and would train again when it is started again"
+    )
 
 
 def _parting(one: List[Stand], other: List[Stand]) -> Optional[int]:

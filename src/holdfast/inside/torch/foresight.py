@@ -34,6 +34,13 @@ class DoesNotFit(BaseException):
         self.room, self.needed = room, needed
 
 
+def can_watch(torch: Any, module: Any) -> bool:
+    """TorchScript compiles a scripted part otherwise where what it saves is watched: with `torch.utils.checkpoint` around it, a
+    backward pass then finds another number of tensors than the forward pass has saved."""
+    hooks = hasattr(torch.autograd.graph, "saved_tensors_hooks")
+    return hooks and not any(isinstance(part, torch.jit.ScriptModule) for part in module.modules())
+
+
 class Saved:
     """What a forward pass saves, in order."""
 

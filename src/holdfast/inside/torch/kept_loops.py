@@ -16,6 +16,7 @@ from ..script_state.own_files import loading, saving
 from ..script_state.rank_checkpoints import RankCheckpoints, checkpoints_of
 from ..telemetry import Recorder, now
 from ..user_errors import passing_on
+from . import worker_states
 from .loader_position import BATCHES
 from .loaders import Iteration
 from .loop_framework import TorchLoops
@@ -49,7 +50,8 @@ def keeping(
 
     def aspect(step: Step) -> Step:
         identity = rank_identity.of(os.environ)
-        framework = TorchLoops(torch, step.iterate, step.next_batch)
+        iterate = worker_states.followed(torch, step.iterate)
+        framework = TorchLoops(torch, iterate, step.next_batch)
         kept = checkpoints_of(recorder, framework, wanted, went_on, identity)
         if identity is not None and isinstance(kept, RankCheckpoints):
             framework.ranks = (identity["rank"], identity["world_size"])
@@ -59,7 +61,7 @@ def keeping(
         _here.clearing = clearing = Clearing(torch, kept)
         return replace(
             step,
-            iterate=_iterate(kept, step.iterate),
+            iterate=_iterate(kept, iterate),
             next_batch=_next_batch(kept, step.next_batch),
             backward=_backward(kept, step.backward),
             save=saving(own, step.save, 1),
@@ -104,7 +106,8 @@ def _next_batch(kept: LoopCheckpoints, inner: Call) -> Call:
         kept.begun = 0
         if position.first is None:
             kept.first_batch(position, sys._getframe(1))
-        draws = position.draws if position.count < LOOKED_AT and kept.goal is None else None
+        is_looked_at = position.count < LOOKED_AT and kept.goal is None and position.checked is BATCHES
+        draws = position.draws if is_looked_at else None
         if draws is not None:
             guarded(draws.asked)()
         if kept.host is not None:
@@ -148,6 +151,7 @@ class Clearing:
         self._torch, self._kept = torch, kept
         self.is_followed = False
         self._uncleared = 0  # updates since then, of a script that calls no zero_grad
+        self._is_cleared = False  # since the last update
         if kept.goal is not None:
             self.follow()
 
@@ -157,8 +161,12 @@ class Clearing:
             self._kept.begun += 1
             if self._kept.begun >= WITHOUT_LOADER:
                 self.follow()
-        elif self._kept.begun:  # no batch has come since
-            self._look_behind_backward()
+            return
+        is_cleared, self._is_cleared = self._is_cleared, False
+        if not is_cleared:  # nothing else tells of its steps
+            self._kept.begun += 1
+            if self._kept.begun > WITHOUT_LOADER:  # no batch has come since
+                self._look_behind_backward()
 
     def _look_behind_backward(self) -> None:
         """A script that clears its gradients by itself (`w.grad.zero_()`) has no other place at which a step begins."""
@@ -166,9 +174,11 @@ class Clearing:
         self._uncleared += 1
         if self._uncleared > WITHOUT_LOADER:
             kept.begun, kept.after_backward = WITHOUT_LOADER + 1, True
+        if self._uncleared > 2 * WITHOUT_LOADER and not kept.passes:  # its gradients come from torch.autograd.grad
+            kept.at_update = True
 
     def cleared(self) -> None:
-        self._uncleared = 0
+        self._uncleared, self._is_cleared = 0, True
 
     def follow(self) -> None:
         self.is_followed = True

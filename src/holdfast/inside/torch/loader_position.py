@@ -8,15 +8,18 @@ at any batch (`holdfast.data`) is asked to.
 
 from __future__ import annotations
 
-import random
+import pickle
 import zlib
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional
 
+from ..never_raise import guarded
 from ..script_state.data_position import ATTRIBUTE, Position
 from ..script_state.object_graph import PLAIN
 from ..script_state.refusal import CannotPutBack
-from . import random_state, seams
+from . import random_state, sampler_containers, seams, worker_states
 from .dataset_likeness import likeness, same_data
+from .generator_states import put_state, state_of
+from .shared_draws import LOOKED_AT, SharedDraws
 
 INDICES, BATCHES = "indices", "batches"
 BEGINS_AT, KNOWN_AS = "begins_at", "known_as"  # of a data set that can begin at any batch
@@ -37,8 +40,11 @@ def what_is_compared(loader: Any) -> str:
     if loader.num_workers > 0 or not seams.is_map_style(loader):
         return BATCHES
     samplers = [loader.sampler, loader.batch_sampler, getattr(loader.batch_sampler, "sampler", None)]
-    own = all(one is None or type(one).__module__.startswith(OWN_SAMPLERS) for one in samplers)
-    return "" if own else INDICES
+    return "" if all(one is None or _is_of_torch(one) for one in samplers) else INDICES
+
+
+def _is_of_torch(sampler: Any) -> bool:
+    return bool(type(sampler).__module__.startswith(OWN_SAMPLERS))
 
 
 def follow_indices(iterator: Any, position: Position) -> None:
@@ -47,9 +53,20 @@ def follow_indices(iterator: Any, position: Position) -> None:
 
 
 def _followed(indices: Any, position: Position) -> Iterator[Any]:
-    for one in indices:
+    for one in _looked_at(indices, position.draws) if position.draws is not None else indices:
         position.likeness = zlib.crc32(repr(one).encode(), position.likeness)
         yield one
+
+
+def _looked_at(indices: Iterator[Any], draws: SharedDraws) -> Iterator[Any]:
+    """A sampler that draws for each batch is not found by repeating where others have drawn between its batches."""
+    for _ in range(LOOKED_AT):
+        guarded(draws.asked)()
+        for one in indices:
+            guarded(draws.given)()
+            yield one
+            break
+    yield from indices
 
 
 def made_of(torch: Any, loader: Any) -> Made:
@@ -58,7 +75,20 @@ def made_of(torch: Any, loader: Any) -> Made:
 
 
 def parts_state(torch: Any, loader: Any) -> List[Dict[str, Any]]:
-    return [_plain_state(torch, one) for one in _parts(loader)]
+    return [
+        {**_plain_state(torch, one), **(_containers(torch, one) if _is_own_sampler(one, loader) else {})}
+        for one in _parts(loader)
+    ]
+
+
+def _is_own_sampler(part: Any, loader: Any) -> bool:
+    return part is not None and part is not loader and part is not loader.dataset and not _is_of_torch(part)
+
+
+def _containers(torch: Any, sampler: Any) -> Dict[str, Any]:
+    held = getattr(sampler, "__dict__", {})
+    taken = {name: sampler_containers.taken(torch, value) for name, value in held.items()}
+    return {CONTAINERS: {name: value for name, value in taken.items() if value is not None}}
 
 
 def put_parts_state(torch: Any, loader: Any, parts: List[Dict[str, Any]]) -> None:
@@ -74,7 +104,7 @@ def _parts(loader: Any) -> List[Any]:
     return [loader, loader.sampler, batch_sampler, getattr(batch_sampler, "sampler", None), loader.dataset]
 
 
-KIND = ""  # the name under which a part's class is kept
+KIND, CONTAINERS = "", " containers"  # the names under which a part's class is kept, and its lists, dicts and arrays
 
 
 def _plain_state(torch: Any, owner: Any) -> Dict[str, Any]:
@@ -82,7 +112,7 @@ def _plain_state(torch: Any, owner: Any) -> Dict[str, Any]:
     found: Dict[str, Any] = {KIND: type(owner).__qualname__}
     for name in names:
         value = getattr(owner, name, None)
-        state = _state_of(torch, value)
+        state = state_of(torch, value)
         if state is not None:
             found[name] = state
         elif type(value) in PLAIN and value is not None:
@@ -90,28 +120,14 @@ def _plain_state(torch: Any, owner: Any) -> Dict[str, Any]:
     return found
 
 
-def _state_of(torch: Any, value: Any) -> Any:
-    """Of a random generator."""
-    if isinstance(value, torch.Generator):
-        return value.get_state().numpy().tobytes()
-    if isinstance(value, random.Random):
-        return value.getstate()
-    if hasattr(value, "bit_generator"):
-        return value.bit_generator.state
-    return value.get_state() if type(value).__name__ == "RandomState" else None
-
-
 def _put_plain_state(torch: Any, owner: Any, state: Dict[str, Any]) -> None:
     for name, value in state.items():
         held: Any = getattr(owner, name, None)
-        if isinstance(held, torch.Generator):
-            held.set_state(torch.frombuffer(bytearray(value), dtype=torch.uint8))
-        elif isinstance(held, random.Random):
-            held.setstate(value)
-        elif hasattr(held, "bit_generator"):
-            held.bit_generator.state = value
-        elif type(held).__name__ == "RandomState":
-            held.set_state(value)
+        if put_state(torch, held, value):
+            continue
+        if name == CONTAINERS:
+            for kept, saved in value.items():
+                vars(owner)[kept] = sampler_containers.put_back(torch, vars(owner).get(kept), pickle.loads(saved))
         elif name in vars(owner):
             vars(owner)[name] = value
 
@@ -130,13 +146,10 @@ def bring_forward(torch: Any, iterator: Any, loader: Any, record: Dict[str, Any]
         setattr(loader.dataset, BEGINS_AT, record["count"])
     if made.anew and loader.persistent_workers:
         seams.keep_iterator(loader, None)
+    worker_states.hand_over(loader, record.get("workers"))
     fresh = iterate(loader)
     if fresh is not iterator:
-        if type(fresh) is not type(iterator):
-            raise CannotPutBack("the loader gives another kind of iterator")
-        ours = {name: value for name, value in vars(iterator).items() if name.startswith("_holdfast")}
-        fresh.__dict__, iterator.__dict__ = iterator.__dict__, fresh.__dict__
-        vars(iterator).update(ours)
+        _exchange(iterator, fresh)
         if loader.persistent_workers:
             seams.keep_iterator(loader, iterator)
     if record["first"] is not None:
@@ -154,6 +167,16 @@ def bring_forward(torch: Any, iterator: Any, loader: Any, record: Dict[str, Any]
     if position.likeness != record["likeness"]:
         raise CannotPutBack("the data came in another order when it was read again")
     position.count, position.made, position.first = record["count"], made, record["first"]
+    position.workers = None if made.anew else worker_states.of(loader)
+
+
+def _exchange(iterator: Any, fresh: Any) -> None:
+    if type(fresh) is not type(iterator):
+        raise CannotPutBack("the loader gives another kind of iterator")
+    ours = {name: value for name, value in vars(iterator).items() if name.startswith("_holdfast")}
+    ours.pop(worker_states.ATTRIBUTE, None)
+    fresh.__dict__, iterator.__dict__ = iterator.__dict__, fresh.__dict__
+    vars(iterator).update(ours)
 
 
 def _can_begin_at_any(loader: Any) -> bool:

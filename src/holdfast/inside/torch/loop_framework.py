@@ -12,15 +12,16 @@ from ..script_state.object_graph import Kind, Traits
 from ..script_state.object_restore import Restoration
 from ..script_state.refusal import CannotTake
 from ..telemetry import now
-from . import dataset_likeness, random_state, seams
+from . import dataset_likeness, random_state, seams, worker_states
 from .copied_memory import own_memory, touched
 from .dataset_likeness import sample
-from .loader_position import BATCHES, Made, bring_forward, follow_indices, made_of, what_is_compared
+from .loader_position import BATCHES, INDICES, Made, bring_forward, follow_indices, made_of, what_is_compared
 from .shared_draws import SharedDraws
 from .tensor_kinds import TorchKinds
 from .tensor_store import FILE, KEPT_BYTES, Block, Saved, TensorStore, Uncopied
 
 GRADIENTS = "gradients.bin"
+DRAWS = "data set draws random numbers in this process"
 
 
 class TorchLoops:
@@ -39,10 +40,15 @@ class TorchLoops:
         self.followed: Tuple[type, ...] = (seams.loader_module().DataLoader, seams.loader_iterator_class())
 
     def check(self, positions: List[Position]) -> None:
-        if any(one.draws is not None and one.draws.likely() and not one.ended for one in positions):
-            raise CannotTake(
-                "the data set draws random numbers in this process, and so does the training between its batches"
-            )
+        for one in positions:
+            if one.draws is not None and one.draws.likely() and not one.ended:
+                draws = "sampler draws random numbers for each batch" if one.checked == INDICES else DRAWS
+                raise CannotTake(f"the {draws}, and so does what runs between its batches")
+        under_way = {id(one.source()) for one in positions if not one.ended}
+        for loader in self.begun():
+            states = worker_states.of(loader)
+            if states is not None and id(loader) not in under_way:
+                states.check_not_drawing()
         distributed = self.torch.distributed
         if not distributed.is_available() or not distributed.is_initialized():
             return
@@ -83,8 +89,9 @@ class TorchLoops:
         if source.persistent_workers:
             self._begun.add(source)
         position = Position(number, source, made, what_is_compared(source), sample)
-        if position.checked == BATCHES and source.num_workers == 0:
+        if position.checked == INDICES or (position.checked == BATCHES and source.num_workers == 0):
             position.draws = SharedDraws(lambda: random_state.capture_of_host(self.torch))
+        position.workers = None if made.anew else worker_states.of(source)
         return position
 
     def follow(self, iterator: Any, position: Position) -> None:

@@ -21,7 +21,7 @@ from ..telemetry import Recorder, now
 from . import among_ranks, not_splittable, seams
 from .batch_function import BatchFunction
 from .failed_backward import Backward, Noted, Record
-from .foresight import DoesNotFit, Saved, rows_that_fit
+from .foresight import DoesNotFit, Saved, can_watch, rows_that_fit
 from .outermost_call import here, left_alone
 from .piece_state import autocasts
 from .recompute import Call
@@ -32,8 +32,7 @@ from .tensor_nests import mapped, tensors_of
 
 WATCHED = 4  # calls of each size whose memory is watched: an optimizer makes its state after the first
 QUICK_S = 0.005  # noting a call takes up to 0.07 ms
-FEW_ROWS = 4
-_nothing = contextlib.nullcontext()
+FEW_ROWS, _nothing = 4, contextlib.nullcontext()
 LIMITS = (resource.RLIMIT_AS, resource.RLIMIT_DATA)
 
 
@@ -139,8 +138,8 @@ class RescuedModule:
         k = int(rescue.settings.get("k") or 1)
         self.pieces = PiecesByLength(k, least=least, tries=k == 1 or not self._on_cpu)
         self._calls: dict[Any, int] = {}  # by the shape of what they were given
-        self._is_new = True
-        self._began = 0.0  # the last call
+        self._is_new, self._began = True, 0.0  # the last call
+        self._can_watch = self._on_cpu and can_watch(torch, module)
         self._largest = self._watches = self._told_k = 0
         self.usual: Any = None  # the shape of a first argument for which there is nothing to do but to call
         if not self.refused and not self.is_empty:
@@ -155,7 +154,8 @@ class RescuedModule:
                 done = self._begun_in_pieces(function, args, kwargs, size)
                 if done is not None:
                     return done[0]
-        noted = None if self.refused or self._is_usual(function, args, kwargs) else self._note(function, args, kwargs)
+        left = self.refused or self._is_usual(function, args, kwargs) or seams.is_transformed(self._torch)
+        noted = None if left else self._note(function, args, kwargs)
         try:
             with _nothing if noted is None or noted.watched is None else noted.watched.watching():
                 found = function.whole(*args, **kwargs)
@@ -207,7 +207,7 @@ class RescuedModule:
         inputs = tensors_of((args, kwargs), torch)
         return Noted(
             args, kwargs, inputs, self._traces.random, self._versions(inputs), self._rescue.next_number(), autocasts(torch),
-            self._is_new, among_ranks.sent(torch), self._watched(inputs) if self._on_cpu else None,
+            self._is_new, among_ranks.sent(torch), self._watched(inputs) if self._can_watch else None,
         )  # fmt: skip
 
     def _look_again(self, model: Any) -> None:
@@ -218,7 +218,7 @@ class RescuedModule:
     def _watched(self, inputs: List[Any]) -> Optional[Saved]:
         """While calls get larger, and the first few of the largest."""
         groups = self._rescue.groups
-        if groups is None or not hasattr(self._torch.autograd.graph, "saved_tensors_hooks"):
+        if groups is None:
             return None
         volume = sum(tensor.numel() for tensor in inputs)
         if volume > self._largest:

@@ -22,6 +22,7 @@ OF_TORCH = (
     Seam(_LOADER, "_BaseDataLoaderIter", (CHECKPOINT, RESUME), assigned="_sampler_iter"),
     Seam(_LOADER, "_BaseDataLoaderIter", (RESUME,), assigned="_num_yielded"),
     Seam(_LOADER, "_BaseDataLoaderIter._next_index", (RESUME,)),
+    Seam(_LOADER, "_DatasetKind.create_fetcher", (DETAIL,)),
     Seam("torch.nn.modules.module", "Module", (CHECKPOINT, RESUME), assigned="_modules"),
     Seam("torch.nn.modules.module", "Module", (CHECKPOINT, RESUME), assigned="_parameters"),
     Seam("torch", "Tensor.backward", (TELEMETRY, CHECKPOINT, RESUME, RESCUE)),
@@ -46,8 +47,8 @@ OF_TORCH = (
     Seam("torch.autograd", "_unsafe_preserve_version_counter", (DETAIL,)),
 )
 MODULE_PARTS = ("_parameters", "_buffers", "_modules")  # of a module, beside what its author gave it
-MODULES, PARAMETERS = "_modules", "_parameters"
-LAYERS = (MODULES, PARAMETERS)
+FETCHERS = "_DatasetKind"  # makes what a worker fetches an epoch's batches with
+LAYERS = (MODULES, PARAMETERS) = ("_modules", "_parameters")
 HOOKS = "_hooks"  # in the names of attributes that hold them, of modules and optimizers
 SAVED_TENSORS = "_saved_"  # the same, unpacked when they are asked for
 SAVED_FOR_BACKWARD = "_raw_saved_"  # how attributes of a node in autograd's graph begin
@@ -173,6 +174,11 @@ def norms_of(torch: Any, tensors: List[Any]) -> Optional[List[Any]]:
     return list(torch._foreach_norm(tensors)) if hasattr(torch, "_foreach_norm") else None
 
 
+def is_transformed(torch: Any) -> bool:
+    """Within a function of torch.func, whose tensors stand for others."""
+    return getattr(torch._C._functorch, "maybe_current_level", lambda: None)() is not None
+
+
 # -- modules and parameters
 
 
@@ -220,12 +226,9 @@ def gpu_count(torch: Any) -> Optional[int]:
 
 # -- Lightning, torchmetrics, Hugging Face
 
-LIGHTNING_SEEN = "2.1 to 2.6"
-HF_SEEN = "4.40 to 5.23"
-HF_PATHS = "transformers.trainer_utils"
-HF_CALLBACKS = "transformers.trainer_callback"
-ACCELERATE_LOADERS = "accelerate.data_loader"  # one batch ahead of the loop
-INNER_LOADER = "base_dataloader"  # of such a loader
+LIGHTNING_SEEN, HF_SEEN = "2.1 to 2.6", "4.40 to 5.23"
+HF_PATHS, HF_CALLBACKS = "transformers.trainer_utils", "transformers.trainer_callback"
+ACCELERATE_LOADERS, INNER_LOADER = "accelerate.data_loader", "base_dataloader"  # one batch ahead of the loop
 _HF_STATE = ("TrainerState", "TrainerControl", "TrainerCallback", "ProgressCallback")
 LIGHTNING_STEP = "_training_step"  # of the loop that optimizes by itself
 LIGHTNING_HOOK = "_current_fx_name"  # of a LightningModule: the hook it takes itself to be in
