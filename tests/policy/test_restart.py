@@ -170,7 +170,7 @@ def test_a_first_step_that_was_too_big_is_started_again_smaller() -> None:
     assert (again.kind, again.restart.k) == ("restart", 4), "never twice with the same"
 
 
-@pytest.mark.parametrize("change", [{"begun": False}, {"can_shrink": False}, {"cause": "killed"}])
+@pytest.mark.parametrize("change", [{"begun": False}, {"can_shrink": False}])
 def test_what_had_not_begun_to_train_or_cannot_be_had_smaller_is_not(change: dict[str, object]) -> None:
     first = Attempt("container-memory-limit", True, None, 20.0, begun=True, can_shrink=True)
     assert _decide(replace(first, **change)).kind == "note"  # type: ignore[arg-type]
@@ -254,9 +254,13 @@ def test_a_script_that_was_edited_is_not_begun_anew() -> None:
     assert _decide(KILLED, replace(REFUSED, refused=False)).kind == "stop"
 
 
-def test_killed_while_it_gets_ready_to_train_it_is_started_again() -> None:
-    first = replace(KILLED, step=None, loaded=True, checkpoint=None, checkpoint_step=None, seconds=9.0)
-    assert _decide(first).text == (
-        "killed by somebody before its first step; starting again from the beginning (9 s lost), attempt 2"
+def test_killed_in_its_first_step_it_is_started_again() -> None:
+    first = replace(KILLED, step=None, begun=True, checkpoint=None, checkpoint_step=None, seconds=9.0)
+    assert _decide(first).kind == "restart"
+
+
+def test_killed_while_it_gets_ready_to_train_it_is_said_that_nothing_is_done() -> None:
+    loading = _decide(replace(KILLED, step=None, loaded=True))
+    assert loading.kind == "stop" and loading.text == (
+        "killed by somebody before its first step; not started again: it was not seen training yet"
     )
-    assert _decide(replace(first, cause="unhandled-exception", killed=False)).kind == "note"

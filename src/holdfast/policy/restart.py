@@ -1,8 +1,7 @@
 """Whether a script that failed is started again. Pure: what is known of every attempt, with what its
 cause says about starting again, -> one decision.
 
-A script is started again only if it had begun to train, in this attempt or one before, or was killed by somebody once it had
-loaded a framework; has read no standard input, was not
+A script is started again only if it had begun to train, in this attempt or one before, has read no standard input, was not
 asked to stop, and failed in one of these ways:
 - killed for memory: next time in smaller micro-batches, as long as they get smaller each time or it gets further, also
   where the first step was too big to be finished; a leak, which starts afresh with the process, as long as it gets
@@ -56,7 +55,7 @@ class Attempt:
     read_input: bool = False
     asked_to_stop: bool = False
     evaluating: bool = False  # it was evaluating when it ended
-    loaded: bool = False  # a framework, before its first step
+    loaded: bool = False  # a framework: it was about to train
     refused: bool = False  # could not be put back to its checkpoint, though nobody has edited it
     filled_by: str = ""  # a part of the input pipeline that keeps more than there is, as it is written in the script
     restart: RestartAdvice | None = (
@@ -78,8 +77,11 @@ def decide(attempts: Sequence[Attempt], policy: Policy, max_restarts: int) -> De
     NOTE is a stop that nobody needs to be told of: nothing else was to be expected.
     """
     last, number = attempts[-1], len(attempts) + 1
-    trained = any(attempt.step is not None or _was_about_to_train(attempt) for attempt in attempts)
+    trained = any(attempt.step is not None or _was_in_its_first_step(attempt) for attempt in attempts)
     if policy != Policy.PROTECT or max_restarts <= 0 or not trained or last.asked_to_stop:
+        is_told = policy == Policy.PROTECT and max_restarts > 0 and last.loaded and not last.asked_to_stop
+        if is_told and last.killed and last.kind is RestartKind.AGAIN:
+            return _stop(DecisionKind.STOP, last, "it was not seen training yet")
         return _stop(DecisionKind.NOTE, last, "nothing to start again")
     if last.refused and len(attempts) > 1 and not last.read_input:
         return _from_the_beginning(attempts)
@@ -138,8 +140,8 @@ def _next_k(last: Attempt) -> int:
     return last.needed_k or last.k * 2
 
 
-def _was_about_to_train(attempt: Attempt) -> bool:
-    return _too_big(attempt) or (attempt.loaded and attempt.killed and attempt.kind is RestartKind.AGAIN)
+def _was_in_its_first_step(attempt: Attempt) -> bool:
+    return _too_big(attempt) or (attempt.begun and attempt.killed and attempt.kind is RestartKind.AGAIN)
 
 
 def _too_big(attempt: Attempt) -> bool:
