@@ -38,3 +38,13 @@ def test_so_are_those_of_a_folder(own: OwnFiles, tmp_path: Path) -> None:
     own.saved(str(tmp_path / "step-5.tmp" / "model.pt"))
     (tmp_path / "step-5.tmp").rename(tmp_path / "step-5")
     assert OwnFiles(str(tmp_path / "checkpoints")).holds(str(tmp_path / "step-5"))
+
+
+def test_a_kill_between_a_rename_and_its_record_loses_nothing(own: OwnFiles, tmp_path: Path) -> None:
+    """It is recorded first: here the rename itself does not come about."""
+    (tmp_path / "part").write_text("weights")
+    own.saved(tmp_path / "part")
+    with pytest.raises(FileNotFoundError):
+        (tmp_path / "part").replace(tmp_path / "not-there" / "last.pt")
+    later = OwnFiles(str(tmp_path / "checkpoints"))
+    assert later.is_from_before(tmp_path / "not-there" / "last.pt")

@@ -71,11 +71,10 @@ class OwnFiles:
 def _renaming(own: OwnFiles, rename: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(rename)
     def renamed(*args: Any, **kwargs: Any) -> Any:
-        with passing:
-            result = rename(*args, **kwargs)
         if len(args) == 2:
-            own.renamed(*args)
-        return result
+            own.renamed(*args)  # before it is done: killed in between, the next attempt would not know the file
+        with passing:
+            return rename(*args, **kwargs)
 
     return renamed
 
@@ -85,9 +84,11 @@ def saving(own: OwnFiles, save: Callable[..., Any], number: int) -> Callable[...
 
     @functools.wraps(save)
     def saved(*args: Any, **kwargs: Any) -> Any:
+        own.saved(_argument(args, kwargs, number))  # before it is done, as above
         with passing:
             result = save(*args, **kwargs)
-        own.saved(result if isinstance(result, (str, bytes, os.PathLike)) else _argument(args, kwargs, number))
+        if isinstance(result, (str, bytes, os.PathLike)):
+            own.saved(result)
         return result
 
     return saved

@@ -176,7 +176,8 @@ def norms_of(torch: Any, tensors: List[Any]) -> Optional[List[Any]]:
 
 def is_transformed(torch: Any) -> bool:
     """Within a function of torch.func, whose tensors stand for others."""
-    return getattr(torch._C._functorch, "maybe_current_level", lambda: None)() is not None
+    functions = getattr(getattr(torch, "_C", None), "_functorch", None)
+    return getattr(functions, "maybe_current_level", lambda: None)() is not None
 
 
 # -- modules and parameters
