@@ -176,8 +176,7 @@ def norms_of(torch: Any, tensors: List[Any]) -> Optional[List[Any]]:
 
 def is_transformed(torch: Any) -> bool:
     """Within a function of torch.func, whose tensors stand for others."""
-    functions = getattr(getattr(torch, "_C", None), "_functorch", None)
-    return getattr(functions, "maybe_current_level", lambda: None)() is not None
+    return getattr(getattr(getattr(torch, "_C", 0), "_functorch", 0), "maybe_current_level", lambda: None)() is not None
 
 
 # -- modules and parameters
