@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+from types import SimpleNamespace
 from typing import Any
 
 from holdfast.inside.numerics import events
@@ -13,6 +14,7 @@ from holdfast.inside.numerics.labels import classes
 from holdfast.inside.numerics.plain_numbers import History, kind_of, told, words
 from holdfast.inside.numerics.schedule import Schedule
 from holdfast.inside.telemetry import Recorder
+from holdfast.inside.tensorflow.numerics.eager_samples import EagerSamples
 
 
 class Clock:
@@ -110,3 +112,13 @@ def test_the_place_of_an_incident_does_not_stand_where_the_events_time_does() ->
 
 def test_of_many_layers_the_first_and_last_are_told() -> None:
     assert events.ends(list(range(30))) == [*range(12), *range(18, 30)] and events.ends([1, 2]) == [1, 2]
+
+
+def test_samples_of_an_eager_loop_that_fail_once_are_taken_no_more() -> None:
+    told: list[tuple[str, dict[str, Any]]] = []
+    recorder: Any = SimpleNamespace(event=lambda kind, **data: told.append((kind, data)), steps=7)
+    samples = EagerSamples(recorder, tf=None)
+    samples.give_up(AttributeError("no attribute '_value'"))
+    assert told == [("numerics.not_sampled", {"reason": "AttributeError: no attribute '_value'"})]
+    samples.applied(object(), [object()], None, 0.5)  # asks nothing of what it is given any more
+    assert len(told) == 1

@@ -152,7 +152,7 @@ class Sampler:
     def _weights(self, model: Any, flight: FlightRecorder) -> List[Any]:
         assert flight.good is not None
         places = {id(one): number for number, one in enumerate(flight.variables)}
-        wanted = [places.get(id(seams.value_of(one))) for one in model.trainable_variables]
+        wanted = [places.get(id(seams.value_or_itself(one))) for one in model.trainable_variables]
         return [None if place is None else flight.good.values[place] for place in wanted]
 
     def _groups(self, model: Any, found: Optional[Probed]) -> List[List[Any]]:

@@ -112,7 +112,7 @@ def weight_facts(model: Any, first: Dict[int, Any]) -> Weights:
     }
     widest = -1.0
     for variable in trainable:
-        value = first.get(id(seams.value_of(variable)))
+        value = first.get(id(seams.value_or_itself(variable)))
         if value is None or not is_float(value) or len(variable.shape) < 2 or str(variable.path).endswith("bias"):
             continue  # a GRU's bias has two axes, and begins at zero
         array = array_of(value)

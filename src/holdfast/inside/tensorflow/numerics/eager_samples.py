@@ -177,6 +177,14 @@ class EagerSamples:
         if self._noting is not None:
             self._noting.gradient_taken()
 
+    def give_up(self, error: Exception) -> None:
+        """For good: what fails in one step fails in each."""
+        self._is_off, self._before = True, None
+        if self._noting is not None:
+            self._noting.end()
+            self._noting = None
+        self._recorder.event("numerics.not_sampled", reason=f"{type(error).__name__}: {error}"[:300])
+
     def applied(self, optimizer: Any, gradients: Any, variables: Any, loss: Optional[float]) -> None:
         """After the update."""
         if self._is_off:
@@ -232,5 +240,5 @@ class EagerSamples:
 
 def _held(optimizer: Any) -> Held:
     trained = keras_seams.trained_by(getattr(optimizer, "inner_optimizer", optimizer))
-    variables = [keras_seams.value_of(one) for one in trained]
+    variables = [keras_seams.value_or_itself(one) for one in trained]
     return Held(variables, [variable_values.read(one) for one in variables])

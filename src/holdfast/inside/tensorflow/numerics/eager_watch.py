@@ -10,7 +10,7 @@ import time
 from typing import Any, Callable, List, Optional
 
 from ...keras import seams as keras_seams
-from ...never_raise import guarded
+from ...never_raise import guarded, outcome
 from ...numerics.events import BACKWARD, GRADIENT, LOSS, SLOT, UNKNOWN, WEIGHTS, Before, NonFinite, tell_non_finite
 from ...numerics.plain_numbers import History, told
 from ...numerics.schedule import Schedule
@@ -70,7 +70,9 @@ class EagerWatch:
         device = getattr(next((one for one in gradients or () if one is not None), None), "device", "")
         if "CPU" in str(device):
             with quiet():
-                self._samples.applied(optimizer, gradients, variables, loss)
+                _, error = outcome(self._samples.applied, optimizer, gradients, variables, loss)
+            if error is not None:
+                self._samples.give_up(error)
 
     def _look(self, optimizer: Any, gradients: List[Any]) -> None:
         if first_bad(gradients) is not None:
