@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from holdfast.inside.held_memory import held_by_this_process
+from holdfast.inside.keras.numerics.health import Sampler
 from holdfast.inside.numerics.events import DISTINCT
 from holdfast.inside.numerics.room import is_ample, rows_beside
 from holdfast.inside.tensorflow.numerics import array_facts
@@ -88,3 +89,12 @@ def test_targets_of_many_values_and_of_one_hot_rows_are_told_as_before() -> None
     assert numbers["distinct"] == DISTINCT and numbers["one_hot"] is False
     one_hot = np.eye(10, dtype="float32")[np.arange(300_000) % 10]
     assert array_facts.of_targets(one_hot)["one_hot"] is True
+
+
+def test_that_a_step_is_not_sampled_for_want_of_memory_is_told_once() -> None:
+    told: list[tuple[str, Any]] = []
+    recorder: Any = SimpleNamespace(event=lambda kind, **data: told.append((kind, data["reason"])), steps=3)
+    sampler = Sampler(recorder, None, probe=lambda *_: None, may=lambda _: True)
+    sampler._setup_told = True
+    assert [sampler._probe(None, None, None) for _ in range(3)] == [None] * 3
+    assert told == [("numerics.not_sampled", "memory is short: gradients and units are left out")]

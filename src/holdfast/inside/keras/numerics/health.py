@@ -49,6 +49,7 @@ class Sampler:
         self._setup_told = False
         self._left_out: Optional[LeftOut] = None
         self._probes = True
+        self._short_of_memory = False  # it was told
         self._units_at = 0.0
         self._gradients, self._losses = History(), History()
         self._memory: Before = {}
@@ -142,6 +143,9 @@ class Sampler:
             self._probes = False
             self._recorder.event("numerics.not_sampled", reason=f"{type(error).__name__}: {error}"[:300])
             return None
+        if found is None and not self._short_of_memory:
+            self._short_of_memory = True
+            self._recorder.event("numerics.not_sampled", reason="memory is short: gradients and units are left out")
         if noted is not None and found is not None:
             given = [one.variable for one in found.gradients]
             self._left_out = LeftOut(noted, given, self._recorder.steps + 1)
